@@ -1,0 +1,102 @@
+"""Text files as streams of sentences: UTF-8, one sentence a line, or running prose."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from contstim.errors import CorpusError, SentenceError
+from contstim.sentence import END_MARKS, Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# Quotes, brackets and commas cling to words in prose; apostrophes and hyphens inside stay.
+_PROSE_MARKS = "\"'“”‘’«»()[]{}<>,;:*_…–—-." + "".join(END_MARKS)
+
+
+def read_lines(path: Path | str) -> Iterator[str]:
+    """The non-blank lines of a UTF-8 text, stripped, read as a stream.
+
+    `-` reads standard input; a name that ends in `.gz` is decompressed.
+
+    Raises:
+        CorpusError: the file is missing or unreadable, a line is not UTF-8 (names it), or nothing
+            but white space was found.
+    """
+    empty = True
+    with _open(path) as file:
+        for number, raw in enumerate(file, start=1):
+            line = _decode(raw, path, number).strip()
+            if line:
+                empty = False
+                yield line
+    if empty:
+        raise CorpusError(f"{path} holds no text; expected UTF-8, one sentence a line.")
+
+
+def read_sentences(path: Path | str, *, prose: bool = False) -> Iterator[Sentence]:
+    """The sentences of a text, in order: one a line, or split out of running prose.
+
+    Prose is split by NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006), trained on the very
+    text, so that nothing is downloaded; commas, quotes and brackets around words are dropped.
+
+    Raises:
+        CorpusError: see `read_lines`.
+    """
+    return _split_prose(read_lines(path)) if prose else _one_a_line(read_lines(path), path)
+
+
+def _one_a_line(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
+    empty = True
+    for line in lines:
+        try:
+            sentence = Sentence.parse(line)
+        except SentenceError:  # a line of end marks only, such as an ellipsis between paragraphs
+            continue
+        empty = False
+        yield sentence
+    if empty:
+        raise CorpusError(f"{path} holds no words, only punctuation.")
+
+
+def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
+    from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
+
+    text = "\n".join(lines)
+    trainer = PunktTrainer()
+    trainer.INCLUDE_ALL_COLLOCS = True
+    trainer.train(text, finalize=True)
+    for piece in PunktSentenceTokenizer(trainer.get_params()).tokenize(text):
+        closing = piece.rstrip("\"'”’»)]")
+        end = closing[-1] if closing.endswith(END_MARKS) else "."
+        words = tuple(w for w in (raw.strip(_PROSE_MARKS) for raw in piece.split()) if w)
+        if words:
+            yield Sentence(words, end)
+
+
+@contextmanager
+def _open(path: Path | str) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        file = gzip.open(path) if str(path).endswith(".gz") else Path(path).open("rb")
+    except OSError as error:
+        raise CorpusError(f"Cannot read {path}: {error.strerror or error}.") from error
+    with file:
+        yield file  # type: ignore[misc]
+
+
+def _decode(raw: bytes, path: Path | str, number: int) -> str:
+    try:
+        return raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path} is not UTF-8: line {number}, byte {error.start + 1} "
+            f"(0x{raw[error.start]:02x}). Convert it, for instance with "
+            f"'iconv -f LATIN1 -t UTF-8'."
+        ) from error

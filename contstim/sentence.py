@@ -1,0 +1,92 @@
+"""A sentence: words joined by single spaces, closed by one end mark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.errors import SentenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+END_MARKS = (".", "!", "?")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words and an end mark; hashable, compared by value.
+
+    Words are what white space separates. The end mark is none of them: word-level models never see
+    it, sub-word models read it as part of `text`.
+
+    Raises:
+        SentenceError: no words, a word that is empty or contains white space, another end mark.
+    """
+
+    words: tuple[str, ...]
+    end: str = "."
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            raise SentenceError("A sentence needs at least one word; this text has none.")
+        for word in self.words:
+            if word.split() != [word]:
+                raise SentenceError(
+                    f"{word!r} is not a word: words are not empty and contain no white space."
+                )
+        if self.end not in END_MARKS:
+            raise SentenceError(f"End mark {self.end!r} is not one of {' '.join(END_MARKS)}")
+
+    @classmethod
+    def parse(cls, text: str) -> Sentence:
+        """Read a line of text; it gets a full stop unless it brings an end mark of its own.
+
+        `Sentence.parse(sentence.text) == sentence` for every sentence.
+
+        Raises:
+            SentenceError: the text has no words.
+        """
+        text = text.strip()
+        end = "."
+        if text.endswith(END_MARKS):
+            text, end = text[:-1], text[-1]
+        words = tuple(text.split())
+        if not words:
+            raise SentenceError(f"A sentence needs at least one word; {text + end!r} has none.")
+        return cls(words, end)
+
+    @property
+    def bare(self) -> str:
+        """The words joined by single spaces, without the end mark: what word-level models read."""
+        return " ".join(self.words)
+
+    @property
+    def text(self) -> str:
+        """The words joined by single spaces and the end mark: what sub-word models read."""
+        return self.bare + self.end
+
+    def replace(self, position: int, word: str) -> Sentence:
+        """The sentence with another word at a 0-based position.
+
+        Raises:
+            SentenceError: there is no such position, or the word is not a word.
+        """
+        if not 0 <= position < len(self.words):
+            raise SentenceError(
+                f"Position {position} is outside {self.text!r}: positions go from 0 to "
+                f"{len(self.words) - 1}."
+            )
+        return Sentence((*self.words[:position], word, *self.words[position + 1 :]), self.end)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> bool:
+    """Whether a word occurs twice, compared in lower case, other than the repeatable ones."""
+    counted = [w for w in map(str.lower, words) if w not in repeatable]
+    return len(set(counted)) < len(counted)
