@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import sys
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from contstim.errors import CorpusError, SentenceError
 from contstim.sentence import END_MARKS, Sentence
@@ -78,17 +78,15 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
             yield Sentence(words, end)
 
 
-@contextmanager
-def _open(path: Path | str) -> Iterator[IO[bytes]]:
+def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
     if str(path) == "-":
-        yield sys.stdin.buffer
-        return
+        return nullcontext(sys.stdin.buffer)
     try:
-        file = gzip.open(path) if str(path).endswith(".gz") else Path(path).open("rb")
+        if str(path).endswith(".gz"):
+            return cast("IO[bytes]", gzip.open(path))
+        return Path(path).open("rb")
     except OSError as error:
         raise CorpusError(f"Cannot read {path}: {error.strerror or error}.") from error
-    with file:
-        yield file  # type: ignore[misc]
 
 
 def _decode(raw: bytes, path: Path | str, number: int) -> str:

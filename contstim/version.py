@@ -1,3 +1,3 @@
-"""The version, in one place: the build, the records beside every output and the command line read it."""
+"""The version, in one place for the build, the records and the command line."""
 
 __version__ = "0.1.0"

@@ -1,0 +1,5 @@
+"""`python -m contstim`."""
+
+from contstim.cli import main
+
+main()

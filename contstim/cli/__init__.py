@@ -1,0 +1,59 @@
+"""The commands: each parses its options, calls one function, and prints.
+
+A mistake in what the user gave is one message on standard error and exit status 2.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import typer
+
+from contstim.cli import demo, models, score, select, synthesize, text, train
+from contstim.cli.output import show_warning
+from contstim.errors import ContstimError
+from contstim.version import __version__
+
+app = typer.Typer(
+    help="Make language models disagree, and let people decide which one is right.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"contstim {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Make language models disagree, and let people decide which one is right."""
+
+
+app.command("models")(models.models)
+app.add_typer(train.app, name="train")
+app.command("vocabulary")(text.vocabulary)
+app.command("sentences")(text.sentences)
+app.command("score")(score.score)
+app.command("synthesize")(synthesize.synthesize)
+app.add_typer(select.app, name="select")
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """The entry point of the `contstim` program."""
+    warnings.showwarning = show_warning
+    try:
+        app()
+    except ContstimError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,28 @@
+"""`contstim models`."""
+
+from __future__ import annotations
+
+
+def models() -> None:
+    """List the kinds of models that load, and the nine models of the 2023 study.
+
+    Example: `contstim models`
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from contstim.models.catalog import CATALOGUE, FAMILIES
+
+    families = Table(
+        "family", "what it is", "scoring rules", title="Families", title_justify="left"
+    )
+    for family in FAMILIES.values():
+        families.add_row(f"{family.name}:", family.summary, ", ".join(family.rules))
+    entries = Table("name", "stands for", "what it is", "loads", title_justify="left")
+    entries.title = "Models of Golan et al. (2023)"
+    for entry in CATALOGUE.values():
+        loads = "yes" if entry.loadable else "not in this version"
+        entries.add_row(entry.name, entry.specification, entry.summary, loads)
+    console = Console()
+    console.print(families)
+    console.print(entries)

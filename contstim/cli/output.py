@@ -1,0 +1,66 @@
+"""What the commands print: results on standard output, progress and remarks on standard error."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.text import Text
+
+    from contstim.models.base import LanguageModel
+    from contstim.sentence import Sentence
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
+Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
+
+
+def remark(text: str, *, quiet: bool = False) -> None:
+    """A line on standard error, unless quiet."""
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+def show_warning(
+    message: Warning | str, category: type[Warning], *_where: object, **_more: object
+) -> None:
+    """Print a warning as a sentence, without the line of code it came from."""
+    del category
+    print(f"warning: {message}", file=sys.stderr)
+
+
+@contextmanager
+def scoring_progress(
+    n_sentences: int, *, quiet: bool
+) -> Iterator[Callable[[LanguageModel, int], None]]:
+    """A bar per model on standard error, with the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    bars: dict[str, int] = {}
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
+
+        def advance(model: LanguageModel, more: int) -> None:
+            if model.name not in bars:
+                bars[model.name] = progress.add_task(model.name, total=n_sentences)
+            progress.advance(progress.tasks[bars[model.name]].id, more)
+
+        yield advance
+
+
+def changed_words(sentence: Sentence, natural: Sentence) -> Text:
+    """A sentence with the words that differ from the natural one in bold colour."""
+    from rich.text import Text
+
+    words = [
+        Text(word, style="" if word == old else "bold magenta")
+        for word, old in zip(sentence.words, natural.words, strict=True)
+    ]
+    return Text(" ").join(words) + sentence.end

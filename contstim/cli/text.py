@@ -1,0 +1,114 @@
+"""`contstim vocabulary` and `contstim sentences`: from texts to words and natural sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contstim.cli.output import Quiet, remark
+from contstim.errors import InputError
+
+Text = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
+Prose = Annotated[
+    bool, typer.Option("--prose", help="The text is running prose: split it into sentences.")
+]
+
+
+def vocabulary(
+    out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
+    text: Annotated[
+        Path | None, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")
+    ] = None,
+    min_count: Annotated[int, typer.Option(help="How often a word must occur.")] = 5,
+    published: Annotated[
+        Path | None, typer.Option(help="Take the 2023 study's lists from its resources folder.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Keep only words this model knows; repeatable.")
+    ] = None,
+    prose: Prose = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a vocabulary: words that may start a sentence, stand elsewhere, or occur twice.
+
+    A word counts as sentence-initial by how often it starts a sentence, and as inner by how often
+    it stands elsewhere.
+
+    Example: `contstim vocabulary --text corpus.txt --min-count 5 --out vocab.txt`
+    """
+    from contstim.corpus import read_sentences
+    from contstim.models.catalog import load_models
+    from contstim.models.vocabularies import shared_vocabulary
+    from contstim.published import read_vocabulary
+    from contstim.records import write_record
+    from contstim.vocabulary import Vocabulary
+
+    if (text is None) == (published is None):
+        raise InputError("Give either --text or --published: the words come from one of them.")
+    if text is not None:
+        words = Vocabulary.from_sentences(read_sentences(text, prose=prose), min_count=min_count)
+    elif published is not None:
+        words = read_vocabulary(published)
+    dropped: tuple[str, ...] = ()
+    if model:
+        words, dropped = shared_vocabulary(load_models(model), words)
+    words.save(out)
+    counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
+    write_record(out, min_count=min_count, models=model or [], words=counts)
+    remark(
+        f"{out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other words"
+        + (f"; {len(dropped):,} dropped that not every model knows." if model else "."),
+        quiet=quiet,
+    )
+
+
+def sentences(
+    text: Text,
+    out: Annotated[Path, typer.Option(help="The file of natural sentences to write.")],
+    words: Annotated[int, typer.Option(help="Exact number of words a sentence.")] = 8,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Keep sentences of these words only.")
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None, typer.Option(help="Leave out sentences of this text; repeatable.")
+    ] = None,
+    without: Annotated[
+        Path | None, typer.Option(help="Leave out sentences with one of these phrases, one a line.")
+    ] = None,
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Also keep sentences in which a word occurs twice.")
+    ] = False,
+    prose: Prose = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find natural sentences in a text: of one length, of known words, without repeated words.
+
+    Example: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
+    """
+    from contstim.corpus import read_lines, read_sentences
+    from contstim.filters import DistinctWords, InVocabulary, NotIn, Rule, Without, WordCount, keep
+    from contstim.records import write_record
+    from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
+
+    rules: list[Rule] = [WordCount(words)]
+    known = None if vocabulary is None else Vocabulary.load(vocabulary)
+    if not repeats:
+        rules.append(DistinctWords(REPEATABLE_ENGLISH if known is None else known.repeatable))
+    if known is not None:
+        rules.append(InVocabulary(known))
+    if without is not None:
+        rules.append(Without(tuple(read_lines(without))))
+    rules += [NotIn(read_sentences(path)) for path in exclude or []]
+    left_out: Counter[str] = Counter()
+    found = list(keep(read_sentences(text, prose=prose), rules, left_out))
+    if not found:
+        reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
+        raise InputError(f"No sentence of {text} is left: {reasons}.")
+    out.write_text("".join(f"{sentence.text}\n" for sentence in found), encoding="utf-8")
+    write_record(out, words=words, kept=len(found), left_out=dict(left_out))
+    remark(f"{out}: {len(found):,} sentences.", quiet=quiet)
+    for why, count in left_out.most_common():
+        remark(f"  {count:>9,} left out because {why}", quiet=quiet)

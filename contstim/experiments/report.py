@@ -1,0 +1,146 @@
+"""A page of stimuli to look at: each pair with both models' log-probabilities, changes highlighted."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Pair, Triplet
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1b1b1b; background: #fff; }
+table { border-collapse: collapse; width: 100%; margin: 0 0 2rem; }
+th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid #ddd; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+tr.first td { border-top: 2px solid #888; }
+td.likelier { font-weight: 600; }
+mark { background: #fde7a9; border-radius: .2rem; padding: 0 .15rem; }
+p.note { color: #555; }
+"""
+
+
+def write_report(
+    path: Path | str,
+    *,
+    title: str,
+    triplets: Sequence[Triplet],
+    pairs: Sequence[Pair],
+    scores: ScoreTable,
+) -> None:
+    """Write an HTML page that stands alone: no scripts, nothing fetched.
+
+    Args:
+        path: the file to write.
+        title: its heading.
+        triplets: synthetic stimuli, in the order to show.
+        pairs: natural stimuli; their rows are rows of `scores`.
+        scores: log-probabilities of the natural sentences, nats.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        '<p class="note">Numbers are natural log-probabilities (nats): higher is likelier. The '
+        "likelier sentence of two is bold; words that differ from the natural sentence are "
+        "marked.</p>",
+        "<h2>Synthetic sentences</h2>",
+        *(_triplet(triplet) for triplet in triplets),
+        "<h2>Natural pairs</h2>",
+        *_pairs(pairs, scores),
+    ]
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body>\n</html>\n"
+    )
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def _triplet(t: Triplet) -> str:
+    natural = (t.log_prob_natural_model_1, t.log_prob_natural_model_2)
+    rows = (
+        ("natural", t.natural, natural),
+        (
+            f"{t.model_1} rejects",
+            t.synthetic_1,
+            (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_1_model_2),
+        ),
+        (
+            f"{t.model_2} rejects",
+            t.synthetic_2,
+            (t.log_prob_synthetic_2_model_1, t.log_prob_synthetic_2_model_2),
+        ),
+    )
+    lines = [_header("", "sentence", t.model_1, t.model_2)]
+    for kind, text, scores in rows:
+        likelier = tuple(ours > theirs for ours, theirs in zip(scores, natural, strict=True))
+        lines.append(_row(kind, mark_changes(text, t.natural), scores, likelier))
+    return _table(lines)
+
+
+def _pairs(pairs: Iterable[Pair], scores: ScoreTable) -> Iterable[str]:
+    by_models: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs:
+        by_models.setdefault((pair.model_1, pair.model_2), []).append(pair)
+    for (model_1, model_2), members in by_models.items():
+        columns = (scores.column(model_1), scores.column(model_2))
+        lines = [_header("", "sentence", model_1, model_2)]
+        for pair in members:
+            first, second = ([float(c[row]) for c in columns] for row in (pair.row_1, pair.row_2))
+            over = tuple(a > b for a, b in zip(first, second, strict=True))
+            under = tuple(a < b for a, b in zip(first, second, strict=True))
+            lines.append(_row("pair", escape(pair.sentence_1), first, over, opens=True))
+            lines.append(_row("", escape(pair.sentence_2), second, under))
+        yield _table(lines)
+
+
+def mark_changes(text: str, natural: str) -> str:
+    """A sentence as HTML, with the words marked that differ from the natural one's."""
+    sentence = Sentence.parse(text)
+    old = Sentence.parse(natural).words
+    words = [
+        escape(word) if word == before else f"<mark>{escape(word)}</mark>"
+        for word, before in zip(sentence.words, old, strict=True)
+    ]
+    return " ".join(words) + sentence.end
+
+
+def _header(*names: str) -> str:
+    kinds = ("", "") + (' class="number"',) * (len(names) - 2)
+    cells = (f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, names, strict=True))
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _row(
+    kind: str,
+    html: str,
+    scores: Sequence[float],
+    likelier: Sequence[bool],
+    *,
+    opens: bool = False,
+) -> str:
+    numbers = (
+        f'<td class="number{" likelier" * yes}">{score:.2f}</td>'
+        for score, yes in zip(scores, likelier, strict=True)
+    )
+    first = ' class="first"' if opens else ""
+    return f"<tr{first}><td>{escape(kind)}</td><td>{html}</td>{''.join(numbers)}</tr>"
+
+
+def _table(lines: Iterable[str]) -> str:
+    return "<table>\n" + "\n".join(lines) + "\n</table>"

@@ -1,0 +1,124 @@
+"""Which sentences of a corpus may serve as natural sentences: small rules, combined freely."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.sentence import repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+
+class Rule(ABC):
+    """A reason to leave a sentence out; `reason` completes "left out because …"."""
+
+    reason: str
+
+    @abstractmethod
+    def rejects(self, sentence: Sentence) -> bool:
+        """Whether the sentence is to be left out."""
+
+
+@dataclass(frozen=True)
+class WordCount(Rule):
+    """Exactly this many words.
+
+    Raises:
+        InputError: fewer than one word is asked for.
+    """
+
+    words: int
+
+    def __post_init__(self) -> None:
+        if self.words < 1:
+            raise InputError(f"Sentences have 1 word or more, not {self.words}.")
+
+    @property
+    def reason(self) -> str:  # type: ignore[override]
+        """In words."""
+        return f"it does not have exactly {self.words} words"
+
+    def rejects(self, sentence: Sentence) -> bool:
+        """See `Rule.rejects`."""
+        return len(sentence) != self.words
+
+
+@dataclass(frozen=True)
+class DistinctWords(Rule):
+    """No word twice, compared in lower case, other than those that may repeat."""
+
+    repeatable: frozenset[str] = frozenset()
+    reason = "a word occurs twice"
+
+    def rejects(self, sentence: Sentence) -> bool:
+        """See `Rule.rejects`."""
+        return repeats(sentence.words, self.repeatable)
+
+
+@dataclass(frozen=True)
+class InVocabulary(Rule):
+    """Every word stands where the vocabulary lets it stand."""
+
+    vocabulary: Vocabulary
+    reason = "a word is not in the vocabulary"
+
+    def rejects(self, sentence: Sentence) -> bool:
+        """See `Rule.rejects`."""
+        return bool(self.vocabulary.missing(sentence))
+
+
+@dataclass(frozen=True)
+class Without(Rule):
+    """None of these words or phrases, compared in lower case and as whole words."""
+
+    phrases: tuple[str, ...]
+    reason = "it holds an excluded word or phrase"
+
+    def rejects(self, sentence: Sentence) -> bool:
+        """See `Rule.rejects`."""
+        text = f" {sentence.bare.lower()} "
+        return any(f" {' '.join(phrase.lower().split())} " in text for phrase in self.phrases)
+
+
+class NotIn(Rule):
+    """Not a sentence of another text, such as a model's training text; end marks do not count."""
+
+    reason = "it stands in the excluded text"
+
+    def __init__(self, sentences: Iterable[Sentence]) -> None:
+        self._seen = {sentence.words for sentence in sentences}
+
+    def rejects(self, sentence: Sentence) -> bool:
+        """See `Rule.rejects`."""
+        return sentence.words in self._seen
+
+
+def keep(
+    sentences: Iterable[Sentence], rules: Sequence[Rule], left_out: Counter[str] | None = None
+) -> Iterator[Sentence]:
+    """The distinct sentences that no rule rejects, in order of first occurrence.
+
+    Args:
+        sentences: any stream.
+        rules: asked in order; the first that rejects gives the reason.
+        left_out: counts sentences by reason, where given.
+    """
+    counts: Counter[str] = Counter() if left_out is None else left_out
+    seen: set[tuple[str, ...]] = set()
+    for sentence in sentences:
+        reason = next((rule.reason for rule in rules if rule.rejects(sentence)), None)
+        if reason is None and sentence.words in seen:
+            reason = "it occurred before"
+        if reason is None:
+            seen.add(sentence.words)
+            yield sentence
+        else:
+            counts[reason] += 1

@@ -1,0 +1,152 @@
+"""The contract of every language model, whatever computes its scores."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import SentenceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a score comes about: written beside every score table and part of every cache key.
+
+    Attributes:
+        rule: name of the scoring rule, such as `log-likelihood`.
+        context: what stands before the first word.
+        end_scored: whether the end of the sentence is part of the score.
+        fingerprint: changes whenever weights, tokenizer, rule or context change.
+        unit: always nats.
+    """
+
+    rule: str
+    context: str
+    end_scored: bool
+    fingerprint: str
+    unit: str = "nats"
+
+    @property
+    def json(self) -> str:
+        """The same as one line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Replacements:
+    """What a model knows cheaply about each candidate word at one position of one sentence.
+
+    All arrays have the shape (n_words,) and speak of the log-probability, in nats, of the whole
+    sentence with that word in place.
+
+    Attributes:
+        exact: the log-probability itself, nan where it is not known.
+        estimate: correlates with the exact value; to be calibrated by regression.
+        upper_bound: the exact value can never exceed it; +inf where nothing is known.
+    """
+
+    exact: FloatArray
+    estimate: FloatArray
+    upper_bound: FloatArray
+
+    @classmethod
+    def known(cls, log_probs: FloatArray) -> Replacements:
+        """All three from exact log-probabilities, (n_words,), nats."""
+        return cls(exact=log_probs, estimate=log_probs, upper_bound=log_probs)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every candidate's log-probability is known exactly."""
+        return not np.isnan(self.exact).any()
+
+
+class LanguageModel(ABC):
+    """A language model that scores sentences.
+
+    What an implementation guarantees, and the contract test class proves:
+
+    * Scores are natural logs, finite or -inf, never nan, and float64.
+    * Scoring a batch equals scoring one by one; order and batch size do not matter.
+    * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
+      `upper_bound` are true. In float32 on the CPU: within the larger of 1e-4 nats and 1e-6 of the
+      score.
+    * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined answer
+      or raise a `ContstimError`.
+    * Answers depend on nothing but weights, rule, context and seed.
+    """
+
+    name: str
+    """Names columns, files and trials; stable between runs."""
+
+    @property
+    @abstractmethod
+    def convention(self) -> Convention:
+        """How this model's scores come about."""
+
+    @abstractmethod
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Log-probabilities of sentences, (n_sentences,), nats.
+
+        Raises:
+            ModelError: a sentence cannot be scored, for instance because it is too long.
+        """
+
+    @abstractmethod
+    def replacements(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> Replacements:
+        """Cheap knowledge about the sentence with each word at a 0-based position.
+
+        Raises:
+            SentenceError: the sentence has no such position.
+        """
+
+    @abstractmethod
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """Exact log-probabilities, (n_words,), nats, of the sentence with each word in place.
+
+        Raises:
+            SentenceError: the sentence has no such position.
+        """
+
+    @abstractmethod
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """Which words the model tells apart, (n_words,).
+
+        All words that a word-level model does not know share one score, which a search would
+        exploit; sub-word models know every word.
+        """
+
+    @abstractmethod
+    def vocabulary(self, min_count: int) -> Vocabulary | None:
+        """The words with at least that count in the training text; None for sub-word models.
+
+        Raises:
+            ModelError: the model is word-level but its counts are not at hand.
+        """
+
+
+def check_position(sentence: Sentence, position: int) -> None:
+    """Refuse a position that a sentence does not have.
+
+    Raises:
+        SentenceError: positions go from 0 to the number of words less one.
+    """
+    if not 0 <= position < len(sentence):
+        raise SentenceError(
+            f"Position {position} is outside {sentence.text!r}: positions go from 0 to "
+            f"{len(sentence) - 1}."
+        )

@@ -1,0 +1,118 @@
+"""N-gram models from ARPA or KenLM binary files, scored by KenLM."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.base import Convention, LanguageModel, Replacements, check_position
+from contstim.models.ngram.arpa import read_arpa
+from contstim.models.ngram.counts import read_counts
+from contstim.models.ngram.replace import log10_of_replacements
+from contstim.models.ngram.tables import BEGIN, END, NgramTables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+_NATS = math.log(10.0)
+_ARPA = b"\\data\\"
+
+
+class KenlmModel(LanguageModel):
+    """An n-gram model: log p of the words and of the end of the sentence, given its start.
+
+    Every candidate word's score is known exactly. From an ARPA file they come all at once from
+    sorted tables; a KenLM binary file, whose n-grams cannot be listed, is asked word by word.
+    Conditional probabilities are KenLM's float32 numbers, summed in float64.
+
+    Raises:
+        ModelError: the file is missing or KenLM cannot read it.
+    """
+
+    def __init__(self, path: Path | str, name: str | None = None) -> None:
+        self.path = Path(path)
+        self.name = name or str(path)
+        self._kenlm = _load(self.path)
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The usual sum from `<s>` to `</s>`."""
+        with self.path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Convention(
+            rule="log-likelihood",
+            context="<s>",
+            end_scored=True,
+            fingerprint=f"kenlm-{digest[:24]}",
+        )
+
+    @cached_property
+    def tables(self) -> NgramTables | None:
+        """The model's n-grams; None for KenLM's binary format."""
+        with self.path.open("rb") as file:
+            is_arpa = file.read(64).lstrip().startswith(_ARPA)
+        return read_arpa(self.path) if is_arpa else None
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.log_probs`."""
+        full_scores = self._kenlm.full_scores
+        totals = (sum(word[0] for word in full_scores(sentence.bare)) for sentence in sentences)
+        return np.fromiter(totals, np.float64, len(sentences)) * _NATS
+
+    def replacements(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> Replacements:
+        """See `LanguageModel.replacements`; exact for every word."""
+        return Replacements.known(self.replacement_log_probs(sentence, position, words))
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`."""
+        check_position(sentence, position)
+        if self.tables is None:
+            return self.log_probs([sentence.replace(position, word) for word in words])
+        ids = np.concatenate([[BEGIN], self.tables.ids(sentence.words), [END]])
+        every = log10_of_replacements(self.tables, ids, position + 1)
+        scores: FloatArray = every[self._candidate_ids(tuple(words))] * _NATS
+        return scores
+
+    @cached_property
+    def _candidate_ids(self) -> Callable[[tuple[str, ...]], IntArray]:
+        """Word ids, remembered: a search asks about the same lists of words again and again."""
+        assert self.tables is not None
+        return lru_cache(maxsize=8)(self.tables.ids)
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`: the words of the training text."""
+        return np.fromiter((word in self._kenlm for word in words), np.bool_, len(words))
+
+    def vocabulary(self, min_count: int) -> Vocabulary:
+        """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
+        return read_counts(self.path, min_count)
+
+
+def _load(path: Path) -> Any:
+    import kenlm
+
+    if not path.is_file():
+        raise ModelError(
+            f"There is no n-gram model at {path}. Train one with 'contstim train ngram'."
+        )
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(str(path), config)
+    except (OSError, RuntimeError) as error:
+        raise ModelError(f"KenLM cannot read {path}: {error}.") from error

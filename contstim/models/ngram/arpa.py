@@ -1,0 +1,184 @@
+"""ARPA files: read into and written from n-gram tables, a column at a time.
+
+Arrow does the text work, so that millions of n-grams take seconds and no Python loop visits them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
+
+if TYPE_CHECKING:
+    from contstim.arrays import Float32Array, IntArray
+
+_ROWS_AT_ONCE = 500_000
+_LOG10_UNSEEN = -100.0  # what KenLM gives <unk> where a file has none
+
+
+def write_arpa(tables: NgramTables, path: Path | str) -> None:
+    """Write an ARPA file: log10 probabilities and back-off weights, exact to float32.
+
+    A unigram model gets an empty section of bigrams, without which KenLM refuses it.
+
+    Raises:
+        ModelError: the file cannot be written.
+    """
+    sizes = [len(table.keys) for table in tables.orders] + [0] * (tables.order == 1)
+    try:
+        with Path(path).open("wb") as file:
+            header = "".join(f"ngram {n}={size}\n" for n, size in enumerate(sizes, start=1))
+            file.write(f"\\data\\\n{header}".encode())
+            for order in range(1, len(sizes) + 1):
+                file.write(f"\n\\{order}-grams:\n".encode())
+                if sizes[order - 1]:
+                    _write_order(tables, order, file)
+            file.write(b"\n\\end\\\n")
+    except OSError as error:
+        raise ModelError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = pa.array(tables.words, pa.string())
+    table = tables.orders[order - 1]
+    for start in range(0, len(table.keys), _ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
+        pieces: list[Any] = [pc.cast(pa.array(table.log10_prob[rows]), pa.string())]
+        for n, ids in enumerate(_word_ids(tables, order, rows)):
+            pieces += ["\t" if n == 0 else " ", words.take(pa.array(ids))]
+        if order < tables.order:
+            pieces += ["\t", pc.cast(pa.array(table.log10_backoff[rows]), pa.string())]
+        lines = pc.binary_join_element_wise(*pieces, "\n", "")
+        _, offsets, text = lines.buffers()
+        file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
+
+
+def _word_ids(tables: NgramTables, order: int, rows: IntArray) -> list[IntArray]:
+    """The words of n-grams, first to last, each (n_rows,)."""
+    ids: list[IntArray] = []
+    for n in range(order, 0, -1):
+        ids.append(tables.word_of(n, rows))
+        rows = tables.prefix_of(n, rows)
+    return ids[::-1]
+
+
+def read_arpa(path: Path | str) -> NgramTables:
+    """Read an ARPA file, whoever wrote it; n-grams may come in any order.
+
+    Raises:
+        ModelError: the file is missing, or not an ARPA file that is whole.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
+    header = re.match(rb"\s*\\data\\\s+((?:ngram \d+=\d+\s+)+)", text)
+    if header is None:
+        raise ModelError(f"{path} is not an ARPA file: it does not start with \\data\\.")
+    sizes = [int(size) for size in re.findall(rb"=(\d+)", header[1])]
+    while sizes and not sizes[-1]:
+        sizes.pop()
+    sections = _sections(text, sizes, path)
+    words, unigrams = _read_unigrams(sections[0], sizes[0], path)
+    orders = [unigrams]
+    for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
+        orders.append(_read_order(section, size, words, orders, order, path))
+    return NgramTables(words, tuple(orders))
+
+
+def _sections(text: bytes, sizes: list[int], path: Path | str) -> list[bytes]:
+    sections, start = [], 0
+    for order in range(1, len(sizes) + 1):
+        heading = f"\\{order}-grams:".encode()
+        start = text.find(heading, start)
+        end = text.find(b"\n\\", start + 1)
+        if start < 0 or end < 0:
+            raise ModelError(f"{path} is cut off: its {order}-grams are not there or do not end.")
+        sections.append(text[start + len(heading) : end])
+        start = end
+    return sections
+
+
+def _read_unigrams(
+    section: bytes, size: int, path: Path | str
+) -> tuple[tuple[str, ...], NgramTable]:
+    probs, ngrams, backoffs = _columns(section, size, path)
+    found = {word: row for row, word in enumerate(ngrams.to_pylist())}
+    unseen = [word for word in SPECIAL_WORDS if word not in found]
+    if unseen and unseen != [SPECIAL_WORDS[UNKNOWN]]:
+        raise ModelError(f"{path} lacks the unigrams {' '.join(unseen)}.")
+    words = (*SPECIAL_WORDS, *(w for w in found if w not in SPECIAL_WORDS))
+    rows = np.array([found.get(word, size) for word in words])
+    return words, NgramTable(
+        np.arange(len(words)),
+        np.append(probs, np.float32(_LOG10_UNSEEN))[rows],
+        np.append(backoffs, np.float32(0))[rows],
+    )
+
+
+def _read_order(
+    section: bytes,
+    size: int,
+    words: tuple[str, ...],
+    orders: list[NgramTable],
+    order: int,
+    path: Path | str,
+) -> NgramTable:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    probs, ngrams, backoffs = _columns(section, size, path)
+    split = pc.split_pattern(ngrams, " ")
+    if len(split.values) != order * size:
+        raise ModelError(f"{path}: some of its {order}-grams do not have {order} words.")
+    ids = pc.index_in(split.values, value_set=pa.array(words, pa.string()))
+    if ids.null_count:
+        raise ModelError(f"{path}: some of its {order}-grams have words that are no unigrams.")
+    columns = ids.to_numpy().astype(np.int64).reshape(size, order).T
+    rows = columns[0]
+    for table, last in zip(orders[1:], columns[1:-1], strict=True):
+        keys = rows * len(words) + last
+        rows = np.minimum(np.searchsorted(table.keys, keys), len(table.keys) - 1)
+        if (table.keys[rows] != keys).any():
+            raise ModelError(f"{path}: some of its {order}-grams have a prefix that is not there.")
+    keys = rows * len(words) + columns[-1]
+    if (keys[1:] > keys[:-1]).all():
+        return NgramTable(keys, probs, backoffs)
+    by_key = np.argsort(keys)
+    return NgramTable(keys[by_key], probs[by_key], backoffs[by_key])
+
+
+def _columns(
+    section: bytes, size: int, path: Path | str
+) -> tuple[Float32Array, Any, Float32Array]:
+    """Log10 probability, n-gram and back-off weight (0 where a line has none)."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    tabs = section.count(b"\t")
+    if tabs not in (size, 2 * size):  # only some lines have a weight
+        section = re.sub(rb"(?m)^([^\t\n]+\t[^\t\r\n]+)\r?$", rb"\1\t0", section)
+    types = {"prob": pa.float32(), "ngram": pa.string(), "backoff": pa.float32()}
+    names = list(types)[: 2 if tabs == size else 3]
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(section),
+            read_options=csv.ReadOptions(column_names=names),
+            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+            convert_options=csv.ConvertOptions(column_types=types),
+        ).combine_chunks()
+    except pa.ArrowInvalid as error:
+        raise ModelError(f"{path} is not a readable ARPA file: {error}.") from error
+    if len(table) != size:
+        raise ModelError(f"{path} announces {size:,} n-grams where it has {len(table):,}.")
+    numbers = [table[name].to_numpy() for name in names if name != "ngram"]
+    backoffs = numbers[1] if len(numbers) == 2 else np.zeros(size, np.float32)
+    return numbers[0], table["ngram"].combine_chunks(), backoffs

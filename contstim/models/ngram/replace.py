@@ -1,0 +1,141 @@
+"""The score of a sentence with every word of the vocabulary at one position, all at once.
+
+Replacing one word changes at most `order` conditional probabilities: that of the word itself and
+those of the words that see it. For each of them the back-off recursion (Katz 1987)
+
+    log p(x | context of length c) = log p of the n-gram        where the model has it
+                                   = weight of the context + log p(x | context of length c-1)
+
+runs over dense arrays, one entry per word of the vocabulary, from the empty context up. The n-grams
+that hold the replaced word at a given place are few, and sorted tables list them without a search:
+
+    l_m … l_1 ?            the children of the context l_m … l_1
+              ? x_1        the bigrams that end in x_1
+    l_m … l_1 ? x_1 … x_r  those of l_m … l_1 ? x_1 … x_(r-1) that go on with x_r
+
+Values are added in float32 per word in KenLM's order, so that each conditional probability equals
+KenLM's bit for bit; their sums are float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from contstim.arrays import Float32Array, FloatArray, IntArray
+    from contstim.models.ngram.tables import NgramTables
+
+
+@dataclass(frozen=True, eq=False)
+class _Matches:
+    """N-grams of the model in which the replaced word takes part: which word, and which row."""
+
+    words: IntArray
+    rows: IntArray
+
+
+def log10_of_replacements(tables: NgramTables, ids: IntArray, place: int) -> FloatArray:
+    """Log10 probability of a sentence with each word of the vocabulary at one place, (n_words,).
+
+    Args:
+        tables: the model.
+        ids: the sentence as word ids, with <s> first and </s> last.
+        place: index into `ids` of the word to replace, 1 or more.
+    """
+    total = np.zeros(len(tables.words))
+    around = _Surroundings(tables, ids, place)
+    for target in range(1, len(ids)):
+        if place <= target < place + tables.order:
+            total += around.log10_prob(target - place)
+        else:
+            total += _log10_prob(tables, ids[: target + 1])
+    return total
+
+
+def _log10_prob(tables: NgramTables, ids: IntArray) -> np.float32:
+    """Log10 probability of the last word given the others."""
+    last = int(ids[-1])
+    prob = np.float32(tables.orders[0].log10_prob[last])
+    for length in range(1, min(tables.order, len(ids))):
+        context = _row(tables, ids[-1 - length : -1])
+        if context < 0:
+            break
+        row = int(tables.find(length + 1, np.array([context]), last)[0])
+        if row >= 0:
+            prob = np.float32(tables.orders[length].log10_prob[row])
+        else:
+            prob += np.float32(tables.orders[length - 1].log10_backoff[context])
+    return prob
+
+
+def _row(tables: NgramTables, ids: IntArray) -> int:
+    """Row of an n-gram in the table of its order; -1 where the model does not have it."""
+    rows = ids[:1]
+    for order, word in enumerate(ids[1:], start=2):
+        rows = tables.find(order, rows, int(word))
+        if rows[0] < 0:
+            break
+    return int(rows[0])
+
+
+@dataclass(eq=False)
+class _Surroundings:
+    tables: NgramTables
+    ids: IntArray
+    place: int
+    found: dict[tuple[int, int], _Matches] = field(default_factory=dict)
+
+    def log10_prob(self, right: int) -> Float32Array:
+        """Log10 probability, (n_words,), of the word `right` places after the replaced one."""
+        tables, size = self.tables, len(self.tables.words)
+        if right == 0:
+            probs = tables.orders[0].log10_prob.copy()
+        else:
+            unseen = self.ids[self.place + 1 : self.place + right + 1]
+            probs = np.full(size, _log10_prob(tables, unseen), np.float32)
+        for left in range(right == 0, min(tables.order - 1 - right, self.place) + 1):
+            length = left + right
+            self._add_backoff(probs, left, right)
+            seen = self.matches(left, right)
+            probs[seen.words] = tables.orders[length].log10_prob[seen.rows]
+        return probs
+
+    def _add_backoff(self, probs: Float32Array, left: int, right: int) -> None:
+        """Add the weights of the contexts of `left` words, the replaced one and those after it."""
+        tables = self.tables
+        if right == 0:
+            context = _row(tables, self.ids[self.place - left : self.place])
+            if context >= 0:
+                probs += tables.orders[left - 1].log10_backoff[context]
+        else:
+            contexts = self.matches(left, right - 1)
+            weights = tables.orders[left + right - 1].log10_backoff
+            probs[contexts.words] += weights[contexts.rows]
+
+    def matches(self, left: int, right: int) -> _Matches:
+        """The model's n-grams of `left` words, any word, and `right` words of the sentence."""
+        key = (left, right)
+        if key not in self.found:
+            self.found[key] = self._look_up(left, right)
+        return self.found[key]
+
+    def _look_up(self, left: int, right: int) -> _Matches:
+        tables, order = self.tables, left + right + 1
+        if left == right == 0:
+            every = np.arange(len(tables.words))
+            return _Matches(every, every)
+        if right == 0:
+            context = _row(tables, self.ids[self.place - left : self.place])
+            span = tables.children(order, context) if context >= 0 else slice(0, 0)
+            rows = np.arange(span.start, span.stop)
+            return _Matches(tables.word_of(order, rows), rows)
+        following = int(self.ids[self.place + right])
+        if (left, right) == (0, 1):
+            rows = tables.bigrams_ending_in(following)
+            return _Matches(tables.prefix_of(2, rows), rows)
+        shorter = self.matches(left, right - 1)
+        rows = tables.find(order, shorter.rows, following)
+        return _Matches(shorter.words[rows >= 0], rows[rows >= 0])

@@ -1,0 +1,97 @@
+"""A back-off n-gram model as sorted arrays: what the estimator makes and what an ARPA file holds.
+
+N-grams of order n are rows, sorted by (row of the first n-1 words in the table of order n-1, id of
+the last word). So all continuations of a context are one slice, and an n-gram is found by binary
+search of one integer key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import Float32Array, IntArray
+
+UNKNOWN, BEGIN, END = 0, 1, 2
+SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
+
+
+@dataclass(frozen=True, eq=False)
+class NgramTable:
+    """All n-grams of one order. Logarithms are base 10 and float32, as ARPA files and KenLM hold them.
+
+    Attributes:
+        keys: (n_ngrams,) ascending: row of the prefix × vocabulary size + id of the last word.
+        log10_prob: (n_ngrams,) of the last word given the others.
+        log10_backoff: (n_ngrams,) of the n-gram as a context; 0 where it is none.
+    """
+
+    keys: IntArray
+    log10_prob: Float32Array
+    log10_backoff: Float32Array
+
+
+@dataclass(frozen=True, eq=False)
+class NgramTables:
+    """A whole model; word ids 0, 1, 2 are `<unk>`, `<s>`, `</s>`.
+
+    Attributes:
+        words: the vocabulary; a word's id is its index.
+        orders: tables of order 1, 2, …; the unigram row of a word is its id.
+    """
+
+    words: tuple[str, ...]
+    orders: tuple[NgramTable, ...]
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+        return len(self.orders)
+
+    @cached_property
+    def word_ids(self) -> dict[str, int]:
+        """Id of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def ids(self, words: Sequence[str]) -> IntArray:
+        """Word ids, (n_words,); 0 for unknown words."""
+        look_up = self.word_ids.get
+        return np.fromiter((look_up(w, UNKNOWN) for w in words), np.int64, len(words))
+
+    def children(self, order: int, row: int) -> slice:
+        """Rows of the table of that order whose prefix is one row of the table below."""
+        size = len(self.words)
+        bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
+        return slice(int(bounds[0]), int(bounds[1]))
+
+    def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
+        """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where there is none."""
+        keys = self.orders[order - 1].keys
+        sought = prefixes * len(self.words) + word
+        rows = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)
+        return np.where(keys[rows] == sought, rows, -1) if len(keys) else np.full_like(rows, -1)
+
+    def bigrams_ending_in(self, word: int) -> IntArray:
+        """Rows of the bigram table whose second word this is."""
+        rows, starts = self._bigrams_by_last_word
+        return rows[starts[word] : starts[word + 1]]
+
+    @cached_property
+    def _bigrams_by_last_word(self) -> tuple[IntArray, IntArray]:
+        last = self.orders[1].keys % len(self.words)
+        counts = np.bincount(last, minlength=len(self.words))
+        return np.argsort(last, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+
+    def word_of(self, order: int, rows: IntArray) -> IntArray:
+        """Id of the last word of n-grams, (n_rows,)."""
+        return self.orders[order - 1].keys[rows] % len(self.words)
+
+    def prefix_of(self, order: int, rows: IntArray) -> IntArray:
+        """Rows, in the table below, of n-grams without their last word, (n_rows,)."""
+        return self.orders[order - 1].keys[rows] // len(self.words)

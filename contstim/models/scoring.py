@@ -1,0 +1,79 @@
+"""Score many sentences under several models, keeping every score as soon as it is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.scores import ScoreTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+    from contstim.sentence import Sentence
+    from contstim.store import Store
+
+_AT_ONCE = 2_000
+
+
+def score_sentences(
+    models: Sequence[LanguageModel],
+    sentences: Sequence[Sentence],
+    *,
+    store: Store | None = None,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> ScoreTable:
+    """Log-probabilities of sentences under models, rows in the order given.
+
+    With a store, scores found there are not computed again and new ones are kept in blocks of
+    2,000, so that an interrupted run goes on where it stopped. A sentence that is given twice is
+    scored once.
+
+    Args:
+        models: one column each.
+        sentences: one row each.
+        store: where scores are kept between runs.
+        progress: told the model and how many distinct sentences more have their score.
+
+    Raises:
+        ScoreError: a model gave nan.
+        ModelError: a model cannot score a sentence.
+        StoreError: the store cannot be written.
+    """
+    rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
+    order = [rows[sentence] for sentence in sentences]
+    report = progress or (lambda _model, _n: None)
+    columns = [_column(model, list(rows), store, report)[order] for model in models]
+    return ScoreTable(
+        tuple(sentence.text for sentence in sentences),
+        tuple(model.name for model in models),
+        np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
+    )
+
+
+def _column(
+    model: LanguageModel,
+    sentences: list[Sentence],
+    store: Store | None,
+    report: Callable[[LanguageModel, int], None],
+) -> FloatArray:
+    texts = [sentence.text for sentence in sentences]
+    if store is None:
+        scores = np.full(len(texts), np.nan)
+    else:
+        scores = store.log_probs(model.convention.fingerprint, texts)
+    missing = np.flatnonzero(np.isnan(scores))
+    report(model, len(texts) - len(missing))
+    for start in range(0, len(missing), _AT_ONCE):
+        rows = missing[start : start + _AT_ONCE]
+        scores[rows] = model.log_probs([sentences[row] for row in rows])
+        if store is not None and not np.isnan(scores[rows]).any():
+            convention = model.convention
+            store.save(
+                convention.fingerprint, convention.json, [texts[r] for r in rows], scores[rows]
+            )
+        report(model, len(rows))
+    return scores

@@ -1,0 +1,1 @@
+"""Search for a controversial sentence, and exact selection of a set."""

@@ -1,0 +1,95 @@
+"""What a natural selection hands over: the pairs, and the proof that no other set is better."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from contstim.stimuli import Pair
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The answer to one question, and a bound that anybody can recompute from `prices`.
+
+    `objective` is Eq. 5 of the 2023 study: the fractional ranks of all chosen sentences under the
+    models that reject them, summed. `bound` is what no selection can fall below. Both are their
+    integer numerators over 2 · `n_sentences`.
+
+    Attributes:
+        status: `optimal`: objective and bound are the same integer.
+        candidates: usable sentences on which two models disagree: below the median rank of one, at
+            or above that of another.
+        seconds: from loaded scores to the verified selection.
+        repeatable: words exempt from the word-repetition rule; None where the rule is off.
+        prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair.
+    """
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float
+    objective_numerator: int
+    bound_numerator: int
+    per_pair: int
+    models: tuple[str, ...]
+    n_sentences: int
+    repeatable: tuple[str, ...] | None
+    prices: tuple[tuple[str, str, int], ...]
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        path = Path(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+    @classmethod
+    def load(cls, path: Path | str) -> Certificate:
+        """Read a certificate back.
+
+        Raises:
+            InputError: the file cannot be read or is no certificate of a natural selection.
+        """
+        try:
+            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+            repeatable = facts.pop("repeatable")
+            return cls(
+                **facts
+                | {
+                    "models": tuple(facts["models"]),
+                    "repeatable": None if repeatable is None else tuple(repeatable),
+                    "prices": tuple((reject, accept, n) for reject, accept, n in facts["prices"]),
+                }
+            )
+        except OSError as error:
+            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is no certificate of a natural selection: {error}.") from error
+
+
+@dataclass(frozen=True)
+class NaturalSelection:
+    """Controversial natural pairs, `per_pair` for every model pair, and their certificate.
+
+    Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
+    """
+
+    pairs: tuple[Pair, ...]
+    certificate: Certificate

@@ -1,0 +1,169 @@
+"""A table of log-probabilities: sentences × models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from contstim.errors import InputError, ScoreError
+from contstim.sentence import Sentence
+from contstim.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Natural log-probabilities of sentences under models.
+
+    Attributes:
+        sentences: the texts, one a row, or None where only scores were published.
+        models: distinct names, one a column.
+        log_probs: (n_sentences, n_models) float64, nats; finite or -inf.
+
+    Raises:
+        ScoreError: a nan or +inf (names the sentence and the model), shapes that differ, model
+            names that repeat.
+    """
+
+    sentences: tuple[str, ...] | None
+    models: tuple[str, ...]
+    log_probs: FloatArray
+
+    def __post_init__(self) -> None:
+        twice = sorted({m for m in self.models if self.models.count(m) > 1})
+        if twice:
+            raise ScoreError(f"Model names must differ; given twice: {', '.join(twice)}.")
+        rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
+        if self.log_probs.shape != (rows, len(self.models)):
+            raise ScoreError(
+                f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
+                f"not {self.log_probs.shape}."
+            )
+        bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
+        if len(bad):
+            row, column = bad[0]
+            what = f" ({self.sentences[row]!r})" if self.sentences else ""
+            raise ScoreError(
+                f"The score of row {row}{what} under {self.models[column]} is "
+                f"{self.log_probs[row, column]}; scores are finite or -inf. "
+                f"{len(bad):,} such values in all: score these sentences again."
+            )
+
+    def column(self, model: str) -> FloatArray:
+        """One model's log-probabilities, (n_sentences,), nats.
+
+        Raises:
+            ScoreError: there is no such model; lists the ones there are.
+        """
+        if model not in self.models:
+            raise ScoreError(f"No scores for {model!r}; there are {', '.join(self.models)}.")
+        return self.log_probs[:, self.models.index(model)]
+
+    def doubled_ranks(self) -> IntArray:
+        """Twice the average ranks, which makes them integers: (n_sentences, n_models), 2 … 2N.
+
+        Ranks ascend from 1 for the lowest log-probability; tied sentences share their mean rank.
+        """
+        return np.stack([_doubled_ranks(column) for column in self.log_probs.T], axis=1)
+
+    def ranks(self) -> FloatArray:
+        """Fractional ranks r(s|m) = average rank / N (2023, text before Eq. 5), in (0, 1]."""
+        return self.doubled_ranks() / (2 * len(self.log_probs))
+
+    def parsed(self) -> tuple[Sentence, ...] | None:
+        """The sentences as words, where their texts are known."""
+        return None if self.sentences is None else tuple(map(Sentence.parse, self.sentences))
+
+    @classmethod
+    def read(cls, path: Path | str) -> ScoreTable:
+        """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
+
+        An `.npz` holds one array per model and, if it likes, an array `sentence`.
+
+        Raises:
+            ScoreError: columns of unequal length, a value that is no number, no model, and what
+                the class itself refuses.
+            InputError: the file cannot be read.
+        """
+        columns = _read_npz(path) if Path(path).suffix == ".npz" else read_table(path)
+        sentences = columns.pop("sentence", None)
+        if not columns:
+            raise ScoreError(f"{path} has no column of scores; expected one per model.")
+        if sentences is None and Path(path).suffix != ".npz":
+            raise ScoreError(
+                f"{path} has no column 'sentence'; its columns are {', '.join(columns)}."
+            )
+        lengths = {name: len(column) for name, column in columns.items()}
+        if sentences is not None:
+            lengths["sentence"] = len(sentences)
+        if len(set(lengths.values())) > 1:
+            raise ScoreError(
+                f"{path}: columns differ in length: "
+                + ", ".join(f"{name} {n:,}" for name, n in lengths.items())
+                + ". Every model needs a score for every sentence."
+            )
+        return cls(
+            None if sentences is None else tuple(map(str, sentences)),
+            tuple(columns),
+            np.stack([_numbers(path, name, values) for name, values in columns.items()], axis=1),
+        )
+
+    def write(self, path: Path | str) -> None:
+        """Write what `read` gives back bit for bit.
+
+        Raises:
+            ScoreError: the sentences' texts are not known and the file is not an `.npz`.
+        """
+        columns: dict[str, Any] = dict(zip(self.models, self.log_probs.T, strict=True))
+        if self.sentences is not None:
+            columns = {"sentence": list(self.sentences), **columns}
+        if Path(path).suffix == ".npz":
+            arrays = {name: np.asarray(column) for name, column in columns.items()}
+            np.savez_compressed(path, allow_pickle=False, **arrays)
+        elif self.sentences is None:
+            raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
+        else:
+            write_table(path, columns)
+
+
+def _doubled_ranks(values: FloatArray) -> IntArray:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)  # rank of the last of each group of ties
+    doubled: IntArray = (2 * last - counts + 1)[inverse]
+    return doubled
+
+
+def _read_npz(path: Path | str) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays: Mapping[str, Any] = {name: file[name] for name in file.files}
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except (BadZipFile, ValueError) as error:
+        raise ScoreError(f"{path} is not an .npz of plain arrays: {error}.") from error
+    for name, array in arrays.items():
+        if array.ndim != 1:
+            raise ScoreError(f"{path}: {name} has shape {array.shape}; expected one dimension.")
+    return dict(arrays)
+
+
+def _numbers(path: Path | str, name: str, values: Sequence[Any]) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        for row, value in enumerate(values):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise ScoreError(
+                    f"{path}, row {row}: {value!r} under {name} is not a number."
+                ) from None
+        raise

@@ -1,0 +1,163 @@
+"""The values that travel from selection and synthesis to the experiment: pairs and triplets."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from contstim.corpus import read_sentences
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+from contstim.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "str": (str, "text"),
+    "int": (int, "whole number"),
+    "float": (float, "number"),
+}
+
+
+def content_id(kind: str, *parts: object) -> str:
+    """A short identifier that depends on nothing but what it names."""
+    text = "\x1f".join(map(str, (kind, *parts)))
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
+
+    Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based lines of
+    the score table; sentences are empty where their texts are not known.
+    """
+
+    trial_id: str
+    model_1: str
+    model_2: str
+    sentence_1: str
+    sentence_2: str
+    row_1: int
+    row_2: int
+    rank_1_model_1: float
+    rank_1_model_2: float
+    rank_2_model_1: float
+    rank_2_model_2: float
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
+
+    Fields are the columns of triplets.csv; log-probabilities in nats.
+    """
+
+    triplet_id: str
+    model_1: str
+    model_2: str
+    natural: str
+    synthetic_1: str
+    synthetic_2: str
+    log_prob_natural_model_1: float
+    log_prob_natural_model_2: float
+    log_prob_synthetic_1_model_1: float
+    log_prob_synthetic_1_model_2: float
+    log_prob_synthetic_2_model_1: float
+    log_prob_synthetic_2_model_2: float
+    controversiality: float
+
+
+SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
+
+
+def read_stimuli(path: Path | str) -> list[Sentence]:
+    """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
+
+    A table (.csv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
+    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do.
+
+    Raises:
+        InputError: the file cannot be read, or the table has none of these columns.
+    """
+    if Path(path).suffix not in (".csv", ".parquet", ".jsonl"):
+        return list(read_sentences(path))
+    table = read_table(path)
+    columns = [table[name] for name in SENTENCE_COLUMNS if name in table]
+    if not columns:
+        raise InputError(
+            f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}); its columns are "
+            f"{', '.join(table)}."
+        )
+    return [Sentence.parse(text) for text in dict.fromkeys(chain.from_iterable(columns))]
+
+
+def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> None:
+    """Write pairs.csv (or `.parquet`, `.jsonl`): the fields of `Pair`, in that order.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    _write(path, Pair, list(pairs))
+
+
+def read_pairs(path: Path | str) -> tuple[Pair, ...]:
+    """Read what `write_pairs` wrote; further columns are ignored.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type.
+    """
+    return _read(path, Pair)
+
+
+def write_triplets(path: Path | str, triplets: Iterable[Triplet]) -> None:
+    """Write triplets.csv (or `.parquet`, `.jsonl`): the fields of `Triplet`, in that order.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    _write(path, Triplet, list(triplets))
+
+
+def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
+    """Read what `write_triplets` wrote; further columns are ignored.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type.
+    """
+    return _read(path, Triplet)
+
+
+_Row = TypeVar("_Row", Pair, Triplet)
+
+
+def _write(path: Path | str, kind: type[_Row], rows: list[_Row]) -> None:
+    names = [field.name for field in fields(kind)]
+    write_table(path, {name: [getattr(row, name) for row in rows] for name in names})
+
+
+def _read(path: Path | str, kind: type[_Row]) -> tuple[_Row, ...]:
+    columns = read_table(path)
+    missing = [field.name for field in fields(kind) if field.name not in columns]
+    if missing:
+        raise InputError(
+            f"{path} is no table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
+        )
+    typed = [
+        [_parse(path, row, field.name, str(field.type), value) for row, value in enumerate(column)]
+        for field in fields(kind)
+        for column in [columns[field.name]]
+    ]
+    return tuple(kind(*values) for values in zip(*typed, strict=True))
+
+
+def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> Any:
+    parse, what = _PARSERS[kind]
+    try:
+        return parse(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None

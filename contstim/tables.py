@@ -1,0 +1,123 @@
+"""Tables on disk: CSV, Parquet or JSON lines, by the ending of the file's name."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+
+    Column: TypeAlias = Sequence[Any] | FloatArray | IntArray
+
+
+def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
+    """Write named columns of equal length.
+
+    CSV is UTF-8 with a header, texts quoted, and numbers in the shortest form that reads back
+    exactly; `.parquet` and `.jsonl` are recognised by the name.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            pq.write_table(pa.table(dict(columns)), path)
+        elif path.suffix == ".jsonl":
+            _write_jsonl(path, columns)
+        else:
+            _write_csv(path, columns)
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def read_table(path: Path | str) -> dict[str, list[Any]]:
+    """Read named columns; the values of a CSV file are all texts.
+
+    Raises:
+        InputError: the file is missing, empty, not UTF-8, ragged, or names a column twice.
+    """
+    path = Path(path)
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            table: dict[str, list[Any]] = pq.read_table(path).to_pydict()
+            return table
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return _read_jsonl(path, file) if path.suffix == ".jsonl" else _read_csv(path, file)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
+    except (csv.Error, json.JSONDecodeError) as error:
+        raise InputError(f"{path} is not a readable table: {error}.") from error
+
+
+def _write_csv(path: Path, columns: Mapping[str, Column]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*map(_plain, columns.values()), strict=True))
+
+
+def _write_jsonl(path: Path, columns: Mapping[str, Column]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in zip(*map(_plain, columns.values()), strict=True):
+            cells = dict(zip(columns, row, strict=True))
+            file.write(json.dumps(cells, ensure_ascii=False) + "\n")
+
+
+def _plain(column: Column) -> Sequence[Any]:
+    """Python numbers instead of NumPy's: their text reads back to the same double."""
+    plain: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else column
+    return plain
+
+
+def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
+    reader = csv.reader(file)
+    header = next(reader, None)
+    if not header:
+        raise InputError(f"{path} is empty; expected a header and rows.")
+    _distinct(path, header)
+    columns: list[list[Any]] = [[] for _ in header]
+    for row in reader:
+        if len(row) != len(header):
+            if not row:
+                continue
+            raise InputError(
+                f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns."
+            )
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return dict(zip(header, columns, strict=True))
+
+
+def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    for number, line in enumerate(filter(str.strip, file)):
+        row = json.loads(line)
+        if not isinstance(row, dict) or (number and row.keys() != columns.keys()):
+            raise InputError(f"{path}, row {number + 1}: expected the same columns in every row.")
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    if not columns:
+        raise InputError(f"{path} is empty; expected one JSON object a line.")
+    return columns
+
+
+def _distinct(path: Path, names: Sequence[str]) -> None:
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise InputError(f"{path} names these columns twice: {', '.join(twice)}.")

@@ -1,0 +1,186 @@
+"""The words that may stand in a sentence: first, elsewhere, and twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.corpus import read_lines
+from contstim.errors import VocabularyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from contstim.arrays import BoolArray
+    from contstim.sentence import Sentence
+
+#: English articles and prepositions: words that a sentence may well hold twice.
+REPEATABLE_ENGLISH = frozenset(
+    """
+    a an the about above across after against along amid among around as at before behind below
+    beneath beside between beyond by despite down during except for from in inside into like near
+    of off on onto out outside over past since through throughout till to toward towards under
+    until up upon via with within without
+    """.split()
+)
+
+_HEADINGS = ("initial", "inner", "repeatable")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words by where they may stand, in a fixed order without duplicates.
+
+    Attributes:
+        initial: words that may start a sentence, written as they stand there.
+        inner: words that may stand anywhere else.
+        repeatable: words that may occur twice in a sentence, in lower case.
+
+    Raises:
+        VocabularyError: there is no word at all, or one contains white space.
+    """
+
+    initial: tuple[str, ...]
+    inner: tuple[str, ...]
+    repeatable: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "initial", tuple(dict.fromkeys(self.initial)))
+        object.__setattr__(self, "inner", tuple(dict.fromkeys(self.inner)))
+        object.__setattr__(self, "repeatable", frozenset(map(str.lower, self.repeatable)))
+        if not self.initial and not self.inner:
+            raise VocabularyError("A vocabulary needs at least one word.")
+        for word in self.words:
+            if word.split() != [word]:
+                raise VocabularyError(f"{word!r} is not a word: words contain no white space.")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All distinct words, sentence-initial ones first."""
+        return tuple(dict.fromkeys(self.initial + self.inner))
+
+    def at(self, position: int) -> tuple[str, ...]:
+        """The words that may stand at a 0-based position of a sentence."""
+        return self.initial if position == 0 else self.inner
+
+    def missing(self, sentence: Sentence) -> tuple[str, ...]:
+        """The words of a sentence that may not stand where they stand, in order."""
+        first, *rest = sentence.words
+        initial, inner = self._sets
+        return tuple([first] * (first not in initial) + [w for w in rest if w not in inner])
+
+    @cached_property
+    def _sets(self) -> tuple[frozenset[str], frozenset[str]]:
+        return frozenset(self.initial), frozenset(self.inner)
+
+    def restrict(
+        self, known: Callable[[Sequence[str]], BoolArray]
+    ) -> tuple[Vocabulary, tuple[str, ...]]:
+        """Keep the words for which `known` holds; also return the words dropped, in order.
+
+        Raises:
+            VocabularyError: no word is left.
+        """
+        words = self.words
+        keep = {w for w, yes in zip(words, known(words), strict=True) if yes}
+        dropped = tuple(w for w in words if w not in keep)
+        if not keep:
+            raise VocabularyError(
+                f"None of the {len(words):,} words of the vocabulary is known to every model; "
+                f"the first are {', '.join(words[:5])}. Use a vocabulary in the models' language "
+                f"and case."
+            )
+        kept = Vocabulary(
+            tuple(w for w in self.initial if w in keep),
+            tuple(w for w in self.inner if w in keep),
+            self.repeatable,
+        )
+        return kept, dropped
+
+    def intersect(self, other: Vocabulary) -> Vocabulary:
+        """The words that stand in both, in this one's order.
+
+        Raises:
+            VocabularyError: no word does.
+        """
+        initial, inner = other._sets
+        return Vocabulary(
+            tuple(w for w in self.initial if w in initial),
+            tuple(w for w in self.inner if w in inner),
+            self.repeatable & other.repeatable,
+        )
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[Sentence], *, min_count: int = 1) -> Vocabulary:
+        """Words by how often they start a sentence, and by how often they stand elsewhere.
+
+        A word is `initial` when it starts at least `min_count` sentences and `inner` when it stands
+        at least `min_count` times elsewhere; most frequent first, ties in order of occurrence.
+        English articles and prepositions may repeat (`REPEATABLE_ENGLISH`).
+
+        Raises:
+            VocabularyError: `min_count` is below 1, or no word is that frequent.
+        """
+        initial: Counter[str] = Counter()
+        inner: Counter[str] = Counter()
+        for sentence in sentences:
+            initial[sentence.words[0]] += 1
+            inner.update(sentence.words[1:])
+        return cls.from_counts(initial, inner, min_count=min_count)
+
+    @classmethod
+    def from_counts(
+        cls, initial: Counter[str], inner: Counter[str], *, min_count: int = 1
+    ) -> Vocabulary:
+        """The same from counts of words that start a sentence and of words elsewhere."""
+        if min_count < 1:
+            raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
+        starts = tuple(w for w, n in initial.most_common() if n >= min_count)
+        others = tuple(w for w, n in inner.most_common() if n >= min_count)
+        if not starts and not others:
+            raise VocabularyError(
+                f"No word occurs {min_count} times or more; lower --min-count or give more text."
+            )
+        repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + others))
+        return cls(starts, others, repeatable)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Vocabulary:
+        """Read a vocabulary file: a word a line, under optional headings.
+
+        `[initial]`, `[inner]` and `[repeatable]` start the three lists. Without headings every word
+        may stand anywhere and starts a sentence capitalised, and no word may repeat.
+
+        Raises:
+            CorpusError: the file is missing, empty or not UTF-8.
+            VocabularyError: a line holds several words, or a heading is unknown.
+        """
+        lists: dict[str, list[str]] = {heading: [] for heading in (*_HEADINGS, "")}
+        heading = ""
+        for line in read_lines(path):
+            if line.startswith("[") and line.endswith("]") and len(line) > 2:
+                heading = line[1:-1].strip().lower()
+                if heading not in _HEADINGS:
+                    raise VocabularyError(
+                        f"{path}: unknown heading {line}; use [initial], [inner] or [repeatable]."
+                    )
+            elif line.split() != [line]:
+                raise VocabularyError(f"{path}: {line!r} is not one word; write one word a line.")
+            else:
+                lists[heading].append(line)
+        anywhere = lists[""]
+        return cls(
+            tuple(lists["initial"] + [w[:1].upper() + w[1:] for w in anywhere]),
+            tuple(lists["inner"] + anywhere),
+            frozenset(lists["repeatable"]),
+        )
+
+    def save(self, path: Path | str) -> None:
+        """Write the vocabulary file that `load` reads back to an equal vocabulary."""
+        parts = (self.initial, self.inner, sorted(self.repeatable))
+        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+            for heading, words in zip(_HEADINGS, parts, strict=True):
+                file.write("\n".join([f"[{heading}]", *words]) + "\n")
