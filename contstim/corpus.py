@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from contstim.errors import CorpusError, SentenceError
+from contstim.errors import CorpusError
 from contstim.sentence import END_MARKS, Sentence
 
 if TYPE_CHECKING:
@@ -53,12 +53,9 @@ def read_sentences(path: Path | str, *, prose: bool = False) -> Iterator[Sentenc
 def _one_a_line(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
     empty = True
     for line in lines:
-        try:
-            sentence = Sentence.parse(line)
-        except SentenceError:  # a line of end marks only, such as an ellipsis between paragraphs
-            continue
-        empty = False
-        yield sentence
+        if any(map(str.isalnum, line)):  # not an ellipsis or a rule between paragraphs
+            empty = False
+            yield Sentence.parse(line)
     if empty:
         raise CorpusError(f"{path} holds no words, only punctuation.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 
@@ -126,8 +126,7 @@ class ScoreTable:
         if self.sentences is not None:
             columns = {"sentence": list(self.sentences), **columns}
         if Path(path).suffix == ".npz":
-            arrays = {name: np.asarray(column) for name, column in columns.items()}
-            np.savez_compressed(path, allow_pickle=False, **arrays)
+            _write_npz(path, columns)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
         else:
@@ -153,6 +152,17 @@ def _read_npz(path: Path | str) -> dict[str, Any]:
         if array.ndim != 1:
             raise ScoreError(f"{path}: {name} has shape {array.shape}; expected one dimension.")
     return dict(arrays)
+
+
+def _write_npz(path: Path | str, columns: Mapping[str, Any]) -> None:
+    """As `np.savez_compressed`, whose own parameters are then no forbidden names of models."""
+    try:
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            for name, column in columns.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
+    except OSError as error:
+        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def _numbers(path: Path | str, name: str, values: Sequence[Any]) -> FloatArray:

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 END_MARKS = (".", "!", "?")
+WORDS_ARE = "words are not empty and contain neither white space nor a null character"
+
+
+def is_word(text: str) -> bool:
+    """Whether a text is one word: something without white space or null characters."""
+    return text.split() == [text] and "\0" not in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,8 @@ class Sentence:
         if not self.words:
             raise SentenceError("A sentence needs at least one word; this text has none.")
         for word in self.words:
-            if word.split() != [word]:
-                raise SentenceError(
-                    f"{word!r} is not a word: words are not empty and contain no white space."
-                )
+            if not is_word(word):
+                raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
         if self.end not in END_MARKS:
             raise SentenceError(f"End mark {self.end!r} is not one of {' '.join(END_MARKS)}")
 

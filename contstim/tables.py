@@ -51,10 +51,7 @@ def read_table(path: Path | str) -> dict[str, list[Any]]:
     path = Path(path)
     try:
         if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            table: dict[str, list[Any]] = pq.read_table(path).to_pydict()
-            return table
+            return _read_parquet(path)
         with path.open(encoding="utf-8-sig", newline="") as file:
             return _read_jsonl(path, file) if path.suffix == ".jsonl" else _read_csv(path, file)
     except OSError as error:
@@ -63,6 +60,17 @@ def read_table(path: Path | str) -> dict[str, list[Any]]:
         raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
     except (csv.Error, json.JSONDecodeError) as error:
         raise InputError(f"{path} is not a readable table: {error}.") from error
+
+
+def _read_parquet(path: Path) -> dict[str, list[Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table: dict[str, list[Any]] = pq.read_table(path).to_pydict()
+    except pa.ArrowException as error:
+        raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
+    return table
 
 
 def _write_csv(path: Path, columns: Mapping[str, Column]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from contstim.corpus import read_lines
 from contstim.errors import VocabularyError
+from contstim.sentence import WORDS_ARE, is_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -54,8 +55,8 @@ class Vocabulary:
         if not self.initial and not self.inner:
             raise VocabularyError("A vocabulary needs at least one word.")
         for word in self.words:
-            if word.split() != [word]:
-                raise VocabularyError(f"{word!r} is not a word: words contain no white space.")
+            if not is_word(word):
+                raise VocabularyError(f"{word!r} is not a word: {WORDS_ARE}.")
 
     @property
     def words(self) -> tuple[str, ...]:

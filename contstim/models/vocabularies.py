@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import VocabularyError
+from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray
     from contstim.models.base import LanguageModel
-    from contstim.vocabulary import Vocabulary
 
 DEFAULT_MIN_COUNT = 5
 
@@ -54,10 +54,17 @@ def default_vocabulary(
     """
     found = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
     if not found:
-        from contstim.english import vocabulary
-
-        return vocabulary()
+        return _embedded()
     common = found[0]
     for other in found[1:]:
         common = common.intersect(other)
     return common
+
+
+def _embedded() -> Vocabulary:
+    """The word forms of the embedded English, in alphabetical order; each may start a sentence."""
+    from contstim.english.lexicon import lexicon
+
+    forms = tuple(sorted(lexicon().forms))
+    capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
+    return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))

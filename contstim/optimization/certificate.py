@@ -65,7 +65,7 @@ class Certificate:
         """Read a certificate back.
 
         Raises:
-            InputError: the file cannot be read or is no certificate of a natural selection.
+            InputError: the file cannot be read or is no certificate.
         """
         try:
             facts = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ class Certificate:
         except OSError as error:
             raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no certificate of a natural selection: {error}.") from error
+            raise InputError(f"{path} is no certificate of a selection: {error}.") from error
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from contstim.errors import VerificationError
 if TYPE_CHECKING:
     from contstim.arrays import IntArray
 
-NEVER = 2**61  # the cost of what is not allowed: larger than any price, and two still fit in 64 bits
+NEVER = 2**61  # the cost of what is not allowed; a price can be added without overflow
 
 
 def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:

@@ -1,0 +1,39 @@
+# demo  run the main job on embedded text      test   run the tests
+# check lint, format and types                 bench  run the benchmarks (BENCH=--quick for a smoke run)
+# Each does its own set-up in .venv.
+
+PYTHON ?= python3
+BENCH ?=
+RUN := .venv/bin/
+BENCHMARKS := $(wildcard benchmarks/*.py)
+
+.PHONY: demo test check bench published clean
+
+demo: .venv/ready
+	$(RUN)contstim demo
+
+test: .venv/ready
+	$(RUN)python -m pytest -m "not published"
+
+published: .venv/ready
+	$(RUN)python -m pytest -m published
+
+check: .venv/ready
+	$(RUN)ruff check contstim tests benchmarks
+	$(RUN)ruff format --check contstim tests benchmarks
+	$(RUN)mypy contstim tests
+
+bench: .venv/ready
+	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(RUN)python $$script $(BENCH); done
+
+clean:
+	rm -rf .venv contstim-demo
+
+.venv/ready: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "contstim needs Python 3.11 or later; $(PYTHON) was not found. Name yours: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "contstim needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version). Name another: make PYTHON=python3.12" >&2; exit 1; }
+	@command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "kenlm is compiled on installation and needs a C++ compiler (Debian: apt install g++; macOS: xcode-select --install)." >&2; exit 1; }
+	@command -v cmake >/dev/null || { echo "kenlm is compiled on installation and needs CMake (Debian: apt install cmake; macOS: brew install cmake)." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,117 @@
+"""N-gram models: training, agreement with lmplz, and every replacement at once against one by one.
+
+On `text/openstax.train.txt` of the published data (environment variable CONTSTIM_DATA) where it is
+present, else on the embedded English. `--quick` trains orders 2 and 3 only.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from contstim.corpus import read_sentences
+from contstim.english import generate
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.training import train_ngram
+from contstim.optimization.synthesis import synthesize_triplet
+from contstim.sentence import Sentence
+
+DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
+TEXT = DATA / "text" / "openstax.train.txt"
+LMPLZ = DATA / "text" / "openstax.heldout.lmplz.tsv"
+LMPLZ_COLUMN = {2: 0, 3: 1, 5: 2}
+
+
+def train(order: int, folder: Path) -> KenlmModel:
+    """Train one order in this process, and print what it took."""
+    sentences = read_sentences(TEXT) if TEXT.is_file() else generate(20_000, seed=0)
+    start = perf_counter()
+    made = train_ngram(sentences, order, folder / f"{order}.arpa")
+    seconds = perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    sizes = " + ".join(f"{len(table.keys):,}" for table in made.tables.orders)
+    print(f"order {order}: {seconds:5.2f} s, peak {peak:.2f} GiB so far, {sizes} n-grams")
+    for n, discounts in enumerate(made.discounts, start=1):
+        print(f"    {n}-gram discounts: " + ", ".join(f"{d:.6g}" for d in discounts))
+    return KenlmModel(folder / f"{order}.arpa")
+
+
+def agree(model: KenlmModel, order: int) -> None:
+    """Print how far the held-out sentences' scores are from lmplz's."""
+    if not LMPLZ.is_file() or order not in LMPLZ_COLUMN:
+        return
+    rows = [line.rstrip("\n").split("\t") for line in LMPLZ.open(encoding="utf-8")][1:]
+    theirs = np.array([float(row[LMPLZ_COLUMN[order]]) for row in rows])
+    ours = model.log_probs([Sentence.parse(row[3]) for row in rows]) / math.log(10)
+    print(
+        f"    lmplz: at most {np.abs(ours - theirs).max():.6f} log10 apart, {len(rows):,} sentences"
+    )
+
+
+def replace(model: KenlmModel, sentence: Sentence, words: tuple[str, ...], repeats: int) -> None:
+    """Every word at each position: ours against one kenlm call a sentence."""
+    score = model._kenlm.score
+    model.replacement_log_probs(sentence, 1, words)  # reads the tables, which a search does once
+    ours = theirs = 0.0
+    for position in range(len(sentence)):
+        before, after = sentence.words[:position], sentence.words[position + 1 :]
+        texts = [" ".join((*before, word, *after)) for word in words]
+        for _ in range(repeats):
+            start = perf_counter()
+            fast = model.replacement_log_probs(sentence, position, words)
+            ours += perf_counter() - start
+            start = perf_counter()
+            slow = [score(text) for text in texts]
+            theirs += perf_counter() - start
+        np.testing.assert_allclose(fast, np.array(slow) * math.log(10), rtol=1e-5)
+    runs = repeats * len(sentence)
+    print(
+        f"{len(words):,} words at a position: {1e3 * ours / runs:.2f} ms, kenlm one by one "
+        f"{1e3 * theirs / runs:.1f} ms (texts joined beforehand): {theirs / ours:.1f} times faster"
+    )
+
+
+def search(accept: KenlmModel, reject: KenlmModel, naturals: list[Sentence]) -> None:
+    """A triplet with the full vocabulary both models know."""
+    words = accept.vocabulary(5)
+    usable = [s for s in naturals if not words.missing(s)]
+    start = perf_counter()
+    for seed, natural in enumerate(usable):
+        synthesize_triplet(accept, reject, natural, words, seed=seed)
+    each = (perf_counter() - start) / len(usable)
+    print(f"a triplet over {len(words.words):,} words: {each:.3f} s (mean of {len(usable)})")
+
+
+def main() -> None:
+    """Run everything and print it."""
+    quick = "--quick" in sys.argv
+    with tempfile.TemporaryDirectory() as name:
+        models = {order: train(order, Path(name)) for order in ((2, 3) if quick else (2, 3, 5))}
+        for order, model in models.items():
+            agree(model, order)
+        published = DATA / "contstimlang"
+        if published.is_dir():
+            from contstim.published import read_vocabulary
+
+            words = read_vocabulary(published).inner
+            sentence = Sentence.parse("Luke has a ton of experience with winning")
+            (corpus,) = (published / "resources" / "sentence_corpora").glob("*.txt")
+            naturals = list(islice(read_sentences(corpus), 30))
+        else:
+            words = models[2].vocabulary(1).inner
+            naturals = generate(5, seed=1, words=8)
+            sentence = naturals[0]
+        replace(models[3], sentence, words, repeats=1 if quick else 5)
+        search(models[3], models[2], naturals)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""Exact selection of controversial natural pairs (2023, Eqs. 5-6), with a proof of optimality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InfeasibleError, InputError
+from contstim.optimization.certificate import Certificate, NaturalSelection
+from contstim.optimization.duals import NEVER, dual_prices, sentence_prices
+from contstim.optimization.solver import SOLVER, solver_version, transportation
+from contstim.optimization.verification import verify_natural
+from contstim.sentence import Sentence, repeats
+from contstim.stimuli import Pair, content_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from contstim.arrays import BoolArray, IntArray
+    from contstim.scores import ScoreTable
+
+TIE_RULE = (
+    "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
+    "are candidates first; among selections of equal cost the solver's stands; inside a model pair "
+    "sentences meet in order of length, then row number"
+)
+
+
+def select_natural(
+    table: ScoreTable, *, per_pair: int, repeatable: frozenset[str] | None = None
+) -> NaturalSelection:
+    """Choose the most controversial natural pairs, `per_pair` for every model pair.
+
+    Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m2) >= 0.5 and
+    r(s2|m1) >= 0.5 and no sentence is used twice; r is the fractional rank among all sentences.
+    Which s1 meets which s2 inside a model pair does not change that sum; they are matched so that
+    the summed difference in length (characters, without end marks) is smallest.
+
+    This is a transportation problem: every ordered pair (reject, accept) is a source that needs
+    `per_pair` sentences, every sentence serves once. With D the total demand, a source never needs
+    more than its D cheapest admissible sentences: were it served by another, the remaining D - 1
+    units would leave one of these free, and no dearer. So a min-cost flow over few sentences is
+    exact for all, and the certificate proves it over all of them.
+
+    Args:
+        table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
+        per_pair: pairs for each unordered model pair, at least 1.
+        repeatable: where given, sentences in which any other word repeats (compared in lower case)
+            are not chosen, though they keep their ranks.
+
+    A text that stands in several rows counts once: only its first row can be chosen.
+
+    Raises:
+        InputError: `per_pair` below 1, fewer than two models, or a rule about words without texts.
+        InfeasibleError: too few sentences; names the model pairs that fail.
+        VerificationError: the result failed its independent check (`verify_natural`).
+    """
+    started = perf_counter()
+    _check(table, per_pair, repeatable)
+    doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences), 2 … 2N
+    usable = _usable(table, repeatable)
+    arcs = _cheapest_arcs(doubled, usable, per_pair)
+    sources = list(permutations(table.models, 2))
+    plan = transportation(np.full(len(sources), per_pair), arcs.source, arcs.row, arcs.cost)
+    if plan.shortfall.any():
+        raise _infeasible(sources, arcs, per_pair, plan.shortfall)
+    prices = _prices(doubled, arcs, plan.chosen, len(sources))
+    objective = int(arcs.cost[plan.chosen].sum())
+    rows = arcs.row[plan.chosen].reshape(len(sources), per_pair)
+    rule = None if repeatable is None else tuple(sorted(repeatable))
+    selection = NaturalSelection(
+        tuple(_pairs(table, doubled, rows)),
+        _certify(table.models, doubled, usable, objective, prices, per_pair, rule),
+    )
+    verify_natural(table, selection, per_pair=per_pair, repeatable=repeatable)
+    certificate = replace(selection.certificate, seconds=perf_counter() - started)
+    return replace(selection, certificate=certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Arcs:
+    """Which source may use which sentence at what cost; sorted by source."""
+
+    source: IntArray  # (n_arcs,) place of (reject, accept) among the models' permutations
+    row: IntArray  # (n_arcs,)
+    cost: IntArray  # (n_arcs,) doubled rank under the reject model
+
+
+def _check(table: ScoreTable, per_pair: int, repeatable: frozenset[str] | None) -> None:
+    if per_pair < 1:
+        raise InputError(f"Cannot choose {per_pair} pairs per model pair; ask for at least 1.")
+    if len(table.models) < 2:
+        raise InputError(
+            f"Two models can disagree, {len(table.models)} cannot: give scores of at least two."
+        )
+    if repeatable is not None and table.sentences is None:
+        raise InputError(
+            "The word-repetition rule needs the sentences' texts, and this table has scores only: "
+            "add the column 'sentence' or leave the rule out."
+        )
+
+
+def _usable(table: ScoreTable, repeatable: frozenset[str] | None) -> BoolArray:
+    """Which rows may be chosen at all, (n_sentences,): what the rules about texts leave over."""
+    if table.sentences is None:
+        return np.ones(len(table.log_probs), dtype=np.bool_)
+    backwards = zip(reversed(table.sentences), range(len(table.sentences))[::-1], strict=True)
+    usable = np.zeros(len(table.sentences), dtype=np.bool_)
+    usable[list(dict(backwards).values())] = True
+    if repeatable is not None:
+        exempt = frozenset(map(str.lower, repeatable))
+        for row, text in enumerate(table.sentences):
+            if repeats(Sentence.parse(text).words, exempt):
+                usable[row] = False
+    return usable
+
+
+def _cheapest_arcs(doubled: IntArray, usable: BoolArray, per_pair: int) -> _Arcs:
+    """One sentence more than the total demand for each source: so the cheapest idle one is seen."""
+    n_models, n_sentences = doubled.shape
+    enough = per_pair * n_models * (n_models - 1) + 1
+    orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
+    orders = [order[usable[order]] for order in orders]
+    rows = [
+        _first(orders[reject], doubled[accept] >= n_sentences, enough)
+        for reject, accept in permutations(range(n_models), 2)
+    ]
+    costs = [
+        doubled[reject, chosen]
+        for (reject, _), chosen in zip(permutations(range(n_models), 2), rows, strict=True)
+    ]
+    source = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    return _Arcs(source, np.concatenate(rows), np.concatenate(costs))
+
+
+def _first(order: IntArray, admissible: BoolArray, count: int) -> IntArray:
+    """The first `count` admissible rows of an order, or all there are."""
+    seen = 4 * count
+    while True:
+        found = order[:seen][admissible[order[:seen]]]
+        if len(found) >= count or seen >= len(order):
+            return found[:count]
+        seen *= 2
+
+
+def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, n_sources: int) -> IntArray:
+    """Dual prices of the plan over all sentences, (n_sources,)."""
+    n_models, n_sentences = doubled.shape
+    reject, accept = np.array(list(permutations(range(n_models), 2))).T
+    ranks = doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
+    costs = np.where(ranks[accept] >= n_sentences, ranks[reject], NEVER)
+    taken = np.zeros(n_sentences, dtype=np.bool_)
+    taken[arcs.row[chosen]] = True
+    free = ~taken[arcs.row]
+    idle = np.full(n_sources, (n_sources + 1) * 2 * n_sentences + 1)
+    np.minimum.at(idle, arcs.source[free], arcs.cost[free])
+    return dual_prices(costs, arcs.source[chosen], idle)
+
+
+def _certify(
+    models: tuple[str, ...],
+    doubled: IntArray,
+    usable: BoolArray,
+    objective: int,
+    prices: IntArray,
+    per_pair: int,
+    repeatable: tuple[str, ...] | None,
+) -> Certificate:
+    n_sentences = len(usable)
+    bound = per_pair * int(prices.sum()) - int(sentence_prices(doubled, prices)[usable].sum())
+    accepted = doubled >= n_sentences
+    return Certificate(
+        objective=objective / (2 * n_sentences),
+        bound=bound / (2 * n_sentences),
+        status="optimal",  # verified, like all the rest, before anybody sees it
+        solver=SOLVER,
+        version=solver_version(),
+        tie_rule=TIE_RULE,
+        candidates=int((accepted.any(axis=0) & ~accepted.all(axis=0) & usable).sum()),
+        seconds=0.0,
+        objective_numerator=objective,
+        bound_numerator=bound,
+        per_pair=per_pair,
+        models=models,
+        n_sentences=n_sentences,
+        repeatable=repeatable,
+        prices=tuple(
+            (reject, accept, price)
+            for (reject, accept), price in zip(
+                permutations(models, 2), prices.tolist(), strict=True
+            )
+        ),
+    )
+
+
+def _pairs(table: ScoreTable, doubled: IntArray, rows: IntArray) -> Iterator[Pair]:
+    """Name the pairs, given each source's rows, (n_sources, per_pair)."""
+    models = range(len(table.models))
+    of_source = dict(zip(permutations(models, 2), rows.tolist(), strict=True))
+    for first, second in combinations(models, 2):
+        matched = match_by_length(
+            table.sentences, of_source[first, second], of_source[second, first]
+        )
+        for row_1, row_2 in sorted(matched):
+            yield _pair(table, doubled, (first, second), (row_1, row_2))
+
+
+def match_by_length(
+    sentences: Sequence[str] | None, rows_1: Iterable[int], rows_2: Iterable[int]
+) -> list[tuple[int, int]]:
+    """Match rows one to one so that the summed difference in length is smallest.
+
+    Length is the number of characters without the end mark. For absolute differences on a line,
+    the shortest meets the shortest, and so on up: uncrossing two matches never adds to the sum.
+    Equal lengths, or all sentences where texts are unknown, go by row number.
+    """
+
+    def key(row: int) -> tuple[int, int]:
+        return (0 if sentences is None else len(Sentence.parse(sentences[row]).bare), row)
+
+    return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
+
+
+def _pair(
+    table: ScoreTable, doubled: IntArray, models: tuple[int, int], rows: tuple[int, int]
+) -> Pair:
+    model_1, model_2 = (table.models[model] for model in models)
+    text_1, text_2 = ("" if table.sentences is None else table.sentences[row] for row in rows)
+    ranks = doubled[np.ix_(models, rows)].T / (2 * len(table.log_probs))  # rows × models
+    content = rows if table.sentences is None else (text_1, text_2)
+    trial_id = content_id("pair", model_1, model_2, *content)
+    return Pair(trial_id, model_1, model_2, text_1, text_2, *rows, *ranks.ravel().tolist())
+
+
+def _infeasible(
+    sources: list[tuple[str, str]], arcs: _Arcs, per_pair: int, shortfall: IntArray
+) -> InfeasibleError:
+    admissible = np.bincount(arcs.source, minlength=len(sources))
+    reasons = []
+    for (reject, accept), has, lacks in zip(sources, admissible, shortfall, strict=True):
+        if has < per_pair:
+            reasons.append(
+                f"{reject} against {accept} needs {per_pair} sentences, only {has} usable ones "
+                f"rank at least 0.5 under {accept}"
+            )
+        elif lacks:
+            reasons.append(
+                f"{reject} against {accept} lacks {lacks} of {per_pair} sentences, because others "
+                "need the same ones"
+            )
+    return InfeasibleError(
+        f"There is no set of {per_pair} pairs for every model pair; the best one lacks "
+        f"{shortfall.sum()} of {per_pair * len(sources)} sentences. By reject against accept "
+        f"model: {'; '.join(reasons)}. Score more sentences, ask for fewer pairs, or leave models "
+        "out."
+    )

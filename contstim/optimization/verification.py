@@ -1,0 +1,206 @@
+"""An independent check of a natural selection: recomputes everything, believes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, groupby, permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import VerificationError
+from contstim.optimization.duals import sentence_prices
+from contstim.sentence import Sentence, repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.optimization.certificate import Certificate, NaturalSelection
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Pair
+
+
+def verify_natural(
+    table: ScoreTable,
+    selection: NaturalSelection,
+    *,
+    per_pair: int,
+    repeatable: frozenset[str] | None = None,
+) -> None:
+    """Check a selection against the scores, and its optimality against its own dual prices.
+
+    Ranks are recomputed from the scores; every constraint is checked for every pair; the objective
+    is summed anew; the bound is evaluated over all sentences that the rules leave. It does not
+    matter how the selection came about.
+
+    Args:
+        table: the scores that the selection was made from.
+        selection: what `select_natural` returned, or what was read back from files.
+        per_pair: pairs that were asked for, for each model pair.
+        repeatable: the word-repetition rule that was asked for, as in `select_natural`.
+
+    Raises:
+        VerificationError: says what is wrong, and with which pair.
+    """
+    pairs, certificate = selection.pairs, selection.certificate
+    exempt = None if repeatable is None else frozenset(map(str.lower, repeatable))
+    _check_question(table, certificate, per_pair, repeatable)
+    _check_demand(table.models, pairs, per_pair)
+    doubled = _doubled_ranks(table.log_probs)
+    for pair in pairs:
+        _check_pair(table, doubled, pair)
+    _check_used_once(pairs)
+    chosen = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
+    ruled_out = sorted(set(chosen) - set(_usable(table, exempt, chosen)))
+    _require(not ruled_out, f"the rules about words exclude rows {ruled_out}")
+    _check_matching(table, pairs)
+    _check_objective(table, doubled, selection)
+    _check_bound(table, doubled, certificate, exempt)
+
+
+def _require(holds: bool, failure: str) -> None:
+    if not holds:
+        raise VerificationError(f"The selection fails its check, do not use it: {failure}.")
+
+
+def _check_question(
+    table: ScoreTable,
+    certificate: Certificate,
+    per_pair: int,
+    repeatable: frozenset[str] | None,
+) -> None:
+    rule = None if repeatable is None else tuple(sorted(repeatable))
+    for name, claimed, asked in (
+        ("models", certificate.models, table.models),
+        ("n_sentences", certificate.n_sentences, len(table.log_probs)),
+        ("per_pair", certificate.per_pair, per_pair),
+        ("repeatable", certificate.repeatable, rule),
+    ):
+        _require(claimed == asked, f"its certificate is for {name} {claimed}, asked was {asked}")
+
+
+def _check_demand(models: tuple[str, ...], pairs: Iterable[Pair], per_pair: int) -> None:
+    given = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    asked = dict.fromkeys(combinations(models, 2), per_pair)
+    for model_pair in given | asked:
+        has, needs = given[model_pair], asked.get(model_pair, 0)
+        _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
+
+
+def _doubled_ranks(log_probs: FloatArray) -> IntArray:
+    """Twice the mean rank: how many are lower, how many are no higher, and one."""
+    doubled = np.empty(log_probs.T.shape, dtype=np.int64)  # (n_models, n_sentences)
+    for ranks, column in zip(doubled, log_probs.T, strict=True):
+        order = np.argsort(column)
+        ordered = column[order]
+        lower = np.searchsorted(ordered, ordered, side="left")
+        ranks[order] = lower + np.searchsorted(ordered, ordered, side="right") + 1
+    return doubled
+
+
+def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
+    scale = 2 * len(table.log_probs)
+    for row, text, ranks, reject in (
+        (pair.row_1, pair.sentence_1, (pair.rank_1_model_1, pair.rank_1_model_2), 0),
+        (pair.row_2, pair.sentence_2, (pair.rank_2_model_1, pair.rank_2_model_2), 1),
+    ):
+        where = f"{pair.trial_id} ({pair.model_1}-{pair.model_2}), row {row}"
+        _require(0 <= row < len(table.log_probs), f"{where}: there is no such row")
+        known = "" if table.sentences is None else table.sentences[row]
+        _require(text == known, f"{where}: the sentence is {known!r}, not {text!r}")
+        for model, rank in zip((pair.model_1, pair.model_2), ranks, strict=True):
+            true = int(doubled[table.models.index(model), row]) / scale
+            _require(rank == true, f"{where}: the rank under {model} is {true}, not {rank}")
+        _require(ranks[1 - reject] >= 0.5, f"{where}: ranks below 0.5 where it must be accepted")
+
+
+def _check_used_once(pairs: Iterable[Pair]) -> None:
+    for name, values in (
+        ("row", [row for pair in pairs for row in (pair.row_1, pair.row_2)]),
+        ("sentence", [s for pair in pairs for s in (pair.sentence_1, pair.sentence_2) if s]),
+        ("trial_id", [pair.trial_id for pair in pairs]),
+    ):
+        twice = [value for value, times in Counter(values).items() if times > 1]
+        _require(not twice, f"used more than once: {name} {twice}")
+
+
+def _usable(table: ScoreTable, exempt: frozenset[str] | None, rows: Iterable[int]) -> list[int]:
+    """Those of the rows that the rules about words and texts leave."""
+    if table.sentences is None:
+        return list(rows)
+    first: dict[str, int] = {}
+    for row, text in enumerate(table.sentences):
+        first.setdefault(text, row)
+    usable = [row for row in rows if first[table.sentences[row]] == row]
+    if exempt is None:
+        return usable
+    return [r for r in usable if not repeats(Sentence.parse(table.sentences[r]).words, exempt)]
+
+
+def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
+    """On a line, nothing beats matching the k-th shortest with the k-th shortest."""
+    if table.sentences is None:
+        return
+
+    def models_of(pair: Pair) -> tuple[str, str]:
+        return pair.model_1, pair.model_2
+
+    for models, group in groupby(sorted(pairs, key=models_of), key=models_of):
+        lengths = np.array(
+            [
+                [len(Sentence.parse(text).bare) for text in (pair.sentence_1, pair.sentence_2)]
+                for pair in group
+            ]
+        )
+        least = np.abs(np.diff(np.sort(lengths, axis=0))).sum()
+        found = np.abs(np.diff(lengths)).sum()
+        _require(
+            bool(found == least),
+            f"{'-'.join(models)}: lengths differ by {found} characters in all, {least} is possible",
+        )
+
+
+def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSelection) -> None:
+    certificate = selection.certificate
+    total = sum(
+        int(doubled[table.models.index(model), row])
+        for pair in selection.pairs
+        for model, row in ((pair.model_1, pair.row_1), (pair.model_2, pair.row_2))
+    )
+    claimed = certificate.objective_numerator
+    _require(claimed == total, f"the doubled ranks sum to {total}, not {claimed}")
+    _require(
+        certificate.objective == total / (2 * len(table.log_probs)),
+        f"the objective is {total / (2 * len(table.log_probs))}, not {certificate.objective}",
+    )
+
+
+def _check_bound(
+    table: ScoreTable, doubled: IntArray, certificate: Certificate, exempt: frozenset[str] | None
+) -> None:
+    n_sentences = len(table.log_probs)
+    sources = [(reject, accept) for reject, accept, _ in certificate.prices]
+    _require(
+        sources == list(permutations(table.models, 2)),
+        "its prices are not one for every ordered model pair, in the models' order",
+    )
+    values = [price for _, _, price in certificate.prices]
+    _require(
+        all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
+        "a price is no integer, or too large to compute with",
+    )
+    worth = sentence_prices(doubled, np.array(values, dtype=np.int64))
+    usable = _usable(table, exempt, np.flatnonzero(worth).tolist())
+    bound = certificate.per_pair * sum(values) - int(worth[usable].sum())
+    claimed = certificate.bound_numerator
+    _require(claimed == bound, f"its prices prove the bound {bound}, not {claimed}")
+    _require(
+        certificate.bound == bound / (2 * n_sentences),
+        f"the bound is {bound / (2 * n_sentences)}, not {certificate.bound}",
+    )
+    _require(
+        certificate.status == "optimal" and bound == certificate.objective_numerator,
+        f"status {certificate.status!r} with objective {certificate.objective_numerator} and "
+        f"bound {bound}: only equal ones are optimal",
+    )

@@ -1,0 +1,264 @@
+"""Every command as a user runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.english import generate
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+
+
+def run(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "contstim", *arguments],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, "COLUMNS": "200", "PYTHONWARNINGS": ""},
+    )
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
+
+
+def succeed(folder: Path, *arguments: str) -> str:
+    done = run(folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
+    """A user's folder with a text, to which the first study's files are added step by step."""
+    folder = tmp_path_factory.mktemp("study")
+    text = "".join(f"{s.text}\n" for s in english)
+    (folder / "corpus.txt").write_text(text, encoding="utf-8")
+    more = "".join(f"{s.text}\n" for s in generate(400, seed=11, words=8))
+    (folder / "more.txt").write_text(more, encoding="utf-8")
+    for n, name in ((2, "bigram"), (3, "trigram")):
+        out = f"{name}.arpa"
+        succeed(folder, "train", "ngram", "--text", "corpus.txt", "--order", str(n), "--out", out)
+    succeed(folder, "vocabulary", "--text", "corpus.txt", "--min-count", "3", "--out", "vocab.txt")
+    arguments = "--words 8 --vocabulary vocab.txt --exclude corpus.txt --out natural.txt"
+    succeed(folder, "sentences", "--text", "more.txt", *arguments.split())
+    return folder
+
+
+MODELS = ("--model", "kenlm:bigram.arpa", "--model", "kenlm:trigram.arpa")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_natural_sentences_keep_every_rule(folder: Path, english: list[Sentence]) -> None:
+    words = Vocabulary.load(folder / "vocab.txt")
+    found = [Sentence.parse(t) for t in (folder / "natural.txt").read_text().splitlines()]
+    assert len(found) > 50
+    assert all(len(s) == 8 and not words.missing(s) for s in found)
+    assert not {s.words for s in found} & {s.words for s in english}
+
+
+def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
+    """Witness: KenLM asked in this process."""
+    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
+    table = rows(folder / "scores.csv")
+    assert list(table[0]) == ["sentence", "kenlm:bigram.arpa", "kenlm:trigram.arpa"]
+    model = KenlmModel(folder / "trigram.arpa")
+    expected = model.log_probs([Sentence.parse(row["sentence"]) for row in table])
+    np.testing.assert_array_equal([float(r["kenlm:trigram.arpa"]) for r in table], expected)
+    record = json.loads((folder / "scores.csv.meta.json").read_text())
+    convention = record["models"]["kenlm:trigram.arpa"]
+    assert convention["unit"] == "nats"
+    assert convention["fingerprint"] == model.convention.fingerprint
+    assert record["command"][1] == "score"
+    assert record["versions"]["contstim"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "npz"])
+def test_select_natural_reads_every_kind_of_score_table(folder: Path, ending: str) -> None:
+    scores = f"other.{ending}"
+    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", scores)
+    succeed(folder, "select", "natural", "--scores", scores, "--per-pair", "5", "--out", "p.csv")
+    pairs = rows(folder / "p.csv")
+    assert len(pairs) == 5
+    certificate = json.loads((folder / "p.csv.certificate.json").read_text())
+    assert certificate["objective"] == certificate["bound"]
+    assert all(float(row["rank_1_model_2"]) >= 0.5 for row in pairs)
+
+
+def test_a_table_of_pairs_can_be_scored(folder: Path) -> None:
+    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
+    options = ("--per-pair", "3", "--no-repeats", "--out", "pairs.csv")
+    succeed(folder, "select", "natural", "--scores", "scores.csv", *options)
+    succeed(folder, "score", *MODELS, "--sentences", "pairs.csv", "--out", "again.csv")
+    known = {row["sentence"]: row for row in rows(folder / "scores.csv")}
+    assert len(rows(folder / "again.csv")) == 6
+    assert all(known[row["sentence"]] == row for row in rows(folder / "again.csv"))
+
+
+def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None:
+    """Witness: KenLM asked in this process."""
+    natural = (folder / "natural.txt").read_text().splitlines()[0]
+    command = (
+        *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
+        *("--vocabulary", "vocab.txt", "--sentence", natural),
+    )
+    first = json.loads(succeed(folder, *command, "--seed", "4", "--json"))
+    assert first == json.loads(succeed(folder, *command, "--seed", "4", "--json"))
+    texts = [Sentence.parse(first["natural"]), Sentence.parse(first["synthetic"])]
+    accept, reject = (
+        KenlmModel(folder / f"{name}.arpa").log_probs(texts) for name in ("trigram", "bigram")
+    )
+    assert accept[1] >= accept[0]
+    assert reject[1] < reject[0]
+    assert first["log_probs_synthetic"] == {"accept": accept[1], "reject": reject[1]}
+    shown = succeed(folder, *command, "--seed", "4")
+    assert first["end"] in " ".join(shown.split())
+
+
+def test_words_come_from_the_models_without_a_vocabulary(folder: Path) -> None:
+    natural = (folder / "natural.txt").read_text().splitlines()[0]
+    models = ("--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa")
+    found = json.loads(succeed(folder, "synthesize", *models, "--sentence", natural, "--json"))
+    assert found["words_dropped"] == 0
+    assert found["steps"]
+
+
+def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> None:
+    words = Vocabulary.load(folder / "vocab.txt")
+    more = Vocabulary(words.initial, (*words.inner, "zyzzyva", "qwx"), words.repeatable)
+    more.save(folder / "more-words.txt")
+    natural = (folder / "natural.txt").read_text().splitlines()[0]
+    command = (
+        *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
+        *("--vocabulary", "more-words.txt", "--sentence", natural),
+    )
+    done = run(folder, *command)
+    assert "2 of" in done.stderr
+    assert "not known to both models" in done.stderr
+    assert json.loads(succeed(folder, *command, "--allow-unknown", "--json"))["words_dropped"] == 0
+
+
+def test_vocabulary_keeps_words_that_a_model_knows(folder: Path) -> None:
+    """Witness: the words of the text that the model was trained on."""
+    trained = {w.strip(".?") for w in (folder / "corpus.txt").read_text().split()}
+    (folder / "other.txt").write_text("The dog helped the zyzzyva\nThe dog helped the woman\n")
+    options = ("--min-count", "1", "--model", "kenlm:bigram.arpa", "--out", "known.txt")
+    succeed(folder, "vocabulary", "--text", "other.txt", *options)
+    expected = {"dog", "helped", "the", "zyzzyva", "woman"} & trained
+    assert set(Vocabulary.load(folder / "known.txt").inner) == expected
+    assert len(expected) >= 3
+
+
+def test_models_lists_families_and_the_nine(folder: Path) -> None:
+    shown = succeed(folder, "models")
+    assert "kenlm:" in shown
+    assert "gpt2-xl" in shown
+
+
+SCORES = "sentence,a,b\nThe cat sat,-1,-2\nThe dog ran,-2,-1\n"
+BAD = {
+    "empty.txt": b"",
+    "latin.txt": "Grüße aus Köln\n".encode("latin-1"),
+    "short.txt": b"Hi\n",
+    "nan.csv": b"sentence,a,b\nThe cat,-1,nan\nThe dog,-1,-2\n",
+    "twice.csv": b"sentence,a,a\nThe cat,-1,-2\n",
+    "few.csv": SCORES.encode(),
+    "words.csv": b"sentence,a,b\nThe cat,-1,low\n",
+    "ragged.csv": b"sentence,a,b\nThe cat,-1\n",
+}
+SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train ngram --text empty.txt --out x.arpa", "holds no text"),
+        ("train ngram --text latin.txt --out x.arpa", "not UTF-8: line 1, byte 3"),
+        ("train ngram --text none.txt --out x.arpa", "Cannot read none.txt"),
+        ("train ngram --text corpus.txt --order 0 --out x.arpa", "1 to 6, not 0"),
+        ("train ngram --text corpus.txt --order 7 --out x.arpa", "1 to 6, not 7"),
+        ("train ngram --text short.txt --order 4 --out x.arpa", "long enough for order 4"),
+        ("vocabulary --text empty.txt --out v.txt", "holds no text"),
+        ("vocabulary --text corpus.txt --min-count 0 --out v.txt", "1 or more"),
+        ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999 times"),
+        ("vocabulary --out v.txt", "either --text or --published"),
+        ("vocabulary --published . --out v.txt", "does not hold the published vocabulary"),
+        ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
+        ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
+        ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
+        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "KenLM cannot read"),
+        ("score --model what --sentences corpus.txt --out s.csv", "does not name a model"),
+        (
+            "score --model kenlm:bigram.arpa --model kenlm:bigram.arpa --sentences corpus.txt "
+            "--out s.csv",
+            "given twice",
+        ),
+        ("score --model kenlm:bigram.arpa --sentences empty.txt --out s.csv", "holds no text"),
+        (
+            "score --model kenlm:bigram.arpa --sentences short.txt --out s.csv --store corpus.txt",
+            "not a readable study store",
+        ),
+        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence Hello", "has one word"),
+        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence .", "at least one word"),
+        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence The+zyzzyva+sat", "zyzzyva"),
+        ("select natural --scores nan.csv --out p.csv", "under b is nan"),
+        ("select natural --scores twice.csv --out p.csv", "twice: a"),
+        ("select natural --scores words.csv --out p.csv", "'low' under b is not a number"),
+        ("select natural --scores ragged.csv --out p.csv", "2 values for 3 columns"),
+        ("select natural --scores unequal.npz --out p.csv", "a 3, b 2"),
+        ("select natural --scores few.csv --per-pair 5 --out p.csv", "a .* b"),
+        ("select natural --scores few.csv --per-pair 0 --out p.csv", "not 0|at least 1|1 or more"),
+    ],
+)
+def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, message: str) -> None:
+    for name, content in BAD.items():
+        (folder / name).write_bytes(content)
+    np.savez(folder / "unequal.npz", a=np.zeros(3), b=np.zeros(2))
+    done = run(folder, *(part.replace("+", " ") for part in command.split()))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    last = " ".join(done.stderr.strip().splitlines()[-1:])
+    assert last.startswith("error: ")
+    assert re.search(message, last), last
+
+
+def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
+    """Kill the process once some scores are kept; the second run scores only what is missing."""
+    many = "".join(f"She saw {i} dogs in the garden\n" for i in range(200_000))
+    (folder / "many.txt").write_text(many)
+    store = folder / "killed.sqlite"
+    arguments = ["--sentences", "many.txt", "--out", "many.csv", "--store", store.name, "--quiet"]
+    command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
+    process = subprocess.Popen(command, cwd=folder)
+    deadline = time.monotonic() + 60
+    while not Path(f"{store}-wal").exists() or Path(f"{store}-wal").stat().st_size < 400_000:
+        assert process.poll() is None, "finished before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    connection = sqlite3.connect(store)
+    kept = connection.execute("SELECT count(*), count(DISTINCT sentence) FROM score").fetchone()
+    connection.close()
+    assert 0 < kept[0] == kept[1] < 200_000
+    assert not (folder / "many.csv").exists()
+    done = run(folder, "score", *MODELS[:2], *arguments[:-1])
+    assert done.returncode == 0, done.stderr
+    assert len(rows(folder / "many.csv")) == 200_000

@@ -1,0 +1,46 @@
+"""Fixtures that every room shares: small texts and the n-gram models trained on them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+from contstim.english import generate
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.training import train_ngram
+from contstim.sentence import Sentence
+
+
+@pytest.fixture(scope="session")
+def english() -> list[Sentence]:
+    """Three thousand sentences of the embedded English."""
+    return generate(3_000, seed=7)
+
+
+@pytest.fixture(scope="session")
+def unseen() -> list[Sentence]:
+    """Sentences of eight words that most models here were not trained on."""
+    return generate(300, seed=11, words=8)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
+    """A folder with 1gram.arpa to 4gram.arpa trained on the embedded English."""
+    folder = tmp_path_factory.mktemp("ngrams")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for order in range(1, 5):
+            train_ngram(english, order, folder / f"{order}gram.arpa")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bigram(trained: Path) -> KenlmModel:
+    return KenlmModel(trained / "2gram.arpa", name="2-gram")
+
+
+@pytest.fixture(scope="session")
+def trigram(trained: Path) -> KenlmModel:
+    return KenlmModel(trained / "3gram.arpa", name="3-gram")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import ModelError
+from contstim.models.base import LanguageModel
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.sentence import Sentence
+from tests.models.contract import SENTENCES, LanguageModelContract
+
+
+class TestContract(LanguageModelContract):
+    @pytest.fixture(params=[1, 2, 3, 4])
+    def model(self, trained: Path, request: pytest.FixtureRequest) -> LanguageModel:
+        return KenlmModel(trained / f"{request.param}gram.arpa")
+
+    def test_the_sentence_matters(self, model: LanguageModel) -> None:
+        assert len(set(model.log_probs(SENTENCES[:4]).tolist())) == 4
+
+
+def test_scores_are_kenlms_own_in_nats(trigram: KenlmModel) -> None:
+    """Witness: the kenlm package's total, which includes the end of the sentence."""
+    import kenlm
+
+    theirs = kenlm.Model(str(trigram.path))
+    for sentence in SENTENCES:
+        expected = theirs.score(sentence.bare) * math.log(10)
+        assert trigram.log_probs([sentence])[0] == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), order=st.integers(1, 4))
+def test_every_word_at_a_position_equals_kenlm_one_by_one(
+    trained: Path, english: list[Sentence], data: st.DataObject, order: int
+) -> None:
+    """Witness: KenLM's own scores of the rewritten sentences, equal bit for bit."""
+    model = KenlmModel(trained / f"{order}gram.arpa")
+    sentence = data.draw(st.sampled_from(english))
+    position = data.draw(st.integers(0, len(sentence) - 1))
+    assert model.tables is not None
+    words = (*model.tables.words[3:200], "zyzzyva", *sentence.words)
+    fresh = model.log_probs([sentence.replace(position, word) for word in words])
+    assert (model.replacement_log_probs(sentence, position, words) == fresh).all()
+
+
+def test_probabilities_of_all_words_sum_to_one(trigram: KenlmModel) -> None:
+    """Property: after any context the vocabulary, <unk> and </s> share all probability."""
+    assert trigram.tables is not None
+    ids = trigram.tables.ids(["The", "old"])
+    from contstim.models.ngram.replace import log10_of_replacements
+    from contstim.models.ngram.tables import BEGIN
+
+    # Scoring "<s> The old ?" without an end: the last place's conditional probability varies.
+    context = np.concatenate([[BEGIN], ids])
+    totals = log10_of_replacements(trigram.tables, np.append(context, 0), 3)
+    before = log10_of_replacements(trigram.tables, context, 2)[ids[1]]
+    probabilities = 10 ** (totals - before)
+    probabilities[BEGIN] = 0
+    assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "renamed.arpa"
+    copy.write_bytes((trained / "2gram.arpa").read_bytes())
+    ours = KenlmModel(trained / "2gram.arpa").convention.fingerprint
+    assert KenlmModel(copy).convention.fingerprint == ours
+    assert KenlmModel(trained / "3gram.arpa").convention.fingerprint != ours
+
+
+def test_a_missing_or_broken_file_is_a_model_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no n-gram model at"):
+        KenlmModel(tmp_path / "none.arpa")
+    broken = tmp_path / "broken.arpa"
+    broken.write_text("this is no model\n")
+    with pytest.raises(ModelError, match="KenLM cannot read"):
+        KenlmModel(broken)
+
+
+def test_the_vocabulary_comes_from_counts_beside_the_model(
+    bigram: KenlmModel, english: list[Sentence], tmp_path: Path
+) -> None:
+    """Witness: words counted one by one."""
+    words = bigram.vocabulary(20)
+    starts = [s.words[0] for s in english]
+    assert all(starts.count(word) >= 20 for word in words.initial)
+    assert set(words.initial) == {w for w in set(starts) if starts.count(w) >= 20}
+    alone = tmp_path / "alone.arpa"
+    alone.write_bytes(bigram.path.read_bytes())
+    with pytest.raises(ModelError, match="--vocabulary"):
+        KenlmModel(alone).vocabulary(20)

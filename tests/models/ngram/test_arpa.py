@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.arpa import read_arpa, write_arpa
+from contstim.sentence import Sentence
+
+FOREIGN = """
+\\data\\
+ngram 1=5
+ngram 2=3
+
+\\1-grams:
+-1.5\t<unk>
+-99\t<s>\t-0.3
+-0.7\t</s>
+-0.9\tüber\t-0.2
+-1.1\t"cat,
+
+\\2-grams:
+-0.4\tüber </s>
+-0.3\t<s> "cat,
+-0.5\t<s> über
+
+\\end\\
+"""
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_reads_back_what_it_wrote_bit_for_bit(trained: Path, tmp_path: Path, order: int) -> None:
+    first = read_arpa(trained / f"{order}gram.arpa")
+    assert first.order == order
+    write_arpa(first, tmp_path / "again.arpa")
+    assert (tmp_path / "again.arpa").read_bytes() == (
+        trained / f"{order}gram.arpa"
+    ).read_bytes()
+
+
+def test_reads_another_programs_file(tmp_path: Path) -> None:
+    """Witness: KenLM on the same hand-written file, unsorted, with weights left out."""
+    path = tmp_path / "foreign.arpa"
+    path.write_text(FOREIGN, encoding="utf-8")
+    model = KenlmModel(path)
+    words = ("über", '"cat,', "unheard")
+    for position in (0, 1):
+        sentence = Sentence.parse("über über")
+        ours = model.replacement_log_probs(sentence, position, words)
+        theirs = model.log_probs([sentence.replace(position, w) for w in words])
+        np.testing.assert_array_equal(ours, theirs)
+    assert model.log_probs([Sentence.parse("über")])[0] == pytest.approx(
+        (-0.5 - 0.4) * np.log(10), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.replace("\\data\\", "data"), "not an ARPA file"),
+        (lambda t: t[: t.index("\\2-grams")], "cut off"),
+        (lambda t: t.replace("-0.5\t<s> über\n", ""), "announces 3 n-grams where it has 2"),
+        (lambda t: t.replace("<s> über", "<s> unter"), "no unigrams"),
+        (lambda t: t.replace("<s> über", "<s>"), "do not have 2 words"),
+        (lambda t: t.replace("-0.5\t<s>", "many\t<s>"), "not a readable ARPA file"),
+        (lambda t: t.replace("</s>", "</t>"), "lacks the unigrams </s>"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, change: object, message: str) -> None:
+    path = tmp_path / "damaged.arpa"
+    assert callable(change)
+    path.write_text(change(FOREIGN), encoding="utf-8")
+    with pytest.raises(ModelError, match=message):
+        read_arpa(path)

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import CorpusError, InputError
+from contstim.models.ngram.estimate import (
+    FALLBACK_DISCOUNTS,
+    DiscountWarning,
+    estimate,
+)
+from contstim.models.ngram.tables import NgramTables
+from contstim.sentence import Sentence
+
+Gram = tuple[str, ...]
+
+
+def literal(
+    sentences: Sequence[Sentence], order: int, discounts: Sequence[Sequence[float]]
+) -> dict[Gram, float]:
+    """Interpolated modified Kneser-Ney word by word, as Chen & Goodman (1998) define it."""
+    padded = [("<s>", *s.words, "</s>") for s in sentences]
+    words = {w for s in padded for w in s} | {"<unk>"}
+    raw = [
+        Counter(s[i : i + n] for s in padded for i in range(len(s) - n + 1))
+        for n in range(1, order + 1)
+    ]
+
+    def adjusted(gram: Gram) -> int:
+        if gram == ("<s>",):
+            return 0
+        if len(gram) == order or gram[0] == "<s>":
+            return raw[len(gram) - 1][gram]
+        return len({g[0] for g in raw[len(gram)] if g[1:] == gram})
+
+    def prob(gram: Gram) -> float:
+        n, context = len(gram), gram[:-1]
+        siblings = [adjusted((*context, w)) for w in words]
+        total = sum(siblings)
+        lower = prob(gram[1:]) if n > 1 else 1 / (len(words) - 1)
+        if not total:
+            return lower
+        taken = [0.0, *discounts[n - 1]]
+        weight = sum(taken[min(a, 3)] for a in siblings) / total
+        own = adjusted(gram)
+        return (own - taken[min(own, 3)]) / total + weight * lower
+
+    return {g: prob(g) for counter in raw for g in counter if g != ("<s>",)}
+
+
+def probabilities(tables: NgramTables) -> dict[Gram, float]:
+    found: dict[Gram, float] = {}
+    grams: list[Gram] = [(w,) for w in tables.words]
+    for order, table in enumerate(tables.orders, start=1):
+        if order > 1:
+            rows = np.arange(len(table.keys))
+            grams = [
+                (*grams[prefix], tables.words[word])
+                for prefix, word in zip(
+                    tables.prefix_of(order, rows), tables.word_of(order, rows), strict=True
+                )
+            ]
+        found |= dict(zip(grams, (10.0 ** table.log10_prob.astype(float)).tolist(), strict=True))
+    return found
+
+
+texts = st.lists(
+    st.lists(st.sampled_from("abcde"), min_size=1, max_size=6).map(
+        lambda words: Sentence(tuple(words))
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(sentences=texts, order=st.integers(1, 4))
+def test_equals_a_literal_transcription_of_kneser_ney(
+    sentences: list[Sentence], order: int
+) -> None:
+    """Witness: the definition, one n-gram at a time in plain Python."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscountWarning)
+        try:
+            made = estimate(sentences, order)
+        except CorpusError:
+            assert max(map(len, sentences)) + 2 < order
+            return
+    ours = probabilities(made.tables)
+    for gram, expected in literal(sentences, order, made.discounts).items():
+        assert ours[gram] == pytest.approx(expected, rel=1e-5)
+
+
+def test_discounts_follow_the_closed_form() -> None:
+    """Witness: exact fractions from counts of counts, computed by hand for a unigram model."""
+    counts = {1: 40, 2: 20, 3: 12, 4: 8}  # how many words occur so often
+    words = [f"w{k}_{i}" for k, n in counts.items() for i in range(n) for _ in range(k)]
+    # </s> occurs once per sentence: fifty sentences keep it out of the counts of one to four.
+    per = -(-len(words) // 50)
+    sentences = [Sentence(tuple(words[i : i + per])) for i in range(0, len(words), per)]
+    y = Fraction(40, 40 + 2 * 20)
+    expected = (1 - 2 * y * 20 / 40, 2 - 3 * y * 12 / 20, 3 - 4 * y * 8 / 12)
+    assert estimate(sentences, 1).discounts[0] == pytest.approx([float(e) for e in expected])
+
+
+def test_a_small_text_gets_fixed_discounts_and_a_warning() -> None:
+    with pytest.warns(DiscountWarning, match="too small to estimate 1-gram discounts"):
+        made = estimate([Sentence.parse("a b c")], 1)
+    assert made.discounts == (FALLBACK_DISCOUNTS,)
+
+
+@pytest.mark.parametrize("order", [0, 7, -1])
+def test_an_order_outside_one_to_six_is_refused(order: int) -> None:
+    with pytest.raises(InputError, match="1 to 6"):
+        estimate([Sentence.parse("a b c")], order)
+
+
+def test_reserved_words_are_refused() -> None:
+    with pytest.raises(CorpusError, match="reserved"):
+        estimate([Sentence.parse("a <s> b")], 2)
+
+
+def test_no_sentence_and_too_short_sentences_are_refused() -> None:
+    with pytest.raises(CorpusError, match="no sentence"):
+        estimate([], 2)
+    with pytest.raises(CorpusError, match="long enough for order 4"):
+        estimate([Sentence.parse("a")], 4)
+
+
+def test_end_marks_are_no_words_and_case_is_kept() -> None:
+    with pytest.warns(DiscountWarning):
+        made = estimate([Sentence.parse("The cat?"), Sentence.parse("the cat!")], 1)
+    assert made.tables.words[3:] == ("The", "cat", "the")
+    assert made.initial_counts[3:].tolist() == [1, 0, 1]
+    assert made.inner_counts[3:].tolist() == [0, 2, 0]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.arrays import FloatArray
+from contstim.errors import ScoreError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.scoring import score_sentences
+from contstim.sentence import Sentence
+from contstim.store import Store
+
+
+class Counting(KenlmModel):
+    """Remembers what it was asked; fails after some sentences, as a killed run does."""
+
+    asked: list[Sentence]
+    patience = 10**9
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        if len(self.asked) + len(sentences) > self.patience:
+            raise KeyboardInterrupt
+        self.asked.extend(sentences)
+        return super().log_probs(sentences)
+
+
+@pytest.fixture
+def model(trained: Path) -> Counting:
+    model = Counting(trained / "2gram.arpa", name="2-gram")
+    model.asked = []
+    return model
+
+
+def sentences(n: int) -> list[Sentence]:
+    return [Sentence.parse(f"She saw {i} dogs") for i in range(n)]
+
+
+def test_rows_follow_the_sentences_and_repeated_ones_are_scored_once(model: Counting) -> None:
+    """Witness: KenLM one by one."""
+    given = sentences(5) + sentences(3)
+    table = score_sentences([model], given)
+    assert len(model.asked) == 5
+    assert table.sentences == tuple(s.text for s in given)
+    alone = [KenlmModel(model.path).log_probs([s])[0] for s in given]
+    assert table.column("2-gram").tolist() == alone
+
+
+def test_an_interrupted_run_goes_on_without_scoring_anything_twice(
+    model: Counting, tmp_path: Path
+) -> None:
+    given = sentences(7_000)
+    model.patience = 5_000
+    with Store(tmp_path / "s.sqlite") as store, pytest.raises(KeyboardInterrupt):
+        score_sentences([model], given, store=store)
+    before = len(model.asked)
+    assert before == 4_000
+    model.patience = 10**9
+    told: list[int] = []
+    with Store(tmp_path / "s.sqlite") as store:
+        table = score_sentences([model], given, store=store, progress=lambda _m, n: told.append(n))
+    assert sorted(model.asked, key=lambda s: int(s.words[2])) == given
+    assert told[0] == before
+    assert sum(told) == len(given)
+    fresh = score_sentences([KenlmModel(model.path, name="2-gram")], given)
+    np.testing.assert_array_equal(table.log_probs, fresh.log_probs)
+
+
+def test_another_models_scores_are_not_mistaken_for_its_own(
+    bigram: KenlmModel, trigram: KenlmModel, tmp_path: Path
+) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        first = score_sentences([bigram], sentences(3), store=store).log_probs
+        second = score_sentences([trigram], sentences(3), store=store).log_probs
+    assert (first != second).all()
+
+
+def test_a_nan_is_refused_and_not_kept(model: Counting, tmp_path: Path) -> None:
+    model.log_probs = lambda s: np.full(len(s), np.nan)  # type: ignore[method-assign]
+    with Store(tmp_path / "s.sqlite") as store:
+        with pytest.raises(ScoreError, match="nan"):
+            score_sentences([model], sentences(3), store=store)
+        kept = store.log_probs(model.convention.fingerprint, ["She saw 0 dogs."])
+    assert np.isnan(kept).all()

@@ -1,0 +1,19 @@
+"""Where the published data of the 2023 study lie; tests skip where they do not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+DEFAULT = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def published_data() -> Path:
+    """The folder in CONTSTIM_DATA, or ../shared/data beside the checkout."""
+    folder = Path(os.environ.get("CONTSTIM_DATA", DEFAULT))
+    if not (folder / "contstimlang").is_dir():
+        pytest.skip(f"no published data in {folder} (set CONTSTIM_DATA)")
+    return folder

@@ -1,0 +1,72 @@
+"""N-gram models on real text: lmplz's own numbers, and the main job with the published words."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.corpus import read_sentences
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.estimate import estimate
+from contstim.models.ngram.training import train_ngram
+from contstim.models.vocabularies import shared_vocabulary
+from contstim.optimization.synthesis import synthesize
+from contstim.published import read_vocabulary
+from contstim.sentence import Sentence
+
+pytestmark = pytest.mark.published
+
+
+@pytest.fixture(scope="module")
+def models(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, KenlmModel]:
+    folder = tmp_path_factory.mktemp("openstax")
+    text = published_data / "text" / "openstax.train.txt"
+    for order in (2, 3, 5):
+        train_ngram(read_sentences(text), order, folder / f"{order}.arpa")
+    return {order: KenlmModel(folder / f"{order}.arpa") for order in (2, 3, 5)}
+
+
+@pytest.mark.parametrize(("order", "column"), [(2, 0), (3, 1), (5, 2)])
+def test_held_out_sentences_score_as_under_lmplz(
+    published_data: Path, models: dict[int, KenlmModel], order: int, column: int
+) -> None:
+    """Witness: KenLM's lmplz on the same text."""
+    file = published_data / "text" / "openstax.heldout.lmplz.tsv"
+    rows = [line.rstrip("\n").split("\t") for line in file.read_text().splitlines()[1:]]
+    ours = models[order].log_probs([Sentence.parse(row[3]) for row in rows]) / math.log(10)
+    theirs = np.array([float(row[column]) for row in rows])
+    assert len(rows) == 2_000
+    assert np.abs(ours - theirs).max() < 0.005
+
+
+def test_discounts_and_sizes_are_those_of_lmplz(published_data: Path) -> None:
+    """Witness: what lmplz prints for order 3, to five digits."""
+    made = estimate(read_sentences(published_data / "text" / "openstax.train.txt"), 3)
+    expected = (
+        (0.588411, 1.14952, 1.47297),
+        (0.774255, 1.10376, 1.36303),
+        (0.85022, 1.27877, 1.42078),
+    )
+    for ours, theirs in zip(made.discounts, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=6e-6)
+    assert [len(t.keys) for t in made.tables.orders] == [61_063, 679_808, 1_414_634]
+
+
+def test_the_main_job_on_real_text(published_data: Path, models: dict[int, KenlmModel]) -> None:
+    """The published vocabulary, of which these models do not know a fifth."""
+    words = read_vocabulary(published_data / "contstimlang")
+    assert (len(words.initial), len(words.inner), len(words.repeatable)) == (5_977, 23_180, 42)
+    natural = Sentence.parse("Luke has a ton of experience with winning")
+    accept, reject = models[3], models[2]
+    kept, dropped = shared_vocabulary([accept, reject], words)
+    assert len(dropped) / len(words.words) == pytest.approx(0.2, abs=0.02)
+    found = synthesize(accept, reject, natural, kept, seed=0)
+    accepted, rejected = (m.log_probs([natural, found.synthetic]) for m in (accept, reject))
+    assert accepted[1] >= accepted[0]
+    assert rejected[1] < rejected[0] - 5
+    assert not set(found.synthetic.words) & set(dropped)
+    again = synthesize(accept, reject, natural, kept, seed=0)
+    assert again.synthetic == found.synthetic

@@ -1,0 +1,80 @@
+"""The published scores of the 2023 study: 231,725 natural sentences under nine models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.optimization.selection import select_natural
+from contstim.scores import ScoreTable
+from contstim.tables import read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.optimization.certificate import NaturalSelection
+
+pytestmark = pytest.mark.published
+
+MODELS = "bigram trigram rnn lstm bert roberta xlm electra gpt2".split()
+SCORES = "contstimlang/resources/precomputed_sentence_probabilities"
+PREFIX = "natural_sentences_for_natural_controversial_sentence_pair_selection_probs_"
+CHOSEN = "contstimlang/natural_controversial_sentences/sents_reddit_natural_June2021_selected.csv"
+
+
+@pytest.fixture(scope="module")
+def table(published_data: Path) -> ScoreTable:
+    files = [published_data / SCORES / f"{PREFIX}{model}.npy" for model in MODELS]
+    return ScoreTable(
+        None, tuple(MODELS), np.stack([np.load(file).ravel() for file in files], axis=1)
+    )
+
+
+@pytest.fixture(scope="module")
+def selection(table: ScoreTable) -> NaturalSelection:
+    return select_natural(table, per_pair=10)
+
+
+def test_optimum_is_the_one_of_sparse_matching_and_highs(selection: NaturalSelection) -> None:
+    """SciPy's sparse matching and its HiGHS LP gave this number on the same scores."""
+    certificate = selection.certificate
+    assert certificate.objective == pytest.approx(25.9580127306, abs=1e-9)
+    assert certificate.objective_numerator == 12_030_241
+
+
+def test_bound_over_all_sentences_meets_the_objective(selection: NaturalSelection) -> None:
+    assert selection.certificate.bound_numerator == 12_030_241
+    assert selection.certificate.status == "optimal"
+
+
+def test_candidates_are_those_of_the_published_prefilter(selection: NaturalSelection) -> None:
+    assert selection.certificate.candidates == 93_809
+
+
+def test_360_pairs_use_720_sentences(selection: NaturalSelection) -> None:
+    assert len(selection.pairs) == 360
+    assert len({row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}) == 720
+
+
+def test_published_selection_has_our_ranks_and_a_higher_sum(
+    published_data: Path, table: ScoreTable, selection: NaturalSelection
+) -> None:
+    """The published csv stores sentences and ranks; which row a sentence is, is not known."""
+    columns = read_table(published_data / CHOSEN)
+    ranks = table.ranks()
+    total = 0.0
+    for place in (1, 2):
+        for model in (1, 2):
+            names = columns[f"model_{model}"]
+            stored = np.array(columns[f"s{place}_ranked_log_prob_model_{model}"], dtype=float)
+            for name in set(names):
+                mine = stored[np.array(names) == name]
+                assert np.isin(mine, ranks[:, table.models.index(name)]).all()
+            if place == model:
+                total += stored.sum()
+            else:
+                assert (stored >= 0.5).all()
+    assert total == pytest.approx(28.6791174884, abs=1e-9)
+    assert selection.certificate.objective < total

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from contstim.corpus import read_lines, read_sentences
+from contstim.errors import CorpusError
+from contstim.sentence import Sentence
+
+
+def test_streams_sentences_in_order_and_skips_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\ufeffThe cat\n\n  ...\nIs it über?\r\n", encoding="utf-8")
+    assert list(read_sentences(path)) == [Sentence.parse("The cat"), Sentence.parse("Is it über?")]
+
+
+def test_reads_gzip_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress("Ein Füßchen\n".encode()))
+    assert [s.text for s in read_sentences(path)] == ["Ein Füßchen."]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a b\nc d\n")))
+    assert [s.text for s in read_sentences("-")] == ["a b.", "c d."]
+
+
+def test_prose_is_split_into_sentences_without_punctuation() -> None:
+    """Witness: by hand. Abbreviations are learnt from the text itself."""
+    path = Path(__file__).parent / "prose.txt"
+    assert [s.text for s in read_sentences(path, prose=True)][:3] == [
+        "The harbour was quiet that morning.",
+        "Nobody had seen the small well-known boat or its owner.",
+        "Where had they gone?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no text"),
+        (b"\n \n", "holds no text"),
+        (b"...\n?\n", "only punctuation"),
+        ("Grüße\n".encode("latin-1"), "line 1, byte 3"),
+        (b"fine\n" + "Grüße\n".encode("latin-1"), "line 2, byte 3"),
+    ],
+)
+def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=message):
+        list(read_sentences(path))
+
+
+def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="Cannot read"):
+        list(read_lines(tmp_path / "none.txt"))
+    with pytest.raises(CorpusError, match="Cannot read"):
+        list(read_lines(tmp_path))

@@ -1,0 +1,67 @@
+"""The public face, and how light it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import contstim
+
+HEAVY = ("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow")
+
+
+def test_the_public_face_is_this_and_no_more() -> None:
+    assert contstim.__all__ == [
+        "ContstimError",
+        "LanguageModel",
+        "Pair",
+        "Replacements",
+        "ScoreTable",
+        "Sentence",
+        "Store",
+        "Triplet",
+        "Vocabulary",
+        "__version__",
+        "default_vocabulary",
+        "generate",
+        "keep",
+        "load_model",
+        "load_models",
+        "read_sentences",
+        "score_sentences",
+        "select_natural",
+        "shared_vocabulary",
+        "synthesize",
+        "synthesize_triplet",
+        "train_ngram",
+        "verify_natural",
+    ]
+    assert all(getattr(contstim, name) is not None for name in contstim.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = contstim.nonsense  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import contstim",
+        "import sys; sys.argv = ['contstim', '--help']\n"
+        "import contstim.cli\n"
+        "try: contstim.cli.main()\n"
+        "except SystemExit: pass",
+    ],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+    code += f"\nimport sys; print('loaded:', [m for m in {HEAVY} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.endswith("loaded: []\n")
+
+
+def test_the_signposts_lead_into_the_package_and_stay_out_of_it() -> None:
+    root = Path(__file__).parents[1]
+    for name in ("models", "optimization", "experiments"):
+        assert (root / name).is_symlink()
+        assert (root / name).resolve() == root / "contstim" / name

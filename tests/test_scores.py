@@ -1,0 +1,139 @@
+"""Score tables: files give back what was written, ranks are SciPy's, bad values are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from contstim.errors import InputError, ScoreError
+from contstim.scores import ScoreTable
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
+NAMES = st.sampled_from(["gpt2", "hf:bert@pll-word-l2r", "modèle", "模型", 'a "quoted", name'])
+SCORES = st.floats(allow_nan=False, max_value=1e308) | st.just(-np.inf) | st.just(-0.0)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> ScoreTable:
+    models = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+    sentences = draw(st.lists(TEXTS, min_size=1, max_size=6))
+    size = len(sentences) * len(models)
+    scores = draw(st.lists(SCORES, min_size=size, max_size=size))
+    grid = np.array(scores, dtype=np.float64).reshape(len(sentences), len(models))
+    return ScoreTable(tuple(sentences), tuple(models), grid)
+
+
+def bits(table: ScoreTable) -> bytes:
+    return np.ascontiguousarray(table.log_probs).tobytes()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
+@settings(deadline=None)  # the first file of a kind loads its library
+@given(table=tables())
+def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"scores{suffix}"
+        table.write(path)
+        again = ScoreTable.read(path)
+    assert again.models == table.models
+    assert again.sentences == table.sentences
+    assert bits(again) == bits(table)
+
+
+def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
+    table = ScoreTable(None, ("a", "b"), np.array([[-1.0, -np.inf], [-2.0, -3.0]]))
+    table.write(tmp_path / "scores.npz")
+    again = ScoreTable.read(tmp_path / "scores.npz")
+    assert again.sentences is None
+    assert again.parsed() is None
+    assert bits(again) == bits(table)
+    with pytest.raises(ScoreError, match=r"can only be written to \.npz"):
+        table.write(tmp_path / "scores.csv")
+
+
+@given(
+    st.lists(st.sampled_from([-np.inf, -3.5, -3.0, -0.0, 0.0, -1e-300]) | SCORES, min_size=1),
+)
+def test_ranks_are_those_of_scipy(column: list[float]) -> None:
+    table = ScoreTable(None, ("a", "b"), np.array([column, sorted(column)], dtype=np.float64).T)
+    witness = np.stack([rankdata(c, method="average") for c in table.log_probs.T], axis=1)
+    assert table.doubled_ranks().dtype == np.int64
+    assert (table.doubled_ranks() == 2 * witness).all()
+    assert (table.ranks() == witness / len(column)).all()
+
+
+def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
+    table = ScoreTable(None, ("rnn", "lstm"), np.array([[-1.0, -2.0]]))
+    assert table.column("lstm").tolist() == [-2.0]
+    with pytest.raises(ScoreError, match="No scores for 'gpt2'; there are rnn, lstm"):
+        table.column("gpt2")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
+    with pytest.raises(ScoreError, match=rf"row 1 \('Dogs bark\.'\) under rnn is {bad}"):
+        ScoreTable(("Cats purr.", "Dogs bark."), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
+
+
+def test_names_that_repeat_are_named() -> None:
+    with pytest.raises(ScoreError, match="given twice: rnn"):
+        ScoreTable(None, ("rnn", "lstm", "rnn"), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3,)])
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ScoreError, match="3 sentences × 2 models"):
+        ScoreTable(("a", "b", "c"), ("rnn", "lstm"), np.zeros(shape))
+
+
+def test_columns_of_unequal_length_are_listed(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.zeros(3), lstm=np.zeros(2))
+    with pytest.raises(ScoreError, match="differ in length: rnn 3, lstm 2"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
+def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
+    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
+def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.array([{}], dtype=object))
+    with pytest.raises(ScoreError, match=r"not an \.npz of plain arrays"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.csv", "sentence,rnn\nCats purr.,-1\nDogs bark.,n/a\n", "row 1: 'n/a' under rnn"),
+        ("s.csv", "sentence,rnn\nCats purr.,nan\n", "Cats purr.*under rnn is nan"),
+        ("s.csv", "sentence\nCats purr.\n", "no column of scores"),
+        ("s.csv", "text,rnn\nCats purr.,-1\n", "no column 'sentence'; its columns are text, rnn"),
+        ("s.csv", "sentence,rnn,rnn\nCats purr.,-1,-2\n", "twice: rnn"),
+        ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: 1 values for 2 columns"),
+        ("s.jsonl", '{"sentence": "Cats purr.", "rnn": null}\n', r"row 0 .* under rnn is nan"),
+        ("s.jsonl", '{"sentence": "a", "rnn": 1}\n{"sentence": "b"}\n', "row 2: expected the same"),
+        ("s.npz", "no zip at all", r"not an \.npz"),
+        ("s.parquet", "no parquet at all", "not a readable Parquet file"),
+    ],
+)
+def test_unusable_files_name_the_culprit(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        ScoreTable.read(tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
+def test_a_missing_file_is_named(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(InputError, match=r"Cannot read .*nowhere"):
+        ScoreTable.read(tmp_path / f"nowhere{suffix}")

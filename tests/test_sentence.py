@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import SentenceError
+from contstim.sentence import END_MARKS, Sentence, repeats
+
+WORD = st.text(min_size=1, max_size=8).filter(lambda w: w.split() == [w] and "\0" not in w)
+SENTENCES = st.builds(
+    Sentence, st.lists(WORD, min_size=1, max_size=9).map(tuple), st.sampled_from(END_MARKS)
+)
+
+
+@given(SENTENCES)
+def test_text_reads_back_to_the_same_sentence(sentence: Sentence) -> None:
+    """Round trip, for any words in any script."""
+    assert Sentence.parse(sentence.text) == sentence
+
+
+@given(st.text())
+def test_parsing_is_idempotent_or_refused(text: str) -> None:
+    try:
+        sentence = Sentence.parse(text)
+    except SentenceError:
+        return
+    assert Sentence.parse(sentence.text) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "end"),
+    [
+        ("The cat sat", ("The", "cat", "sat"), "."),
+        ("  The  cat\tsat . ", ("The", "cat", "sat"), "."),
+        ("Did it?", ("Did", "it"), "?"),
+        ("What?!", ("What?",), "!"),
+        ("I live in the U.S.", ("I", "live", "in", "the", "U.S"), "."),
+        ("No-one's 猫", ("No-one's", "猫"), "."),
+    ],
+)
+def test_words_and_end_mark_by_hand(text: str, words: tuple[str, ...], end: str) -> None:
+    assert Sentence.parse(text) == Sentence(words, end)
+
+
+@pytest.mark.parametrize("text", ["", "   ", ".", " ? "])
+def test_a_text_without_words_is_refused(text: str) -> None:
+    with pytest.raises(SentenceError, match="at least one word"):
+        Sentence.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "end"), [((), "."), (("a b",), "."), (("",), "."), (("a\0b",), "."), (("a",), ";")]
+)
+def test_what_is_no_sentence_cannot_be_made(words: tuple[str, ...], end: str) -> None:
+    with pytest.raises(SentenceError):
+        Sentence(words, end)
+
+
+@given(SENTENCES, st.data())
+def test_replacing_changes_one_place(sentence: Sentence, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, len(sentence) - 1))
+    changed = sentence.replace(position, "new")
+    assert changed.words[position] == "new"
+    assert changed.replace(position, sentence.words[position]) == sentence
+
+
+def test_replacing_outside_is_refused() -> None:
+    with pytest.raises(SentenceError, match="positions go from 0 to 1"):
+        Sentence.parse("a b").replace(2, "c")
+
+
+@pytest.mark.parametrize(
+    ("words", "repeatable", "expected"),
+    [("a b a", "", True), ("A b a", "", True), ("a b a", "a", False), ("a b c", "", False)],
+)
+def test_repeats_are_counted_in_lower_case(words: str, repeatable: str, expected: bool) -> None:
+    assert repeats(words.split(), frozenset(repeatable.split())) is expected
