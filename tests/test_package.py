@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,7 +43,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
     ]
     assert all(getattr(contstim, name) is not None for name in contstim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = contstim.nonsense  # type: ignore[attr-defined]
+        _ = contstim.nonsense
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,19 @@ def test_the_signposts_lead_into_the_package_and_stay_out_of_it() -> None:
     for name in ("models", "optimization", "experiments"):
         assert (root / name).is_symlink()
         assert (root / name).resolve() == root / "contstim" / name
+
+
+def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=root, check=True, capture_output=True)
+    (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"contstim"}
+    assert {"contstim/py.typed", "contstim/english/lexicon.tsv"} <= set(names)
+    with tarfile.open(sdist) as archive:
+        inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}
+    assert {"contstim", "tests", "README.md", "LICENSE"} <= inside
+    assert not {"models", "optimization", "experiments"} & inside

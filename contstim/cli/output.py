@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.text import Text
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
+
+
+_SHOW_EVERY = 10_000
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
@@ -53,6 +56,22 @@ def scoring_progress(
             progress.advance(progress.tasks[bars[model.name]].id, more)
 
         yield advance
+
+
+def counting(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
+    """Pass sentences on, and show on standard error how many have been read."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sentences"), TimeElapsedColumn())
+    with Progress(
+        *columns, console=Console(stderr=True), disable=quiet, transient=True
+    ) as progress:
+        task = progress.add_task("reading", total=None)
+        for number, sentence in enumerate(sentences, start=1):
+            if number % _SHOW_EVERY == 0:
+                progress.update(task, completed=number)
+            yield sentence
 
 
 def changed_words(sentence: Sentence, natural: Sentence) -> Text:

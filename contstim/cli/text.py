@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.output import Quiet, counting, remark
 from contstim.errors import InputError
 
 Text = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
@@ -49,7 +49,8 @@ def vocabulary(
     if (text is None) == (published is None):
         raise InputError("Give either --text or --published: the words come from one of them.")
     if text is not None:
-        words = Vocabulary.from_sentences(read_sentences(text, prose=prose), min_count=min_count)
+        read = counting(read_sentences(text, prose=prose), quiet=quiet)
+        words = Vocabulary.from_sentences(read, min_count=min_count)
     elif published is not None:
         words = read_vocabulary(published)
     dropped: tuple[str, ...] = ()
@@ -103,7 +104,8 @@ def sentences(
         rules.append(Without(tuple(read_lines(without))))
     rules += [NotIn(read_sentences(path)) for path in exclude or []]
     left_out: Counter[str] = Counter()
-    found = list(keep(read_sentences(text, prose=prose), rules, left_out))
+    read = counting(read_sentences(text, prose=prose), quiet=quiet)
+    found = list(keep(read, rules, left_out))
     if not found:
         reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
         raise InputError(f"No sentence of {text} is left: {reasons}.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.output import Quiet, counting, remark
 
 app = typer.Typer(help="Train a model on a text.", no_args_is_help=True)
 
@@ -36,6 +36,7 @@ def ngram(
     from contstim.corpus import read_sentences
     from contstim.models.ngram.training import train_ngram
 
-    trained = train_ngram(read_sentences(text, prose=prose), order, out)
+    sentences = counting(read_sentences(text, prose=prose), quiet=quiet)
+    trained = train_ngram(sentences, order, out)
     sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
     remark(f"{out}: {' + '.join(sizes)} n-grams of order 1 to {order}.", quiet=quiet)

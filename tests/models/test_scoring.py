@@ -77,8 +77,13 @@ def test_another_models_scores_are_not_mistaken_for_its_own(
     assert (first != second).all()
 
 
-def test_a_nan_is_refused_and_not_kept(model: Counting, tmp_path: Path) -> None:
-    model.log_probs = lambda s: np.full(len(s), np.nan)  # type: ignore[method-assign]
+class Broken(KenlmModel):
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        return np.full(len(sentences), np.nan)
+
+
+def test_a_nan_is_refused_and_not_kept(trained: Path, tmp_path: Path) -> None:
+    model = Broken(trained / "2gram.arpa")
     with Store(tmp_path / "s.sqlite") as store:
         with pytest.raises(ScoreError, match="nan"):
             score_sentences([model], sentences(3), store=store)
