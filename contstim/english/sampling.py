@@ -1,0 +1,238 @@
+"""Drawing sentences: a length first, then a derivation of exactly that length.
+
+The probability that a symbol derives a given number of words is computed exactly, bottom up: the
+grammar is not recursive. A derivation of a wanted length is then drawn without rejection, as from
+any weighted context-free grammar whose lengths are known (Goldwurm, Palano & Santini 2001, *On the
+circuit complexity of random generation problems for regular and context-free languages*).
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import itertools
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from contstim.english.derivation import Derivation, Symbol
+from contstim.english.expansion import START, Expansion, Grammar, collector_paused, grammar
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from contstim.english.lexicon import Entry
+    from contstim.sentence import Sentence
+
+SHORTEST, LONGEST = 3, 16
+# Shares of sentence lengths, in percent: a mean of 8 words.
+LENGTH_SHARES = {3: 1, 4: 4, 5: 9, 6: 13, 7: 16, 8: 17, 9: 14, 10: 10, 11: 7, 12: 4, 13: 2, 14: 1.5}
+LENGTH_SHARES |= {15: 1, 16: 0.5}
+# Give up after this many draws in a row that brought nothing new.
+PATIENCE = 20_000
+# Word classes that carry content: none of their words may occur twice in a sentence.
+CONTENT = frozenset(
+    {"N", "V", "ADJ", "ADV", "NAME", "MASSN", "CMP", "LOOK", "TIME", "DEST", "PADV", "GOING"}
+)
+
+# Words up to this length may come twice: most of them are prepositions inside time expressions.
+SHORT_WORD = 3
+DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
+
+Option = TypeVar("Option")
+Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of words
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Things to choose from, with the running totals of their weights."""
+
+    options: tuple[tuple[Expansion, tuple[int, ...]], ...]
+    totals: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws derivations from a grammar; keeps the tables that it has needed so far."""
+
+    grammar: Grammar
+    _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
+    _suffixes: dict[tuple[Symbol, ...], Lengths] = field(default_factory=dict)
+    _choices: dict[tuple[Symbol, int], _Choice] = field(default_factory=dict)
+    _words: dict[tuple[Symbol, int], tuple[tuple[Entry, ...], tuple[float, ...]]] = field(
+        default_factory=dict
+    )
+
+    def lengths(self, symbol: Symbol) -> Lengths:
+        """The probability of each number of words below a symbol, up to the longest allowed."""
+        if symbol not in self._lengths:
+            counts = [0.0] * (LONGEST + 1)
+            if symbol in self.grammar.words:
+                entries = self.grammar.words[symbol]
+                total = sum(entry.weight for entry in entries)
+                for entry in entries:
+                    counts[len(entry.words)] += entry.weight / total
+            else:
+                for way in self.grammar.phrases[symbol]:
+                    for length, share in enumerate(self.suffix(way.children)):
+                        counts[length] += way.probability * share
+            self._lengths[symbol] = tuple(counts)
+        return self._lengths[symbol]
+
+    def suffix(self, children: tuple[Symbol, ...]) -> Lengths:
+        """The probability of each number of words below a row of symbols."""
+        if len(children) == 1:
+            return self.lengths(children[0])
+        if children not in self._suffixes:
+            first, rest = self.lengths(children[0]), self.suffix(children[1:])
+            self._suffixes[children] = convolve(first, rest)
+        return self._suffixes[children]
+
+    def draw(self, rng: random.Random, words: int, symbol: Symbol = START) -> Derivation:
+        """A derivation of exactly this many words; there must be one."""
+        if symbol in self.grammar.words:
+            entries, totals = self._entries(symbol, words)
+            return Derivation(symbol, (), _choose(rng, entries, totals))
+        choice = self._choice(symbol, words)
+        way, split = _choose(rng, choice.options, choice.totals)
+        children = zip(way.children, split, strict=True)
+        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in children))
+
+    def _entries(self, symbol: Symbol, words: int) -> tuple[tuple[Entry, ...], tuple[float, ...]]:
+        key = (symbol, words)
+        if key not in self._words:
+            entries = tuple(e for e in self.grammar.words[symbol] if len(e.words) == words)
+            totals = tuple(itertools.accumulate(entry.weight for entry in entries))
+            self._words[key] = entries, totals
+        return self._words[key]
+
+    def _choice(self, symbol: Symbol, words: int) -> _Choice:
+        key = (symbol, words)
+        if key not in self._choices:
+            options, weights = [], []
+            for way in self.grammar.phrases[symbol]:
+                for split, weight in self._splits(way.children, words):
+                    options.append((way, split))
+                    weights.append(way.probability * weight)
+            self._choices[key] = _Choice(tuple(options), tuple(itertools.accumulate(weights)))
+        return self._choices[key]
+
+    def _splits(
+        self, children: tuple[Symbol, ...], words: int
+    ) -> list[tuple[tuple[int, ...], float]]:
+        """Every way to share out words among symbols, with its probability."""
+        first = self.lengths(children[0])
+        if len(children) == 1:
+            return [((words,), first[words])] if first[words] else []
+        if not self.suffix(children)[words]:
+            return []
+        return [
+            ((mine, *rest), first[mine] * weight)
+            for mine in range(1, words)
+            if first[mine]
+            for rest, weight in self._splits(children[1:], words - mine)
+        ]
+
+
+def _choose(rng: random.Random, options: Sequence[Option], totals: Sequence[float]) -> Option:
+    """One of the options by weight; `random.choices` is slower for a single draw."""
+    return options[min(bisect.bisect(totals, rng.random() * totals[-1]), len(options) - 1)]
+
+
+def convolve(left: Lengths, right: Lengths) -> Lengths:
+    """The distribution of the sum of two lengths, cut off at the longest allowed."""
+    total = [0.0] * (LONGEST + 1)
+    for i, p in enumerate(left):
+        if p:
+            for j, q in enumerate(right[: LONGEST + 1 - i]):
+                total[i + j] += p * q
+    return tuple(total)
+
+
+@functools.cache
+def sampler() -> Sampler:
+    """The sampler of the embedded English; it only remembers, so that one is enough."""
+    return Sampler(grammar())
+
+
+def _repeats(words: Iterable[str]) -> bool:
+    """Whether a word comes twice."""
+    seen = tuple(words)
+    return len(set(seen)) < len(seen)
+
+
+def is_sensible(derivation: Derivation) -> bool:
+    """Whether no content word occurs twice, no word follows itself, and at most one describes.
+
+    What a context-free rule cannot see: two places of a sentence far from each other. Long words
+    count wherever they stand ("works at work"); so do words of one family ("husband", "wife").
+    Nobody writes an old book: words of two categories that clash do not meet.
+    """
+    entries = tuple(derivation.entries())
+    words = [word for entry in entries for word in entry.words]
+    if any(word == following for word, following in itertools.pairwise(words)):
+        return False
+    content = [entry for entry in entries if entry.category in CONTENT]
+    families = [entry.features.get("same", (entry.lemma,))[0] for entry in content]
+    long = [w for e in content for w in {*e.words, *e.lemma.split()} if len(w) > SHORT_WORD]
+    clashes = [(e.category, *e.features["clash"]) for e in content if "clash" in e.features]
+    described = sum(entry.category in DESCRIBING for entry in content)
+    return described < 2 and len(set(clashes)) < 2 and not _repeats(families) and not _repeats(long)
+
+
+def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
+    """One random derivation; `.sentence` is its sentence.
+
+    Raises:
+        InputError: no sentence has that many words.
+    """
+    if words is None:
+        (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
+    if not SHORTEST <= words <= LONGEST:
+        raise InputError(
+            f"The embedded English has no sentence of {words} words: "
+            f"ask for {SHORTEST} to {LONGEST}, or leave the number of words open."
+        )
+    while True:
+        derivation = sampler().draw(rng, words)
+        if is_sensible(derivation):
+            return derivation
+
+
+def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
+    """Distinct sentences of everyday English, the same ones for the same seed.
+
+    The first sentences of a longer list are those of a shorter one.
+
+    Args:
+        n: how many; at least 1.
+        seed: any integer.
+        words: the exact number of words of every sentence; without it 3 to 16, 8 on average.
+
+    Raises:
+        InputError: n is below 1, no sentence has that many words, or there are not n of them.
+    """
+    if n < 1:
+        raise InputError(f"Asked for {n} sentences; ask for at least 1.")
+    rng = random.Random(seed)
+    found: dict[Sentence, None] = {}
+    with collector_paused():
+        while len(found) < n:
+            fresh = _draw_new(rng, words, found)
+            if fresh is None:
+                raise InputError(
+                    f"Found only {len(found)} distinct sentences of {words} words, not {n}: "
+                    "ask for fewer, or leave the number of words open."
+                )
+            found[fresh] = None
+    return list(found)
+
+
+def _draw_new(rng: random.Random, words: int | None, known: Container[Sentence]) -> Sentence | None:
+    """A sentence that is not known yet, or None after too many draws without one."""
+    for _ in range(PATIENCE):
+        sentence = sample_tree(rng, words).sentence
+        if sentence not in known:
+            return sentence
+    return None
