@@ -14,8 +14,7 @@ from contstim.sentence import END_MARKS, Sentence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Quotes, brackets and commas cling to words in prose; apostrophes and hyphens inside stay.
-_PROSE_MARKS = "\"'“”‘’«»()[]{}<>,;:*_…–—-." + "".join(END_MARKS)
+_CLINGING = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # a hyphen may be a minus, a stop an abbreviation's
 
 
 def read_lines(path: Path | str) -> Iterator[str]:
@@ -29,7 +28,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
     """
     empty = True
     with _open(path) as file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(_whole(file, path), start=1):
             line = _decode(raw, path, number).strip()
             if line:
                 empty = False
@@ -42,7 +41,8 @@ def read_sentences(path: Path | str, *, prose: bool = False) -> Iterator[Sentenc
     """The sentences of a text, in order: one a line, or split out of running prose.
 
     Prose is split by NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006), trained on the very
-    text, so that nothing is downloaded; commas, quotes and brackets around words are dropped.
+    text, so that nothing is downloaded. Around words, commas, colons, quotes, brackets, dashes and
+    end marks are dropped; the full stops of abbreviations inside a sentence stay.
 
     Raises:
         CorpusError: see `read_lines`.
@@ -70,9 +70,11 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     for piece in PunktSentenceTokenizer(trainer.get_params()).tokenize(text):
         closing = piece.rstrip("\"'”’»)]")
         end = closing[-1] if closing.endswith(END_MARKS) else "."
-        words = tuple(w for w in (raw.strip(_PROSE_MARKS) for raw in piece.split()) if w)
+        *inner, last = piece.split()
+        stripped = [*(word.strip(_CLINGING) for word in inner), last.strip(_CLINGING + ".")]
+        words = [word for word in stripped if any(map(str.isalnum, word))]
         if words:
-            yield Sentence(words, end)
+            yield Sentence(tuple(words), end)
 
 
 def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
@@ -84,6 +86,13 @@ def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
         return Path(path).open("rb")
     except OSError as error:
         raise CorpusError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _whole(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
+    try:
+        yield from file
+    except (OSError, EOFError) as error:  # also a gzip file that is damaged or none
+        raise CorpusError(f"Cannot read {path}: {error}.") from error
 
 
 def _decode(raw: bytes, path: Path | str, number: int) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from contstim.english import generate
 from contstim.experiments.report import write_report
+from contstim.files import write_text
 from contstim.filters import DistinctWords, InVocabulary, NotIn, keep
+from contstim.models.base import conventions
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
 from contstim.models.scoring import score_sentences
@@ -58,7 +60,6 @@ def run_demo(
         say: told what happens next.
     """
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
     say(f"Writing {_TRAINING_SENTENCES:,} sentences of the embedded English")
     text = generate(_TRAINING_SENTENCES, seed=seed)
     _write_sentences(out / "text.txt", text)
@@ -75,11 +76,12 @@ def run_demo(
     write_pairs(out / "pairs.csv", selection.pairs)
     selection.certificate.save(out / "pairs.csv.certificate.json")
     say(f"Synthesizing {_TRIPLETS} triplets")
-    found = [
+    found = (
         synthesize_triplet(bigram, trigram, sentence, vocabulary, seed=seed)[0]
-        for sentence in islice(natural, _TRIPLETS)
-    ]
-    triplets = tuple(sorted(found, key=lambda t: -t.controversiality))
+        for sentence in natural
+    )
+    changed = (t for t in found if t.natural not in (t.synthetic_1, t.synthetic_2))
+    triplets = tuple(sorted(islice(changed, _TRIPLETS), key=lambda t: -t.controversiality))
     write_triplets(out / "triplets.csv", triplets)
     write_report(
         out / "report.html",
@@ -89,7 +91,7 @@ def run_demo(
         scores=scores,
     )
     for name in ("scores.csv", "pairs.csv", "triplets.csv"):
-        write_record(out / name, seed=seed)
+        write_record(out / name, seed=seed, models=conventions(models))
     return Demo(out, triplets, selection.pairs, scores)
 
 
@@ -105,4 +107,4 @@ def _natural_sentences(text: list[Sentence], vocabulary: Vocabulary, seed: int) 
 
 
 def _write_sentences(path: Path, sentences: list[Sentence]) -> None:
-    path.write_text("".join(f"{sentence.text}\n" for sentence in sentences), encoding="utf-8")
+    write_text(path, "".join(f"{sentence.text}\n" for sentence in sentences))

@@ -49,7 +49,7 @@ def _read_words(path: Path) -> tuple[str, ...]:
             words = _load(file)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (pickle.UnpicklingError, EOFError, ValueError, IndexError) as error:
+    except Exception as error:  # damaged pickles raise nearly anything
         raise InputError(f"{path} is not a plain list of words: {error}.") from error
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(f"{path} is not a plain list of words.")

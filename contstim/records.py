@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from contstim.files import write_text
 from contstim.version import __version__
 
 _LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow")
@@ -25,7 +26,7 @@ def write_record(output: Path | str, **facts: Any) -> Path:
     The record holds no times, so that the same run gives the same bytes.
     """
     record = {
-        "command": ["contstim", *sys.argv[1:]],
+        "command": _command(),
         "versions": {
             "contstim": __version__,
             "python": platform.python_version(),
@@ -34,5 +35,12 @@ def write_record(output: Path | str, **facts: Any) -> Path:
         **facts,
     }
     path = record_path(output)
-    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return path
+
+
+def _command() -> list[str]:
+    """The program that runs, without its folder, and its arguments."""
+    program = Path(sys.argv[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return [name, *sys.argv[1:]]

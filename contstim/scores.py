@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 
 from contstim.errors import InputError, ScoreError
-from contstim.sentence import Sentence
+from contstim.files import writing
 from contstim.tables import read_table, write_table
 
 if TYPE_CHECKING:
@@ -41,12 +41,17 @@ class ScoreTable:
         twice = sorted({m for m in self.models if self.models.count(m) > 1})
         if twice:
             raise ScoreError(f"Model names must differ; given twice: {', '.join(twice)}.")
+        if "sentence" in self.models:
+            raise ScoreError("'sentence' is the column of texts and cannot name a model.")
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
         if self.log_probs.shape != (rows, len(self.models)):
             raise ScoreError(
                 f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
                 f"not {self.log_probs.shape}."
             )
+        for row, sentence in enumerate(self.sentences or ()):
+            if not sentence.strip():
+                raise ScoreError(f"Row {row} has scores but no sentence.")
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
         if len(bad):
             row, column = bad[0]
@@ -78,10 +83,6 @@ class ScoreTable:
         """Fractional ranks r(s|m) = average rank / N (2023, text before Eq. 5), in (0, 1]."""
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
-    def parsed(self) -> tuple[Sentence, ...] | None:
-        """The sentences as words, where their texts are known."""
-        return None if self.sentences is None else tuple(map(Sentence.parse, self.sentences))
-
     @classmethod
     def read(cls, path: Path | str) -> ScoreTable:
         """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
@@ -93,11 +94,12 @@ class ScoreTable:
                 the class itself refuses.
             InputError: the file cannot be read.
         """
-        columns = _read_npz(path) if Path(path).suffix == ".npz" else read_table(path)
+        is_npz = Path(path).suffix.lower() == ".npz"
+        columns = _read_npz(path) if is_npz else read_table(path)
         sentences = columns.pop("sentence", None)
         if not columns:
             raise ScoreError(f"{path} has no column of scores; expected one per model.")
-        if sentences is None and Path(path).suffix != ".npz":
+        if sentences is None and not is_npz:
             raise ScoreError(
                 f"{path} has no column 'sentence'; its columns are {', '.join(columns)}."
             )
@@ -111,7 +113,7 @@ class ScoreTable:
                 + ". Every model needs a score for every sentence."
             )
         return cls(
-            None if sentences is None else tuple(map(str, sentences)),
+            None if sentences is None else _texts(path, sentences),
             tuple(columns),
             np.stack([_numbers(path, name, values) for name, values in columns.items()], axis=1),
         )
@@ -125,7 +127,7 @@ class ScoreTable:
         columns: dict[str, Any] = dict(zip(self.models, self.log_probs.T, strict=True))
         if self.sentences is not None:
             columns = {"sentence": list(self.sentences), **columns}
-        if Path(path).suffix == ".npz":
+        if Path(path).suffix.lower() == ".npz":
             _write_npz(path, columns)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
@@ -146,7 +148,7 @@ def _read_npz(path: Path | str) -> dict[str, Any]:
             arrays: Mapping[str, Any] = {name: file[name] for name in file.files}
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (BadZipFile, ValueError) as error:
+    except (BadZipFile, ValueError, EOFError, TypeError) as error:
         raise ScoreError(f"{path} is not an .npz of plain arrays: {error}.") from error
     for name, array in arrays.items():
         if array.ndim != 1:
@@ -156,16 +158,22 @@ def _read_npz(path: Path | str) -> dict[str, Any]:
 
 def _write_npz(path: Path | str, columns: Mapping[str, Any]) -> None:
     """As `np.savez_compressed`, whose own parameters are then no forbidden names of models."""
-    try:
-        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-            for name, column in columns.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+    with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
+        for name, column in columns.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
+
+
+def _texts(path: Path | str, values: Sequence[Any]) -> tuple[str, ...]:
+    for row, value in enumerate(values):
+        if not isinstance(value, str):
+            raise ScoreError(f"{path}, row {row}: {value!r} is no sentence.")
+    return tuple(map(str, values))
 
 
 def _numbers(path: Path | str, name: str, values: Sequence[Any]) -> FloatArray:
+    if np.iscomplexobj(values):
+        raise ScoreError(f"{path}: the scores under {name} are complex numbers.")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

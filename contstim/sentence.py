@@ -76,12 +76,20 @@ class Sentence:
         Raises:
             SentenceError: there is no such position, or the word is not a word.
         """
+        self.check_position(position)
+        return Sentence((*self.words[:position], word, *self.words[position + 1 :]), self.end)
+
+    def check_position(self, position: int) -> None:
+        """Refuse a position that the sentence does not have.
+
+        Raises:
+            SentenceError: positions go from 0 to the number of words less one.
+        """
         if not 0 <= position < len(self.words):
             raise SentenceError(
                 f"Position {position} is outside {self.text!r}: positions go from 0 to "
                 f"{len(self.words) - 1}."
             )
-        return Sentence((*self.words[:position], word, *self.words[position + 1 :]), self.end)
 
     def __len__(self) -> int:
         return len(self.words)

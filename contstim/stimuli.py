@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import read_table, write_table
+from contstim.tables import TABLE_KINDS, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,6 +72,7 @@ class Triplet:
     controversiality: float
 
 
+_OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
 SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
 
 
@@ -84,7 +85,13 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
     Raises:
         InputError: the file cannot be read, or the table has none of these columns.
     """
-    if Path(path).suffix not in (".csv", ".parquet", ".jsonl"):
+    kind = Path(path).suffix.lower()
+    if kind in _OTHER_TABLES:
+        raise InputError(
+            f"{path} is a kind of table that cannot be read here: save it as one of "
+            f"{', '.join(TABLE_KINDS)}, or give a text with one sentence a line."
+        )
+    if kind not in TABLE_KINDS:
         return list(read_sentences(path))
     table = read_table(path)
     columns = [table[name] for name in SENTENCE_COLUMNS if name in table]
@@ -93,7 +100,10 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}); its columns are "
             f"{', '.join(table)}."
         )
-    return [Sentence.parse(text) for text in dict.fromkeys(chain.from_iterable(columns))]
+    texts = dict.fromkeys(chain.from_iterable(columns))
+    if not all(isinstance(text, str) and text.strip() for text in texts):
+        raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
+    return [Sentence.parse(text) for text in texts]
 
 
 def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> None:

@@ -50,40 +50,69 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
-            self._claim()
         except (OSError, sqlite3.Error) as error:
             raise StoreError(_explain(self.path, error)) from error
+        try:
+            self._claim(is_new=self._recognise())
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreError(_explain(self.path, error)) from error
+        except StoreError:
+            self.close()
+            raise
 
-    def _claim(self) -> None:
+    def _recognise(self) -> bool:
+        """Whether the file is new; refuses one that is not ours before anything is written."""
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        tables, program, version = (
+            self._connection.execute(question).fetchone()[0]
+            for question in (
+                "SELECT count(*) FROM sqlite_schema",
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+            )
+        )
+        if tables and program != _APPLICATION_ID:
+            raise StoreError(f"{self.path} is a database of another program; name another file.")
+        if tables and version != _SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} was made by another version of contstim (its layout is {version}, "
+                f"this one reads {_SCHEMA_VERSION}); name another file."
+            )
+        return not tables
+
+    def _claim(self, *, is_new: bool) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("BEGIN EXCLUSIVE")
-        found = self._connection.execute("PRAGMA application_id").fetchone()[0]
-        tables = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if tables == 0:
+        if is_new:
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 self._connection.execute(statement)
             self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             self._connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-        elif found != _APPLICATION_ID:
-            raise StoreError(f"{self.path} is a database of another program; name another file.")
         self._connection.execute("COMMIT")
 
     def log_probs(self, fingerprint: str, sentences: Sequence[str]) -> FloatArray:
-        """Stored log-probabilities of sentences, (n,), nats; nan where there is none yet."""
+        """Stored log-probabilities of sentences, (n,), nats; nan where there is none yet.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
         found: dict[str, float] = {}
-        for start in range(0, len(sentences), _MOST_VARIABLES):
-            some = sentences[start : start + _MOST_VARIABLES]
-            marks = ",".join("?" * len(some))
-            found.update(
-                self._connection.execute(
-                    "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
-                    f"WHERE fingerprint = ? AND sentence IN ({marks})",
-                    (fingerprint, *some),
-                )
-            )
+        try:
+            for start in range(0, len(sentences), _MOST_VARIABLES):
+                found.update(self._look_up(fingerprint, sentences[start : start + _MOST_VARIABLES]))
+        except sqlite3.Error as error:
+            raise StoreError(_explain(self.path, error)) from error
         return np.array([found.get(s, np.nan) for s in sentences], dtype=np.float64)
+
+    def _look_up(self, fingerprint: str, sentences: Sequence[str]) -> sqlite3.Cursor:
+        marks = ",".join("?" * len(sentences))
+        return self._connection.execute(
+            "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
+            f"WHERE fingerprint = ? AND sentence IN ({marks})",
+            (fingerprint, *sentences),
+        )
 
     def save(
         self, fingerprint: str, convention: str, sentences: Sequence[str], log_probs: FloatArray

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contstim.errors import InputError
+from contstim.files import writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     Column: TypeAlias = Sequence[Any] | FloatArray | IntArray
 
 
+TABLE_KINDS = (".csv", ".parquet", ".jsonl")
+
+
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length.
 
@@ -24,36 +28,47 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     exactly; `.parquet` and `.jsonl` are recognised by the name.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file cannot be written, or its name is no table's.
     """
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".parquet":
+    kind = table_kind(path)
+    with writing(path) as partial:
+        if kind == ".parquet":
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            pq.write_table(pa.table(dict(columns)), path)
-        elif path.suffix == ".jsonl":
-            _write_jsonl(path, columns)
+            pq.write_table(pa.table(dict(columns)), partial)
+        elif kind == ".jsonl":
+            _write_jsonl(partial, columns)
         else:
-            _write_csv(path, columns)
-    except OSError as error:
-        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+            _write_csv(partial, columns)
+
+
+def table_kind(path: Path | str) -> str:
+    """The ending of a table's name in lower case.
+
+    Raises:
+        InputError: the ending is none of .csv, .parquet, .jsonl.
+    """
+    kind = Path(path).suffix.lower()
+    if kind not in TABLE_KINDS:
+        raise InputError(f"{path} is no table: its name must end in {', '.join(TABLE_KINDS)}.")
+    return kind
 
 
 def read_table(path: Path | str) -> dict[str, list[Any]]:
     """Read named columns; the values of a CSV file are all texts.
 
     Raises:
-        InputError: the file is missing, empty, not UTF-8, ragged, or names a column twice.
+        InputError: the file is missing, empty, not UTF-8, ragged, names a column twice, or its
+            name is no table's.
     """
     path = Path(path)
+    kind = table_kind(path)
     try:
-        if path.suffix == ".parquet":
+        if kind == ".parquet":
             return _read_parquet(path)
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _read_jsonl(path, file) if path.suffix == ".jsonl" else _read_csv(path, file)
+            return _read_jsonl(path, file) if kind == ".jsonl" else _read_csv(path, file)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

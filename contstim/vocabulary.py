@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.corpus import read_lines
 from contstim.errors import VocabularyError
+from contstim.files import write_text
 from contstim.sentence import WORDS_ARE, is_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from contstim.arrays import BoolArray
     from contstim.sentence import Sentence
@@ -28,7 +29,7 @@ REPEATABLE_ENGLISH = frozenset(
     """.split()
 )
 
-_HEADINGS = ("initial", "inner", "repeatable")
+_HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,10 @@ class Vocabulary:
         if not self.initial and not self.inner:
             raise VocabularyError("A vocabulary needs at least one word.")
         for word in self.words:
-            if not is_word(word):
-                raise VocabularyError(f"{word!r} is not a word: {WORDS_ARE}.")
+            if not is_word(word) or word in _HEADINGS:
+                raise VocabularyError(
+                    f"{word!r} is not a word: {WORDS_ARE}, nor are they headings of this file."
+                )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -157,31 +160,50 @@ class Vocabulary:
 
         Raises:
             CorpusError: the file is missing, empty or not UTF-8.
-            VocabularyError: a line holds several words, or a heading is unknown.
+            VocabularyError: a line holds several words, or there is no word at all.
         """
-        lists: dict[str, list[str]] = {heading: [] for heading in (*_HEADINGS, "")}
+        lists: dict[str, list[str]] = {name: [] for name in (*_HEADINGS, "")}
         heading = ""
         for line in read_lines(path):
-            if line.startswith("[") and line.endswith("]") and len(line) > 2:
-                heading = line[1:-1].strip().lower()
-                if heading not in _HEADINGS:
-                    raise VocabularyError(
-                        f"{path}: unknown heading {line}; use [initial], [inner] or [repeatable]."
-                    )
+            if line in _HEADINGS:
+                heading = line
             elif line.split() != [line]:
                 raise VocabularyError(f"{path}: {line!r} is not one word; write one word a line.")
             else:
                 lists[heading].append(line)
         anywhere = lists[""]
         return cls(
-            tuple(lists["initial"] + [w[:1].upper() + w[1:] for w in anywhere]),
-            tuple(lists["inner"] + anywhere),
-            frozenset(lists["repeatable"]),
+            tuple(lists["[initial]"] + [w[:1].upper() + w[1:] for w in anywhere]),
+            tuple(lists["[inner]"] + anywhere),
+            frozenset(lists["[repeatable]"]),
         )
 
     def save(self, path: Path | str) -> None:
-        """Write the vocabulary file that `load` reads back to an equal vocabulary."""
+        """Write the vocabulary file that `load` reads back to an equal vocabulary.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
         parts = (self.initial, self.inner, sorted(self.repeatable))
-        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
-            for heading, words in zip(_HEADINGS, parts, strict=True):
-                file.write("\n".join([f"[{heading}]", *words]) + "\n")
+        lines = [
+            line
+            for heading, words in zip(_HEADINGS, parts, strict=True)
+            for line in (heading, *words)
+        ]
+        write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def read_repeatable(path: Path | str) -> frozenset[str]:
+    """The words that may occur twice, in lower case: a plain list, or a vocabulary file's.
+
+    Raises:
+        CorpusError: the file is missing, empty or not UTF-8.
+        VocabularyError: it has headings but none of its words may repeat, or is no word list.
+    """
+    lines = list(read_lines(path))
+    if not set(lines) & set(_HEADINGS):
+        return frozenset(map(str.lower, lines))
+    words = Vocabulary.load(path).repeatable
+    if not words:
+        raise VocabularyError(f"{path} lists no words under [repeatable].")
+    return words

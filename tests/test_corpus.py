@@ -52,6 +52,22 @@ def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) 
         list(read_sentences(path))
 
 
+@pytest.mark.parametrize("content", [b"plain text", gzip.compress(b"a b\n" * 999)[:-9]])
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match="Cannot read"):
+        list(read_lines(path))
+
+
+def test_prose_keeps_numbers_and_abbreviations(tmp_path: Path) -> None:
+    """Witness: by hand."""
+    path = tmp_path / "prose.txt"
+    path.write_text("It was -5 degrees in the U.S. army - a record - at noon.\n")
+    (sentence,) = read_sentences(path, prose=True)
+    assert sentence.text == "It was -5 degrees in the U.S. army a record at noon."
+
+
 def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="Cannot read"):
         list(read_lines(tmp_path / "none.txt"))

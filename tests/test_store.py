@@ -28,6 +28,7 @@ def test_keeps_scores_by_fingerprint_and_sentence(tmp_path: Path) -> None:
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.sqlite"
     code = f"from contstim.store import Store; Store({str(path)!r})"
+    Store(path).close()
     with Store(path):
         other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "StoreError" in other.stderr
@@ -44,5 +45,17 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE other (x)")
     connection.close()
+    before = foreign.read_bytes()
     with pytest.raises(StoreError, match="another program"):
         Store(foreign)
+    assert foreign.read_bytes() == before
+
+
+def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.sqlite"
+    Store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="another version"):
+        Store(path)

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import VocabularyError
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.sentence import Sentence, is_word
+from contstim.vocabulary import Vocabulary, read_repeatable
 
+HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 WORD = st.text(min_size=1, max_size=8).filter(
-    lambda w: w.split() == [w] and not w.startswith(("[", "\ufeff")) and "\0" not in w
+    lambda w: is_word(w) and w not in HEADINGS and not w.startswith("\ufeff")
 )
 WORDS = st.lists(WORD, max_size=9).map(tuple)
 
@@ -73,7 +74,6 @@ def test_restricting_names_what_was_dropped() -> None:
     ("content", "message"),
     [
         ("dog\ntwo words\n", "not one word"),
-        ("[verbs]\nrun\n", "unknown heading"),
         ("[initial]\n[inner]\n", "at least one word"),
     ],
 )
@@ -89,3 +89,22 @@ def test_a_count_below_one_or_too_high_is_refused() -> None:
         Vocabulary.from_sentences(sentences, min_count=0)
     with pytest.raises(VocabularyError, match="occurs 9 times"):
         Vocabulary.from_sentences(sentences, min_count=9)
+
+
+def test_words_in_brackets_are_words_but_headings_are_not(tmp_path: Path) -> None:
+    words = Vocabulary(("Well",), ("[laugh]", "yes"))
+    words.save(tmp_path / "vocab.txt")
+    assert Vocabulary.load(tmp_path / "vocab.txt") == words
+    with pytest.raises(VocabularyError, match="headings"):
+        Vocabulary(("[inner]",), ("yes",))
+
+
+def test_repeatable_words_come_from_a_plain_list_or_a_vocabulary_file(tmp_path: Path) -> None:
+    plain, headed = tmp_path / "plain.txt", tmp_path / "headed.txt"
+    plain.write_text("Of\nin\n")
+    Vocabulary(("Yes",), ("dog",), frozenset({"of"})).save(headed)
+    assert read_repeatable(plain) == {"of", "in"}
+    assert read_repeatable(headed) == {"of"}
+    Vocabulary(("Yes",), ("dog",)).save(headed)
+    with pytest.raises(VocabularyError, match="no words under"):
+        read_repeatable(headed)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contstim.cli.output import Quiet
 
-def models() -> None:
+
+def models(quiet: Quiet = False) -> None:
     """List the kinds of models that load, and the nine models of the 2023 study.
 
     Example: `contstim models`
     """
+    del quiet  # it prints nothing but its result
     from rich.console import Console
     from rich.table import Table
 

@@ -46,7 +46,12 @@ def scoring_progress(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeLeft(),
+    )
     bars: dict[str, int] = {}
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +32,7 @@ def score(
     Example: `contstim score --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --out scores.csv`
     """
+    from contstim.models.base import conventions
     from contstim.models.catalog import load_models
     from contstim.models.scoring import score_sentences
     from contstim.records import write_record
@@ -41,10 +41,10 @@ def score(
 
     stimuli = read_stimuli(sentences)
     models = load_models(model)
-    place = store or out.with_name("contstim.sqlite")
+    place = store or out.parent / "contstim.sqlite"
     distinct = len(set(stimuli))
     with Store(place) as kept, scoring_progress(distinct, quiet=quiet) as progress:
         table = score_sentences(models, stimuli, store=kept, progress=progress)
     table.write(out)
-    write_record(out, models={m.name: asdict(m.convention) for m in models})
+    write_record(out, models=conventions(models))
     remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)

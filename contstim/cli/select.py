@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.output import Quiet, remark
+from contstim.errors import InputError
 
 app = typer.Typer(help="Select the most controversial stimuli, exactly.", no_args_is_help=True)
 
@@ -27,7 +28,10 @@ def natural(
     ] = False,
     repeatable: Annotated[
         Path | None,
-        typer.Option(help="Words that may repeat, one a line; English articles and prepositions."),
+        typer.Option(
+            help="With --no-repeats: words that may repeat, one a line, or a vocabulary file with "
+            "a list [repeatable]; by default English articles and prepositions."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -37,18 +41,17 @@ def natural(
 
     Example: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
     """
-    from contstim.corpus import read_lines
     from contstim.optimization.selection import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import write_pairs
-    from contstim.vocabulary import REPEATABLE_ENGLISH
+    from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
-    exempt = None
+    if repeatable is not None and not no_repeats:
+        raise InputError("--repeatable names the exceptions of --no-repeats: give both.")
+    exempt = REPEATABLE_ENGLISH if no_repeats else None
     if repeatable is not None:
-        exempt = frozenset(word.lower() for word in read_lines(repeatable))
-    elif no_repeats:
-        exempt = REPEATABLE_ENGLISH
+        exempt = read_repeatable(repeatable)
     found = select_natural(ScoreTable.read(scores), per_pair=per_pair, repeatable=exempt)
     write_pairs(out, found.pairs)
     found.certificate.save(Path(f"{out}.certificate.json"))

@@ -42,6 +42,7 @@ def synthesize(
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
     """
+    from contstim.models.base import conventions
     from contstim.models.catalog import load_models
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
     from contstim.optimization.synthesis import synthesize as run
@@ -64,9 +65,12 @@ def synthesize(
     on_step = None if as_json or quiet else _print_step
     found = run(models[0], models[1], natural, words, seed=seed, on_step=on_step)
     if as_json:
-        print(json.dumps(_as_json(found, seed, len(dropped)), indent=2, ensure_ascii=False))
+        facts = {"models": conventions(models), "words_dropped": len(dropped), "seed": seed}
+        print(json.dumps(_as_json(found) | facts, indent=2, ensure_ascii=False))
     else:
         _print_result(found)
+        rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
+        print(f"Scoring rules: {rules}.")
 
 
 def _print_step(step: Step) -> None:
@@ -77,8 +81,11 @@ def _print_step(step: Step) -> None:
 def _print_result(found: Synthesis) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table("", "sentence", f"accept: {found.accept}", f"reject: {found.reject}")
+    table = Table("", "sentence")
+    for role, name in (("accept", found.accept), ("reject", found.reject)):
+        table.add_column(Text(f"{role}: {name}"))
     for kind, sentence, scores in (
         ("natural", found.natural, found.natural_log_probs),
         ("synthetic", found.synthetic, found.log_probs),
@@ -93,7 +100,7 @@ def _print_result(found: Synthesis) -> None:
     )
 
 
-def _as_json(found: Synthesis, seed: int, dropped: int) -> dict[str, object]:
+def _as_json(found: Synthesis) -> dict[str, object]:
     def scores(log_probs: tuple[float, float]) -> dict[str, float]:
         return dict(zip(("accept", "reject"), log_probs, strict=True))
 
@@ -117,6 +124,4 @@ def _as_json(found: Synthesis, seed: int, dropped: int) -> dict[str, object]:
         ],
         "visits": found.climb.visits,
         "end": found.climb.end.value,
-        "words_dropped": dropped,
-        "seed": seed,
     }

@@ -74,7 +74,8 @@ def sentences(
         Path | None, typer.Option(help="Keep sentences of these words only.")
     ] = None,
     exclude: Annotated[
-        list[Path] | None, typer.Option(help="Leave out sentences of this text; repeatable.")
+        list[Path] | None,
+        typer.Option(help="Leave out sentences of this text, read like --text; repeatable."),
     ] = None,
     without: Annotated[
         Path | None, typer.Option(help="Leave out sentences with one of these phrases, one a line.")
@@ -90,6 +91,7 @@ def sentences(
     Example: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
     """
     from contstim.corpus import read_lines, read_sentences
+    from contstim.files import write_text
     from contstim.filters import DistinctWords, InVocabulary, NotIn, Rule, Without, WordCount, keep
     from contstim.records import write_record
     from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
@@ -102,14 +104,14 @@ def sentences(
         rules.append(InVocabulary(known))
     if without is not None:
         rules.append(Without(tuple(read_lines(without))))
-    rules += [NotIn(read_sentences(path)) for path in exclude or []]
+    rules += [NotIn(read_sentences(path, prose=prose)) for path in exclude or []]
     left_out: Counter[str] = Counter()
     read = counting(read_sentences(text, prose=prose), quiet=quiet)
     found = list(keep(read, rules, left_out))
     if not found:
         reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
         raise InputError(f"No sentence of {text} is left: {reasons}.")
-    out.write_text("".join(f"{sentence.text}\n" for sentence in found), encoding="utf-8")
+    write_text(out, "".join(f"{sentence.text}\n" for sentence in found))
     write_record(out, words=words, kept=len(found), left_out=dict(left_out))
     remark(f"{out}: {len(found):,} sentences.", quiet=quiet)
     for why, count in left_out.most_common():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -34,8 +35,11 @@ def ngram(
     Example: `contstim train ngram --text corpus.txt --order 3 --out trigram.arpa`
     """
     from contstim.corpus import read_sentences
+    from contstim.models.ngram.estimate import DiscountWarning
     from contstim.models.ngram.training import train_ngram
 
+    if quiet:
+        warnings.simplefilter("ignore", DiscountWarning)
     sentences = counting(read_sentences(text, prose=prose), quiet=quiet)
     trained = train_ngram(sentences, order, out)
     sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
+from contstim.files import write_text
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from pathlib import Path
 
     from contstim.scores import ScoreTable
     from contstim.stimuli import Pair, Triplet
@@ -22,7 +23,7 @@ table { border-collapse: collapse; width: 100%; margin: 0 0 2rem; }
 th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid #ddd; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 tr.first td { border-top: 2px solid #888; }
-td.likelier { font-weight: 600; }
+td.preferred { font-weight: 600; }
 mark { background: #fde7a9; border-radius: .2rem; padding: 0 .15rem; }
 p.note { color: #555; }
 """
@@ -50,9 +51,9 @@ def write_report(
     """
     body = [
         f"<h1>{escape(title)}</h1>",
-        '<p class="note">Numbers are natural log-probabilities (nats): higher is likelier. The '
-        "likelier sentence of two is bold; words that differ from the natural sentence are "
-        "marked.</p>",
+        '<p class="note">Numbers are natural log-probabilities (nats): higher is likelier. Bold: '
+        "the sentence that a model prefers to the one it rejects. Words that differ from the "
+        "natural sentence are marked.</p>",
         "<h2>Synthetic sentences</h2>",
         *(_triplet(triplet) for triplet in triplets),
         "<h2>Natural pairs</h2>",
@@ -65,10 +66,7 @@ def write_report(
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+    write_text(path, page)
 
 
 def _triplet(t: Triplet) -> str:
@@ -87,9 +85,10 @@ def _triplet(t: Triplet) -> str:
         ),
     )
     lines = [_header("", "sentence", t.model_1, t.model_2)]
+    rejected = (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_2_model_2)
     for kind, text, scores in rows:
-        likelier = tuple(ours > theirs for ours, theirs in zip(scores, natural, strict=True))
-        lines.append(_row(kind, mark_changes(text, t.natural), scores, likelier))
+        preferred = tuple(own > other for own, other in zip(scores, rejected, strict=True))
+        lines.append(_row(kind, mark_changes(text, t.natural), scores, preferred))
     return _table(lines)
 
 
@@ -130,13 +129,13 @@ def _row(
     kind: str,
     html: str,
     scores: Sequence[float],
-    likelier: Sequence[bool],
+    preferred: Sequence[bool],
     *,
     opens: bool = False,
 ) -> str:
     numbers = (
-        f'<td class="number{" likelier" * yes}">{score:.2f}</td>'
-        for score, yes in zip(scores, likelier, strict=True)
+        f'<td class="number{" preferred" * yes}">{score:.2f}</td>'
+        for score, yes in zip(scores, preferred, strict=True)
     )
     first = ' class="first"' if opens else ""
     return f"<tr{first}><td>{escape(kind)}</td><td>{html}</td>{''.join(numbers)}</tr>"

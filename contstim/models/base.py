@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import SentenceError
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.sentence import Sentence
@@ -139,14 +137,6 @@ class LanguageModel(ABC):
         """
 
 
-def check_position(sentence: Sentence, position: int) -> None:
-    """Refuse a position that a sentence does not have.
-
-    Raises:
-        SentenceError: positions go from 0 to the number of words less one.
-    """
-    if not 0 <= position < len(sentence):
-        raise SentenceError(
-            f"Position {position} is outside {sentence.text!r}: positions go from 0 to "
-            f"{len(sentence) - 1}."
-        )
+def conventions(models: Iterable[LanguageModel]) -> dict[str, dict[str, object]]:
+    """How each model's scores come about, by its name: what a record says beside an output."""
+    return {model.name: asdict(model.convention) for model in models}

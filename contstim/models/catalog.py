@@ -150,4 +150,4 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if location.endswith(family.endings) and family.endings:
             return family.name
-    return Path(location).suffix
+    return ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.files import write_text
 
 if TYPE_CHECKING:
     from contstim.stimuli import Pair
@@ -52,13 +53,7 @@ class Certificate:
         Raises:
             InputError: the file cannot be written.
         """
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
-            path.write_text(text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"Cannot write {path}: {error.strerror or error}.") from error
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path | str) -> Certificate:

@@ -21,6 +21,7 @@ class End(Enum):
     """Why a climb ended; the text is what the user reads."""
 
     SETTLED = "no better word was found at as many positions in a row as the sentence has words"
+    UNCHANGED = "no word at any position made the models disagree more"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def climb(
                 on_step(steps[-1])
         if failures == len(start):
             break
-    return Climb(start, start_log_probs, tuple(steps), visit, End.SETTLED)
+    end = End.SETTLED if steps else End.UNCHANGED
+    return Climb(start, start_log_probs, tuple(steps), visit, end)
 
 
 def _cycles(length: int, rng: np.random.Generator) -> Iterator[int]:

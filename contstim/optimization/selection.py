@@ -108,14 +108,15 @@ def _usable(table: ScoreTable, repeatable: frozenset[str] | None) -> BoolArray:
     """Which rows may be chosen at all, (n_sentences,): what the rules about texts leave over."""
     if table.sentences is None:
         return np.ones(len(table.log_probs), dtype=np.bool_)
-    backwards = zip(reversed(table.sentences), range(len(table.sentences))[::-1], strict=True)
-    usable = np.zeros(len(table.sentences), dtype=np.bool_)
-    usable[list(dict(backwards).values())] = True
+    parsed = [Sentence.parse(text) for text in table.sentences]
+    first: dict[Sentence, int] = {}
+    for row, sentence in enumerate(parsed):
+        first.setdefault(sentence, row)
+    usable = np.zeros(len(parsed), dtype=np.bool_)
+    usable[list(first.values())] = True
     if repeatable is not None:
         exempt = frozenset(map(str.lower, repeatable))
-        for row, text in enumerate(table.sentences):
-            if repeats(Sentence.parse(text).words, exempt):
-                usable[row] = False
+        usable &= ~np.array([repeats(sentence.words, exempt) for sentence in parsed])
     return usable
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import ModelError, SentenceError, VerificationError, VocabularyError
+from contstim.errors import InputError, ModelError, SentenceError, VerificationError, VocabularyError
 from contstim.optimization.climb import Climb, Step, climb
 from contstim.optimization.objective import AcceptReject
 from contstim.optimization.proposals import Candidates, ExactRanking
@@ -81,6 +81,8 @@ def synthesize(
         VerificationError: scored from scratch, the result breaks a constraint.
     """
     _check(accept, reject, natural, vocabulary)
+    if seed < 0:
+        raise InputError(f"The seed must not be negative, but is {seed}.")
     floor = float(accept.log_probs([natural])[0])
     if floor == -np.inf:
         raise ModelError(

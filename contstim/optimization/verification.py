@@ -118,11 +118,15 @@ def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
 def _check_used_once(pairs: Iterable[Pair]) -> None:
     for name, values in (
         ("row", [row for pair in pairs for row in (pair.row_1, pair.row_2)]),
-        ("sentence", [s for pair in pairs for s in (pair.sentence_1, pair.sentence_2) if s]),
+        ("sentence", [Sentence.parse(s).text for s in _texts(pairs)]),
         ("trial_id", [pair.trial_id for pair in pairs]),
     ):
         twice = [value for value, times in Counter(values).items() if times > 1]
         _require(not twice, f"used more than once: {name} {twice}")
+
+
+def _texts(pairs: Iterable[Pair]) -> list[str]:
+    return [text for pair in pairs for text in (pair.sentence_1, pair.sentence_2) if text]
 
 
 def _usable(table: ScoreTable, exempt: frozenset[str] | None, rows: Iterable[int]) -> list[int]:
@@ -130,9 +134,10 @@ def _usable(table: ScoreTable, exempt: frozenset[str] | None, rows: Iterable[int
     if table.sentences is None:
         return list(rows)
     first: dict[str, int] = {}
-    for row, text in enumerate(table.sentences):
+    texts = [Sentence.parse(text).text for text in table.sentences]
+    for row, text in enumerate(texts):
         first.setdefault(text, row)
-    usable = [row for row in rows if first[table.sentences[row]] == row]
+    usable = [row for row in rows if first[texts[row]] == row]
     if exempt is None:
         return usable
     return [r for r in usable if not repeats(Sentence.parse(table.sentences[r]).words, exempt)]

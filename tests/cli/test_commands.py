@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -181,6 +183,12 @@ BAD = {
     "few.csv": SCORES.encode(),
     "words.csv": b"sentence,a,b\nThe cat,-1,low\n",
     "ragged.csv": b"sentence,a,b\nThe cat,-1\n",
+    "cut.txt.gz": gzip.compress(b"a b c\n" * 999)[:-9],
+    "zip.npz": b"",
+    "null.jsonl": b'{"sentence": null, "a": -1, "b": -2}\n',
+    "sheet.tsv": b"sentence\ta\n",
+    "vocabulary/vocab_cap.pkl": b"\x80\x03]q\x00(X\xff\xff\xff\xff",
+    "lists.txt": b"The\n",
 }
 SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
 
@@ -198,7 +206,22 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("vocabulary --text corpus.txt --min-count 0 --out v.txt", "1 or more"),
         ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999 times"),
         ("vocabulary --out v.txt", "either --text or --published"),
-        ("vocabulary --published . --out v.txt", "does not hold the published vocabulary"),
+        ("vocabulary --published none --out v.txt", "does not hold the published vocabulary"),
+        ("vocabulary --published . --out v.txt", "not a plain list of words"),
+        ("vocabulary --text cut.txt.gz --out v.txt", "Cannot read cut.txt.gz"),
+        ("vocabulary --text corpus.txt --out corpus.txt/v.txt", "Cannot write"),
+        ("vocabulary --text corpus.txt --out .", "Cannot write"),
+        ("train ngram --text corpus.txt --out corpus.txt/x.arpa", "Cannot write"),
+        ("demo --out corpus.txt", "Cannot write"),
+        ("score --model kenlm:bigram.arpa --sentences corpus.txt --out .", "no table"),
+        (
+            "score --model kenlm:bigram.arpa --sentences sheet.tsv --out s.csv",
+            "cannot be read here",
+        ),
+        ("score --model kenlm:bigram.arpa --sentences null.jsonl --out s.csv", "empty cells"),
+        ("select natural --scores zip.npz --out p.csv", "not an .npz"),
+        ("select natural --scores null.jsonl --out p.csv", "row 0: None is no sentence"),
+        ("select natural --scores few.csv --repeatable lists.txt --out p.csv", "give both"),
         ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
         ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
         ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
@@ -228,6 +251,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
 )
 def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, message: str) -> None:
     for name, content in BAD.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     np.savez(folder / "unequal.npz", a=np.zeros(3), b=np.zeros(2))
     done = run(folder, *(part.replace("+", " ") for part in command.split()))
@@ -256,9 +280,68 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     process.wait()
     connection = sqlite3.connect(store)
     kept = connection.execute("SELECT count(*), count(DISTINCT sentence) FROM score").fetchone()
+    first = connection.execute("SELECT sentence FROM score LIMIT 1").fetchone()
+    connection.execute("UPDATE score SET log_prob = -1234.5 WHERE sentence = ?", first)
+    connection.commit()
     connection.close()
     assert 0 < kept[0] == kept[1] < 200_000
     assert not (folder / "many.csv").exists()
     done = run(folder, "score", *MODELS[:2], *arguments[:-1])
     assert done.returncode == 0, done.stderr
-    assert len(rows(folder / "many.csv")) == 200_000
+    table = rows(folder / "many.csv")
+    assert len({row["sentence"] for row in table}) == 200_000
+    planted = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
+    assert planted == [first[0]]
+
+
+def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> None:
+    (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(300_000)))
+    arguments = ["--sentences", "many.txt", "--out", "hand.csv", "--store", "hand.sqlite", "-q"]
+    command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (folder / "hand.sqlite-wal").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert not (folder / "hand.csv").exists()
+
+
+def test_names_and_folders_with_brackets_are_shown_as_they_are(folder: Path) -> None:
+    odd = folder / "d[b]" / "[/b]"
+    odd.mkdir(parents=True, exist_ok=True)
+    for name in ("bigram", "trigram"):
+        (odd / f"{name}.arpa").write_bytes((folder / f"{name}.arpa").read_bytes())
+    natural = (folder / "natural.txt").read_text().splitlines()[0]
+    models = ("--accept", "kenlm:d[b]/[/b]/trigram.arpa", "--reject", "kenlm:bigram.arpa")
+    options = ("--vocabulary", "vocab.txt", "--sentence", natural)
+    shown = succeed(folder, "synthesize", *models, *options)
+    assert "d[b]/[/b]/trigram.arpa" in shown
+    options = ("--sentences", "natural.txt", "--out", "odd.csv")
+    succeed(folder, "score", "--model", "kenlm:d[b]/[/b]/trigram.arpa", *options)
+
+
+def test_repeated_words_are_exempt_by_a_vocabulary_files_own_list(folder: Path) -> None:
+    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
+    options = ("--scores", "scores.csv", "--per-pair", "3", "--no-repeats", "--out", "r.csv")
+    succeed(folder, "select", "natural", *options, "--repeatable", "vocab.txt")
+    certificate = json.loads((folder / "r.csv.certificate.json").read_text())
+    assert set(certificate["repeatable"]) == Vocabulary.load(folder / "vocab.txt").repeatable
+
+
+def test_prose_is_excluded_as_prose(
+    folder: Path, english: list[Sentence], unseen: list[Sentence]
+) -> None:
+    """Running text holds no line that is a sentence: it must be split to exclude anything."""
+    eight = [s for s in english if len(s) == 8][:200]
+    train, new = (" ".join(s.text for s in some) for some in (eight, eight[:50] + unseen[:50]))
+    (folder / "train.prose.txt").write_text(train)
+    (folder / "new.prose.txt").write_text(new)
+    options = ("--prose", "--exclude", "train.prose.txt", "--out", "p.txt")
+    succeed(folder, "sentences", "--text", "new.prose.txt", *options)
+    found = {Sentence.parse(t).words for t in (folder / "p.txt").read_text().splitlines()}
+    assert len(found) > 20
+    assert not found & {s.words for s in eight}

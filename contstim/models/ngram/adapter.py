@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, Replacements, check_position
+from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.replace import log10_of_replacements
-from contstim.models.ngram.tables import BEGIN, END, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,26 +42,32 @@ class KenlmModel(LanguageModel):
     def __init__(self, path: Path | str, name: str | None = None) -> None:
         self.path = Path(path)
         self.name = name or str(path)
+        self._digest = _digest(self.path)
         self._kenlm = _load(self.path)
 
-    @cached_property
+    @property
     def convention(self) -> Convention:
         """The usual sum from `<s>` to `</s>`."""
-        with self.path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Convention(
             rule="log-likelihood",
             context="<s>",
             end_scored=True,
-            fingerprint=f"kenlm-{digest[:24]}",
+            fingerprint=f"kenlm-{self._digest[:24]}",
         )
 
     @cached_property
     def tables(self) -> NgramTables | None:
-        """The model's n-grams; None for KenLM's binary format."""
+        """The model's n-grams; None for KenLM's binary format.
+
+        Raises:
+            ModelError: the file has changed since the model was loaded.
+        """
         with self.path.open("rb") as file:
             is_arpa = file.read(64).lstrip().startswith(_ARPA)
-        return read_arpa(self.path) if is_arpa else None
+        tables = read_arpa(self.path) if is_arpa else None
+        if _digest(self.path) != self._digest:
+            raise ModelError(f"{self.path} has changed since it was loaded; load it again.")
+        return tables
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
@@ -79,7 +85,7 @@ class KenlmModel(LanguageModel):
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`."""
-        check_position(sentence, position)
+        sentence.check_position(position)
         if self.tables is None:
             return self.log_probs([sentence.replace(position, word) for word in words])
         ids = np.concatenate([[BEGIN], self.tables.ids(sentence.words), [END]])
@@ -95,20 +101,26 @@ class KenlmModel(LanguageModel):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: the words of the training text."""
-        return np.fromiter((word in self._kenlm for word in words), np.bool_, len(words))
+        known = (w in self._kenlm and w.lower() not in SPECIAL_WORDS for w in words)
+        return np.fromiter(known, np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
         return read_counts(self.path, min_count)
 
 
-def _load(path: Path) -> Any:
-    import kenlm
-
+def _digest(path: Path) -> str:
     if not path.is_file():
         raise ModelError(
             f"There is no n-gram model at {path}. Train one with 'contstim train ngram'."
         )
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _load(path: Path) -> Any:
+    import kenlm
+
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE

@@ -12,12 +12,14 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
+from contstim.files import writing
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
     from contstim.arrays import Float32Array, IntArray
 
 _ROWS_AT_ONCE = 500_000
+_OTHER_UNKNOWN = re.compile(rb"(?<!\S)<UNK>(?!\S)")  # as some programs, and KenLM, spell <unk>
 _LOG10_UNSEEN = -100.0  # what KenLM gives <unk> where a file has none
 
 
@@ -27,20 +29,17 @@ def write_arpa(tables: NgramTables, path: Path | str) -> None:
     A unigram model gets an empty section of bigrams, without which KenLM refuses it.
 
     Raises:
-        ModelError: the file cannot be written.
+        InputError: the file cannot be written.
     """
     sizes = [len(table.keys) for table in tables.orders] + [0] * (tables.order == 1)
-    try:
-        with Path(path).open("wb") as file:
-            header = "".join(f"ngram {n}={size}\n" for n, size in enumerate(sizes, start=1))
-            file.write(f"\\data\\\n{header}".encode())
-            for order in range(1, len(sizes) + 1):
-                file.write(f"\n\\{order}-grams:\n".encode())
-                if sizes[order - 1]:
-                    _write_order(tables, order, file)
-            file.write(b"\n\\end\\\n")
-    except OSError as error:
-        raise ModelError(f"Cannot write {path}: {error.strerror or error}.") from error
+    with writing(path) as partial, partial.open("wb") as file:
+        header = "".join(f"ngram {n}={size}\n" for n, size in enumerate(sizes, start=1))
+        file.write(f"\\data\\\n{header}".encode())
+        for order in range(1, len(sizes) + 1):
+            file.write(f"\n\\{order}-grams:\n".encode())
+            if sizes[order - 1]:
+                _write_order(tables, order, file)
+        file.write(b"\n\\end\\\n")
 
 
 def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
@@ -80,6 +79,7 @@ def read_arpa(path: Path | str) -> NgramTables:
         text = Path(path).read_bytes()
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
+    text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text)
     header = re.match(rb"\s*\\data\\\s+((?:ngram \d+=\d+\s+)+)", text)
     if header is None:
         raise ModelError(f"{path} is not an ARPA file: it does not start with \\data\\.")

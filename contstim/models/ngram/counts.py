@@ -46,8 +46,11 @@ def read_counts(model: Path | str, min_count: int) -> Vocabulary:
             f"by frequency. Give a word list with --vocabulary; 'contstim vocabulary' makes one."
         )
     table = read_table(path)
-    initial, inner = (
-        Counter(dict(zip(table["word"], map(int, table[name]), strict=True)))
-        for name in ("initial", "inner")
-    )
+    try:
+        initial, inner = (
+            Counter(dict(zip(table["word"], map(int, table[name]), strict=True)))
+            for name in ("initial", "inner")
+        )
+    except (KeyError, ValueError) as error:
+        raise ModelError(f"{path} is no table of word counts ({error}); train the model anew.") from error
     return Vocabulary.from_counts(initial, inner, min_count=min_count)

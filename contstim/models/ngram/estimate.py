@@ -79,7 +79,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
     Warns:
         DiscountWarning: an order has too few n-grams that occur once to four times for the
-            discount formula; 0.5, 1 and 1.5 are used there, as by `lmplz --discount_fallback`.
+            discount formula; 0.5, 1 and 1.5 are used there.
     """
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"The order must be 1 to {MAX_ORDER}, not {order}.")
@@ -169,7 +169,7 @@ def _discounts(adjusted: IntArray, order: int) -> tuple[float, float, float]:
     if t1 and t2 and t3:
         y = t1 / (t1 + 2 * t2)
         found = (1 - 2 * y * t2 / t1, 2 - 3 * y * t3 / t2, 3 - 4 * y * t4 / t3)
-        if t4 and all(0 < d <= k for k, d in enumerate(found, start=1)):
+        if all(0 < d <= k for k, d in enumerate(found, start=1)):
             return found
     warnings.warn(
         f"The text is too small to estimate {order}-gram discounts: {t1:,}, {t2:,}, {t3:,} and "

@@ -61,8 +61,8 @@ def _log10_prob(tables: NgramTables, ids: IntArray) -> np.float32:
     prob = np.float32(tables.orders[0].log10_prob[last])
     for length in range(1, min(tables.order, len(ids))):
         context = _row(tables, ids[-1 - length : -1])
-        if context < 0:
-            break
+        if context < 0:  # pruned models may lack it, and still have a longer one
+            continue
         row = int(tables.find(length + 1, np.array([context]), last)[0])
         if row >= 0:
             prob = np.float32(tables.orders[length].log10_prob[row])

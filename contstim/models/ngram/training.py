@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.models.ngram.arpa import write_arpa
@@ -14,6 +13,8 @@ from contstim.records import write_record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pathlib import Path
+
     from contstim.sentence import Sentence
 
 
@@ -21,13 +22,11 @@ def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> E
     """Estimate an n-gram model and write it as `out`, with counts and a record beside it.
 
     Raises:
-        InputError: the order is not 1 to 6.
+        InputError: the order is not 1 to 6, or the file cannot be written.
         CorpusError: see `estimate`.
-        ModelError: the file cannot be written.
     """
     digest = hashlib.sha256()
     trained = estimate(_hashed(sentences, digest), order)
-    Path(out).parent.mkdir(parents=True, exist_ok=True)
     write_arpa(trained.tables, out)
     write_counts(out, trained)
     write_record(

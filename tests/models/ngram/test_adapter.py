@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from contstim.errors import ModelError
 from contstim.models.base import LanguageModel
 from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.replace import log10_of_replacements
+from contstim.models.ngram.tables import BEGIN
 from contstim.sentence import Sentence
 from tests.models.contract import SENTENCES, LanguageModelContract
 
@@ -53,9 +55,6 @@ def test_probabilities_of_all_words_sum_to_one(trigram: KenlmModel) -> None:
     """Property: after any context the vocabulary, <unk> and </s> share all probability."""
     assert trigram.tables is not None
     ids = trigram.tables.ids(["The", "old"])
-    from contstim.models.ngram.replace import log10_of_replacements
-    from contstim.models.ngram.tables import BEGIN
-
     # Scoring "<s> The old ?" without an end: the last place's conditional probability varies.
     context = np.concatenate([[BEGIN], ids])
     totals = log10_of_replacements(trigram.tables, np.append(context, 0), 3)
@@ -94,3 +93,29 @@ def test_the_vocabulary_comes_from_counts_beside_the_model(
     alone.write_bytes(bigram.path.read_bytes())
     with pytest.raises(ModelError, match="--vocabulary"):
         KenlmModel(alone).vocabulary(20)
+
+
+def test_a_file_that_changes_under_a_loaded_model_is_noticed(
+    trained: Path, tmp_path: Path, english: list[Sentence]
+) -> None:
+    path = tmp_path / "m.arpa"
+    path.write_bytes((trained / "2gram.arpa").read_bytes())
+    model = KenlmModel(path)
+    before = model.convention.fingerprint
+    path.write_bytes((trained / "3gram.arpa").read_bytes())
+    assert model.convention.fingerprint == before
+    with pytest.raises(ModelError, match="changed since it was loaded"):
+        model.replacement_log_probs(english[0], 0, ("The",))
+
+
+def test_boundaries_are_no_words_to_search_with(bigram: KenlmModel) -> None:
+    assert bigram.knows(("<s>", "</s>", "<unk>", "<UNK>", "the")).tolist() == [False] * 4 + [True]
+
+
+def test_damaged_counts_are_a_model_error(trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.arpa"
+    path.write_bytes((trained / "2gram.arpa").read_bytes())
+    for content in ("a,b\n1,2\n", "word,initial,inner\ndog,few,2\n"):
+        (tmp_path / "m.arpa.counts.csv").write_text(content)
+        with pytest.raises(ModelError, match="no table of word counts"):
+            KenlmModel(path).vocabulary(1)

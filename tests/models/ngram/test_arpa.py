@@ -57,6 +57,47 @@ def test_reads_another_programs_file(tmp_path: Path) -> None:
     )
 
 
+PRUNED = """
+\\data\\
+ngram 1=6
+ngram 2=4
+ngram 3=2
+
+\\1-grams:
+-1.5\t<UNK>
+-99\t<s>\t-0.3
+-0.7\t</s>
+-0.9\ta\t-0.2
+-1.1\tb\t-0.4
+-1.2\tc\t-0.1
+
+\\2-grams:
+-0.4\t<s> c\t-0.25
+-0.3\tc a\t-0.35
+-0.5\tb c\t-0.15
+-0.6\ta </s>
+
+\\3-grams:
+-0.2\tc a b
+-0.1\t<s> c a
+
+\\end\\
+"""
+
+
+def test_a_pruned_model_that_lacks_inner_contexts_and_writes_unk_large(tmp_path: Path) -> None:
+    """Witness: KenLM on the same file, which has `c a b` but neither `a b` nor <unk> as such."""
+    path = tmp_path / "pruned.arpa"
+    path.write_text(PRUNED, encoding="utf-8")
+    model = KenlmModel(path)
+    for text in ("c a b c", "a b a b", "b c a b", "x c a x"):
+        sentence = Sentence.parse(text)
+        for position in range(4):
+            ours = model.replacement_log_probs(sentence, position, ("a", "b", "c", "x"))
+            theirs = model.log_probs([sentence.replace(position, w) for w in "abcx"])
+            np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
