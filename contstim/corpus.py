@@ -65,7 +65,6 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
 
     text = "\n".join(lines)
     trainer = PunktTrainer()
-    trainer.INCLUDE_ALL_COLLOCS = True
     trainer.train(text, finalize=True)
     for piece in PunktSentenceTokenizer(trainer.get_params()).tokenize(text):
         closing = piece.rstrip("\"'”’»)]")
