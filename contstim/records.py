@@ -11,7 +11,7 @@ from typing import Any
 
 from contstim.version import __version__
 
-_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow")
+_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow", "torch", "transformers")
 
 
 def record_path(output: Path | str) -> Path:

@@ -1,0 +1,123 @@
+"""What every language model guarantees; each adapter's tests inherit this class."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contstim.errors import ContstimError, SentenceError
+from contstim.models.base import LanguageModel
+from contstim.sentence import Sentence
+
+SENTENCES = [
+    Sentence.parse(text)
+    for text in (
+        "The old teacher reads a book in the garden",
+        "Do you know the answer?",
+        "She sleeps",
+        "The dogs that the girl saw were very hungry",
+        "The old teacher reads a book in the garden",
+    )
+]
+WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
+
+
+def tolerance(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    """The larger of 1e-4 nats and a millionth of the score."""
+    finite = np.abs(scores[np.isfinite(scores)])
+    return max(1e-4, 1e-6 * float(finite.max(initial=0)))
+
+
+class LanguageModelContract:
+    """Inherit, and define a fixture `model`."""
+
+    @pytest.fixture
+    def model(self) -> LanguageModel:
+        raise NotImplementedError
+
+    def test_scores_are_float64_and_never_nan(self, model: LanguageModel) -> None:
+        scores = model.log_probs(SENTENCES)
+        assert scores.dtype == np.float64
+        assert scores.shape == (len(SENTENCES),)
+        assert not np.isnan(scores).any()
+        assert (scores <= 0).all()
+
+    def test_a_batch_equals_one_by_one_in_any_order(self, model: LanguageModel) -> None:
+        together = model.log_probs(SENTENCES)
+        alone = np.array([model.log_probs([s])[0] for s in SENTENCES])
+        backwards = model.log_probs(SENTENCES[::-1])[::-1]
+        np.testing.assert_allclose(alone, together, rtol=0, atol=tolerance(together))
+        np.testing.assert_allclose(backwards, together, rtol=0, atol=tolerance(together))
+
+    def test_equal_sentences_have_equal_scores(self, model: LanguageModel) -> None:
+        scores = model.log_probs(SENTENCES)
+        assert scores[0] == pytest.approx(scores[4], abs=1e-5)
+
+    def test_the_sentence_matters(self, model: LanguageModel) -> None:
+        scores = model.log_probs(SENTENCES[:4])
+        assert len(set(scores.round(6).tolist())) == 4
+
+    def test_replacement_log_probs_equal_scores_of_rewritten_sentences(
+        self, model: LanguageModel
+    ) -> None:
+        for sentence in SENTENCES[:3]:
+            for position in range(len(sentence)):
+                ours = model.replacement_log_probs(sentence, position, WORDS)
+                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
+                np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
+
+    def test_exact_values_and_upper_bounds_are_true(self, model: LanguageModel) -> None:
+        for sentence in SENTENCES[:3]:
+            for position in range(len(sentence)):
+                known = model.replacements(sentence, position, WORDS)
+                fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
+                for values in (known.exact, known.estimate, known.upper_bound):
+                    assert values.shape == (len(WORDS),)
+                exact = ~np.isnan(known.exact)
+                np.testing.assert_allclose(
+                    known.exact[exact], fresh[exact], rtol=0, atol=tolerance(fresh)
+                )
+                assert (known.upper_bound >= fresh - tolerance(fresh)).all()
+                assert not np.isnan(known.estimate).any()
+
+    def test_no_sentences_and_no_words_give_empty_arrays(self, model: LanguageModel) -> None:
+        assert model.log_probs([]).shape == (0,)
+        assert model.replacement_log_probs(SENTENCES[0], 0, ()).shape == (0,)
+        assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
+
+    @pytest.mark.parametrize(
+        "text", ["zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200]
+    )
+    def test_odd_sentences_have_an_answer_or_a_clear_error(
+        self, model: LanguageModel, text: str
+    ) -> None:
+        try:
+            score = model.log_probs([Sentence.parse(text)])[0]
+        except ContstimError as error:
+            assert len(str(error)) > 20
+        else:
+            assert score <= 0
+
+    @pytest.mark.parametrize("position", [-1, 8])
+    def test_a_position_outside_the_sentence_is_refused(
+        self, model: LanguageModel, position: int
+    ) -> None:
+        sentence = Sentence.parse("one two three four five six seven eight")
+        with pytest.raises(SentenceError, match="positions go from 0 to 7"):
+            model.replacements(sentence, position, WORDS)
+        with pytest.raises(SentenceError, match="positions go from 0 to 7"):
+            model.replacement_log_probs(sentence, position, WORDS)
+
+    def test_asked_again_it_answers_the_same(self, model: LanguageModel) -> None:
+        assert (model.log_probs(SENTENCES) == model.log_probs(SENTENCES)).all()
+
+    def test_the_convention_says_how_scores_come_about(self, model: LanguageModel) -> None:
+        convention = model.convention
+        assert convention.unit == "nats"
+        assert convention.rule
+        assert len(convention.fingerprint) > 8
+        assert model.convention == convention
+
+    def test_known_words_are_told_apart(self, model: LanguageModel) -> None:
+        assert model.knows(WORDS).shape == (len(WORDS),)
+        assert model.knows(WORDS).dtype == bool
