@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"],
+    typer.Option(help="Where networks run; auto: a GPU where there is one."),
+]
+Dtype = Annotated[
+    Literal["auto", "float32", "bfloat16", "float16"],
+    typer.Option(help="What transformers compute in; auto: float32. Half precision makes ties."),
+]
+Prompt = Annotated[
+    str | None,
+    typer.Option(help="What causal transformers read before a sentence; it never counts."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
 
 

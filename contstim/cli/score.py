@@ -7,17 +7,27 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, remark, scoring_progress
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, remark, scoring_progress
 
 
 def score(
     model: Annotated[
-        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa; repeatable.")
+        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa or hf:gpt2; repeatable.")
     ],
     sentences: Annotated[
         Path, typer.Option(help="Sentences, one a line, or a table with columns of sentences.")
     ],
     out: Annotated[Path, typer.Option(help="The table to write: .csv, .parquet, .jsonl or .npz.")],
+    per_word: Annotated[
+        bool,
+        typer.Option(
+            "--per-word",
+            help="Write a row for each token of each sentence, with its word, instead of sums.",
+        ),
+    ] = False,
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
     store: Annotated[
         Path | None,
         typer.Option(help="Where scores are kept between runs; contstim.sqlite beside --out."),
@@ -29,22 +39,33 @@ def score(
     Every score is kept as soon as it is known: an interrupted run, started again, goes on where it
     stopped, and no sentence is scored twice.
 
-    Example: `contstim score --model kenlm:bigram.arpa --model kenlm:trigram.arpa
+    With `--per-word` the columns are sentence, model, position (of the word, from 0; the end of the
+    sentence counts as one more), word, token, log_prob and surprisal, in nats. A model's rows add
+    up to its score of the sentence.
+
+    Example: `contstim score --model kenlm:bigram.arpa --model hf:gpt2@chain
     --sentences natural.txt --out scores.csv`
     """
+    from contstim.errors import InputError
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.models.scoring import score_sentences
+    from contstim.models.scoring import score_sentences, token_table
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
+    from contstim.tables import write_table
 
+    if per_word and out.suffix.lower() == ".npz":
+        raise InputError("A table of words is no .npz; name a .csv, .parquet or .jsonl file.")
     stimuli = read_stimuli(sentences)
-    models = load_models(model)
-    place = store or out.parent / "contstim.sqlite"
+    models = load_models(model, device=device, dtype=dtype, prompt=prompt)
     distinct = len(set(stimuli))
-    with Store(place) as kept, scoring_progress(distinct, quiet=quiet) as progress:
-        table = score_sentences(models, stimuli, store=kept, progress=progress)
-    table.write(out)
+    with scoring_progress(distinct, quiet=quiet) as progress:
+        if per_word:
+            write_table(out, token_table(models, stimuli, progress=progress))
+        else:
+            with Store(store or out.parent / "contstim.sqlite") as kept:
+                table = score_sentences(models, stimuli, store=kept, progress=progress)
+            table.write(out)
     write_record(out, models=conventions(models))
     remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)

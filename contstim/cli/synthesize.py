@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, changed_words, remark
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, changed_words, remark
 
 if TYPE_CHECKING:
     from contstim.optimization.climb import Step
@@ -31,6 +31,9 @@ def synthesize(
         bool,
         typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
     ] = False,
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -51,7 +54,7 @@ def synthesize(
 
     natural = Sentence.parse(sentence)
     words = None if vocabulary is None else Vocabulary.load(vocabulary)
-    models = load_models([accept, reject])
+    models = load_models([accept, reject], device=device, dtype=dtype, prompt=prompt)
     words = words or default_vocabulary(models)
     dropped: tuple[str, ...] = ()
     if not allow_unknown:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from contstim.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -26,7 +28,7 @@ class Convention:
         context: what stands before the first word.
         end_scored: whether the end of the sentence is part of the score.
         fingerprint: changes whenever weights, tokenizer, rule or context change.
-        unit: always nats.
+        unit: nats; a transform may divide them by words or tokens.
     """
 
     rule: str
@@ -69,6 +71,20 @@ class Replacements:
         return not np.isnan(self.exact).any()
 
 
+class TokenScore(NamedTuple):
+    """One term of a sentence's score: a token, or a word of a word-level model.
+
+    Attributes:
+        word: 0-based position of the word that it belongs to, -1 for the end of the sentence.
+        token: as the model writes it.
+        log_prob: nats.
+    """
+
+    word: int
+    token: str
+    log_prob: float
+
+
 class LanguageModel(ABC):
     """A language model that scores sentences.
 
@@ -101,9 +117,7 @@ class LanguageModel(ABC):
         """
 
     @abstractmethod
-    def replacements(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> Replacements:
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """Cheap knowledge about the sentence with each word at a 0-based position.
 
         Raises:
@@ -135,6 +149,26 @@ class LanguageModel(ABC):
         Raises:
             ModelError: the model is word-level but its counts are not at hand.
         """
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """The terms whose sum is each sentence's log-probability, in reading order.
+
+        Raises:
+            ModelError: the rule's score is no sum over tokens.
+        """
+        del sentences
+        raise ModelError(
+            f"{self.name} with rule {self.convention.rule} has no score for each word. Causal and "
+            f"n-gram models have."
+        )
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """How many tokens the rule scores in each sentence, (n_sentences,).
+
+        Raises:
+            ModelError: see `token_log_probs`.
+        """
+        return np.array([len(terms) for terms in self.token_log_probs(sentences)], np.int64)
 
 
 def conventions(models: Iterable[LanguageModel]) -> dict[str, dict[str, object]]:

@@ -1,7 +1,7 @@
 """Model specifications, the families they name, and the models of the 2023 study.
 
-A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:trigram.arpa`. Families
-load lazily: naming one imports nothing.
+A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:trigram.arpa` or
+`hf:gpt2@chain+mean`. Families load lazily: naming one imports nothing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.models.base import LanguageModel
+    from contstim.models.checkpoints import Device, Precision
+
+CAUSAL_RULES = ("log-likelihood", "chain")
+MASKED_RULES = (
+    "chain",
+    "chain-sampled",
+    "chain-unrestricted",
+    "pll-original",
+    "pll-word-l2r",
+    "pll-whole-word",
+    "pll-sentence-l2r",
+)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of model: what it is, what loads it (`module:attribute`), the scoring rules it has.
+    """A kind of model.
 
-    The first rule is the default. `endings` are file names that mean this family where none is
-    given.
+    Attributes:
+        name: what a specification begins with.
+        summary: what it is.
+        loader: `module:attribute`, called with the location, `name` and the options it takes.
+        rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
+        options: which of `rule`, `device`, `dtype` and `prompt` the loader takes.
+        endings: file names that mean this family where none is given.
     """
 
     name: str
     summary: str
     loader: str
     rules: tuple[str, ...]
+    options: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
 
 
@@ -51,12 +69,23 @@ class CatalogueEntry:
 
 @dataclass(frozen=True)
 class Specification:
-    """A parsed model specification; `rule` is empty for the family's default."""
+    """A parsed model specification.
+
+    Attributes:
+        text: as it was given.
+        family: a key of `FAMILIES`.
+        location: a file, a folder, or a name on the hub.
+        rule: empty for the default.
+        transform: a key of `TRANSFORMS`, or empty.
+        argument: what the transform is given, such as a file.
+    """
 
     text: str
     family: str
     location: str
     rule: str = ""
+    transform: str = ""
+    argument: str = ""
 
 
 FAMILIES: dict[str, Family] = {
@@ -69,7 +98,19 @@ FAMILIES: dict[str, Family] = {
             rules=("log-likelihood",),
             endings=(".arpa", ".binary", ".klm"),
         ),
+        Family(
+            name="hf",
+            summary="causal or masked transformer from a folder or the Hugging Face hub",
+            loader="contstim.models.transformer:load_transformer",
+            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
+            options=("rule", "device", "dtype", "prompt"),
+        ),
     )
+}
+
+TRANSFORMS: dict[str, str] = {
+    "mean": "+mean: log p / number of tokens that the rule scores",
+    "slor": "+slor:UNIGRAM.arpa: (log p - unigram log p of the words) / number of words",
 }
 
 CATALOGUE: dict[str, CatalogueEntry] = {
@@ -89,51 +130,87 @@ CATALOGUE: dict[str, CatalogueEntry] = {
     )
 }
 
-_SPECIFICATION = re.compile(r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>[^@+]+)(?:@(?P<rule>[\w-]+))?")
+_SPECIFICATION = re.compile(
+    r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>[\w-]+))?"
+    r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
+)
 
 
 def parse_specification(text: str) -> Specification:
-    """Read `[family:]location[@rule]`, or a name of the catalogue.
+    """Read `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
 
-    The family may be told by the file's ending.
+    The family may be told by the file's ending or by the folder's `config.json`.
 
     Raises:
-        ModelError: malformed, an unknown family or rule; lists what would have worked.
+        ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
     """
-    known = CATALOGUE.get(text)
-    match = _SPECIFICATION.fullmatch(known.specification if known else text)
+    match = _SPECIFICATION.fullmatch(text)
     if match is None:
-        raise ModelError(f"{text!r} is not a model: write [family:]location[@rule].")
-    location, rule = match["location"], match["rule"] or ""
-    family = match["family"] or _family_of(location)
+        raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
+    family, location = match["family"], match["location"]
+    if family is None and location in CATALOGUE:
+        family, _, location = CATALOGUE[location].specification.partition(":")
+    family = family or _family_of(location)
     if family not in FAMILIES:
         raise ModelError(
             f"{text!r} does not name a model that this version can load. Families: "
             + "; ".join(f"{f.name}: ({f.summary})" for f in FAMILIES.values())
             + ". 'contstim models' lists them."
         )
+    rule, transform, argument = (match[g] or "" for g in ("rule", "transform", "argument"))
     if rule and rule not in FAMILIES[family].rules:
         raise ModelError(
-            f"{family} models have no rule {rule!r}; they have "
-            f"{', '.join(FAMILIES[family].rules)}."
+            f"{family} models have no rule {rule!r}; they have {', '.join(FAMILIES[family].rules)}."
         )
-    return Specification(text, family, location, rule)
+    if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
+        raise ModelError(
+            f"'+{transform}' in {text!r} is not a transform; there are "
+            f"{'; '.join(TRANSFORMS.values())}."
+        )
+    return Specification(text, family, location, rule, transform, argument)
 
 
-def load_model(specification: str) -> LanguageModel:
+def load_model(
+    specification: str,
+    *,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    prompt: str | None = None,
+) -> LanguageModel:
     """Load one model; its name is the specification.
 
+    Args:
+        specification: see `parse_specification`.
+        device: where networks run; `auto` is a GPU where there is one.
+        dtype: what transformers compute in; `auto` is float32.
+        prompt: what causal transformers read before a sentence; other models read nothing.
+
     Raises:
-        ModelError: see `parse_specification`, or the file is missing or broken.
+        ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
     """
     parsed = parse_specification(specification)
-    module, _, attribute = FAMILIES[parsed.family].loader.partition(":")
+    family = FAMILIES[parsed.family]
+    given = {"rule": parsed.rule, "device": device, "dtype": dtype, "prompt": prompt}
+    module, _, attribute = family.loader.partition(":")
     loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
-    return loader(parsed.location, name=specification)
+    model = loader(
+        parsed.location, name=specification, **{option: given[option] for option in family.options}
+    )
+    if not parsed.transform:
+        return model
+    from contstim.models.transforms import transformed
+
+    return transformed(model, parsed.transform, parsed.argument, name=specification)
 
 
-def load_models(specifications: Sequence[str]) -> list[LanguageModel]:
-    """Load several models, refusing repeated names before any is loaded.
+def load_models(
+    specifications: Sequence[str],
+    *,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    prompt: str | None = None,
+) -> list[LanguageModel]:
+    """Load several models, refusing repeated names before any is loaded; see `load_model`.
 
     Raises:
         ModelError: a name is given twice, or see `load_model`.
@@ -143,11 +220,14 @@ def load_models(specifications: Sequence[str]) -> list[LanguageModel]:
         raise ModelError(f"Every model is named once; given twice: {', '.join(twice)}.")
     for specification in specifications:
         parse_specification(specification)
-    return [load_model(specification) for specification in specifications]
+    return [
+        load_model(specification, device=device, dtype=dtype, prompt=prompt)
+        for specification in specifications
+    ]
 
 
 def _family_of(location: str) -> str:
     for family in FAMILIES.values():
-        if location.endswith(family.endings) and family.endings:
+        if family.endings and location.endswith(family.endings):
             return family.name
-    return ""
+    return "hf" if (Path(location) / "config.json").is_file() else ""

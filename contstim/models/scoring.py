@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import LanguageModel, TokenScore
     from contstim.sentence import Sentence
     from contstim.store import Store
 
@@ -52,6 +52,46 @@ def score_sentences(
         tuple(model.name for model in models),
         np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
     )
+
+
+def token_table(
+    models: Sequence[LanguageModel],
+    sentences: Sequence[Sentence],
+    *,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> dict[str, list[Any]]:
+    """The terms of every sentence's score: columns of one row per sentence, model and token.
+
+    Columns: sentence, model, position (of the word, from 0; the end of the sentence follows the
+    last word), word, token, log_prob and surprisal (nats). Rows are ordered by sentence, then
+    model, then place in the sentence.
+
+    Raises:
+        ModelError: a model's score is no sum over tokens, or it cannot score a sentence.
+    """
+    distinct = list(dict.fromkeys(sentences))
+    report = progress or (lambda _model, _n: None)
+    terms: list[dict[Sentence, list[TokenScore]]] = [{} for _ in models]
+    for model, known in zip(models, terms, strict=True):
+        for start in range(0, len(distinct), _AT_ONCE):
+            some = distinct[start : start + _AT_ONCE]
+            known.update(zip(some, model.token_log_probs(some), strict=True))
+            report(model, len(some))
+    rows = [
+        (sentence.text, model.name, *_place(sentence, term), -term[2])
+        for sentence in sentences
+        for model, known in zip(models, terms, strict=True)
+        for term in known[sentence]
+    ]
+    columns = ("sentence", "model", "position", "word", "token", "log_prob", "surprisal")
+    return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+
+
+def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
+    word, token, log_prob = term
+    if word < 0:
+        return len(sentence), sentence.end, token, log_prob
+    return word, sentence.words[word], token, log_prob
 
 
 def _column(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.replace import log10_of_replacements
@@ -75,9 +75,35 @@ class KenlmModel(LanguageModel):
         totals = (sum(word[0] for word in full_scores(sentence.bare)) for sentence in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
 
-    def replacements(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> Replacements:
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams that it holds; KenLM calls a unigram model order 2."""
+        if self.tables is None:
+            return int(self._kenlm.order)
+        return sum(len(table.keys) > 0 for table in self.tables.orders)
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
+        return [
+            [
+                TokenScore(number, token, term[0] * _NATS)
+                for number, token, term in zip(
+                    (*range(len(sentence)), -1),
+                    (*sentence.words, "</s>"),
+                    self._kenlm.full_scores(sentence.bare),
+                    strict=True,
+                )
+            ]
+            for sentence in sentences
+        ]
+
+    def word_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Log-probabilities of the words without the end of the sentence, (n_sentences,), nats."""
+        full_scores = self._kenlm.full_scores
+        totals = (sum(w[0] for w in full_scores(s.bare, eos=False)) for s in sentences)
+        return np.fromiter(totals, np.float64, len(sentences)) * _NATS
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; exact for every word."""
         return Replacements.known(self.replacement_log_probs(sentence, position, words))
 

@@ -1,0 +1,137 @@
+"""Which tokens may stand where a word begins (or ends), and probabilities among those alone.
+
+A sub-word model spreads its probability over word beginnings and continuations alike. Where a
+sentence must consist of given words, each token's probability is renormalised over the tokens that
+could stand there without joining or splitting a word (Golan et al., 2023, Methods): the class to
+which the observed token belongs. For one fixed number of tokens per word, the model then defines a
+distribution over sentences of exactly these words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.batching import log_softmax32
+from contstim.sentence import END_MARKS
+
+if TYPE_CHECKING:
+    from contstim.arrays import IntArray
+
+NO_CLASS = -1
+WITHIN = 0
+BOUNDARY = 1
+
+_CONTINUES = "##"
+_BEGINS = ("Ġ", "▁")
+_ENDS = "</w>"
+
+
+def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
+    """The class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
+
+    Where tokens mark the beginning of a word (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY`
+    holds the word-initial tokens and the end marks. Where they mark its end (`</w>`), it holds the
+    word-final tokens except the end marks. Special tokens, the unknown token among them, and
+    outputs that no token of the tokenizer uses belong to no class.
+
+    The kind of tokenizer is told from its vocabulary: of `##`, `Ġ`, `▁` and `</w>`, the mark that
+    most tokens carry.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        n_tokens: number of outputs of the model, which may exceed the tokenizer's vocabulary.
+
+    Raises:
+        ModelError: no token is marked, so that words cannot be told apart.
+    """
+    vocabulary: dict[str, int] = tokenizer.get_vocab()
+    marks = {
+        _CONTINUES: [t for t in vocabulary if t.startswith(_CONTINUES)],
+        **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINS},
+        _ENDS: [t for t in vocabulary if t.endswith(_ENDS)],
+    }
+    mark = max(marks, key=lambda m: len(marks[m]))
+    marked = {vocabulary[token] for token in marks[mark]}
+    ends = {vocabulary[m] for m in (*END_MARKS, *(m + _ENDS for m in END_MARKS)) if m in vocabulary}
+    if not marked:
+        raise ModelError(
+            "The tokenizer marks neither where words begin nor where they end (##, Ġ, ▁, </w>), so "
+            "word boundaries cannot be enforced. Use chain-unrestricted or a pseudo-log-likelihood."
+        )
+    if mark == _CONTINUES:
+        boundary = set(vocabulary.values()) - marked | ends
+    else:
+        boundary = marked - ends if mark == _ENDS else marked | ends
+    classes = np.full(n_tokens, NO_CLASS, np.int64)
+    classes[list(vocabulary.values())] = WITHIN
+    classes[list(boundary)] = BOUNDARY
+    classes[list(_special_ids(tokenizer))] = NO_CLASS
+    return classes
+
+
+def _special_ids(tokenizer: Any) -> set[int]:
+    added = tokenizer.added_tokens_decoder.items()
+    return {*tokenizer.all_special_ids, *(id_ for id_, token in added if token.special)}
+
+
+class Normaliser:
+    """Log-probabilities from logits, over the whole vocabulary or within classes of tokens.
+
+    A token of no class, which only text that the tokenizer does not know leads to, has its
+    probability among all tokens.
+
+    Args:
+        classes: the class of each token, (n_tokens,); None for no restriction.
+        device: where the logits are.
+    """
+
+    def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
+        self.classes = classes
+        self._outside: dict[int, torch.Tensor] = {}
+        if classes is not None:
+            for c in (WITHIN, BOUNDARY):
+                outside = np.where(classes == c, np.float32(0), -np.float32(np.inf))
+                self._outside[c] = torch.from_numpy(outside).to(device)
+
+    def log_probs(self, logits: torch.Tensor, rows: IntArray, tokens: IntArray) -> torch.Tensor:
+        """Log p of each token (q,) in a row (q,) of the logits (k, n_tokens), within its class.
+
+        In nats, float32 or better. May overwrite the logits.
+        """
+        row, token = self._there(rows, logits), self._there(tokens, logits)
+        if self.classes is None:
+            return log_softmax32(logits)[row, token]
+        classes = self.classes[tokens]
+        kinds = np.unique(classes).tolist()
+        if len(kinds) == 1:
+            return self._within(kinds[0], logits)[row, token]
+        result = torch.empty(len(rows), dtype=torch.float64, device=logits.device)
+        for kind in kinds:
+            asked = np.flatnonzero(classes == kind)
+            used, place = np.unique(rows[asked], return_inverse=True)
+            log_probs = self._within(kind, logits[self._there(used, logits)])
+            where = self._there(asked, logits)
+            result[where] = log_probs[self._there(place, logits), token[where]].double()
+        return result
+
+    def log_softmax(self, logits: torch.Tensor) -> torch.Tensor:
+        """Log p of every token within its class, (..., n_tokens), in float32 or better."""
+        result = log_softmax32(logits)
+        if self.classes is not None:
+            for kind in (WITHIN, BOUNDARY):
+                members = self._there(np.flatnonzero(self.classes == kind), logits)
+                result[..., members] = log_softmax32(logits[..., members])
+        return result
+
+    def _within(self, kind: int, logits: torch.Tensor) -> torch.Tensor:
+        if kind != NO_CLASS:
+            logits += self._outside[kind].to(logits.dtype)
+        return log_softmax32(logits)
+
+    @staticmethod
+    def _there(indices: IntArray, logits: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(indices.reshape(-1)).to(logits.device)

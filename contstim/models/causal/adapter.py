@@ -1,0 +1,240 @@
+"""Causal transformers (GPT-2, Pythia, OPT, Llama, Qwen, …) as language models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.base import (
+    Convention,
+    LanguageModel,
+    Replacements,
+    TokenScore,
+)
+from contstim.models.batching import Budget
+from contstim.models.catalog import CAUSAL_RULES
+from contstim.models.causal.bounds import bounds
+from contstim.models.causal.candidates import CandidateTokens
+from contstim.models.causal.network import CausalNetwork, Prefix
+from contstim.models.words import Encoding, encode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.checkpoints import Checkpoint
+    from contstim.sentence import Sentence
+
+    Tokens: TypeAlias = tuple[int, ...]
+
+
+class CausalModel(LanguageModel):
+    """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
+
+    Rule `log-likelihood` encodes the text as it stands and normalises over the whole vocabulary.
+    Rule `chain` enforces word boundaries: each token's probability is normalised over its class,
+    tokens that begin a word (and end marks) or all others, and the first word is cut like any other
+    word (Golan et al. 2023, Methods).
+
+    The context is the beginning-of-sequence token, or a prompt, encoded apart from the sentence
+    with whatever the tokenizer puts before a text; a space at the prompt's end goes to the first
+    word. The context never counts. The 2023 recipe is rule `chain` with the prompt `". "`.
+
+    Args:
+        checkpoint: a causal one.
+        rule: `log-likelihood` or `chain`.
+        prompt: replaces the beginning-of-sequence token.
+        name: the checkpoint's location where none is given.
+        read_ahead: how many tokens of words of several tokens `replacements` reads to tighten its
+            bounds; by default an eighth of what suits the device at once.
+
+    Raises:
+        ModelError: a masked checkpoint, an unknown rule, no context, or a prompt that fills the
+            network's window.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        rule: str = "log-likelihood",
+        prompt: str | None = None,
+        name: str | None = None,
+        read_ahead: int | None = None,
+    ) -> None:
+        _check(checkpoint, rule)
+        self.name = name or checkpoint.location
+        self._checkpoint = checkpoint
+        self._tokenizer = checkpoint.tokenizer
+        self._rule = rule
+        self._prompt = prompt
+        self._context = _context(checkpoint, prompt)
+        self._space = (rule == "chain" or (prompt or "").endswith(" ")) and _wants_space(
+            self._tokenizer
+        )
+        self._network = CausalNetwork(checkpoint, by_words=rule == "chain")
+        self._candidates = CandidateTokens(self._tokenizer, self._encode)
+        if read_ahead is None:
+            read_ahead = Budget.for_device(checkpoint.device).tokens // 8
+        self._read_ahead = read_ahead
+        self._after = lru_cache(maxsize=8)(self._read)
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The rule, and what is read before the first word."""
+        parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
+        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        beginning = self._tokenizer.convert_ids_to_tokens(self._context[0])
+        return Convention(
+            rule=self._rule,
+            context=beginning if self._prompt is None else self._prompt,
+            end_scored=True,
+            fingerprint=f"causal-{digest[:24]}",
+        )
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.log_probs`."""
+        scores: FloatArray = self._terms(self._encode(sentences)).sum(axis=1)
+        return scores
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`."""
+        encodings = self._encode(sentences)
+        return [
+            [
+                TokenScore(word, token, float(term))
+                for word, token, term in zip(
+                    encoding.word_of,
+                    self._tokenizer.convert_ids_to_tokens(list(encoding.ids)),
+                    row,
+                    strict=False,  # rows are padded with zeros
+                )
+            ]
+            for encoding, row in zip(encodings, self._terms(encodings), strict=True)
+        ]
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `LanguageModel.token_counts`; the end mark counts."""
+        return np.array([len(encoding) for encoding in self._encode(sentences)], np.int64)
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """See `LanguageModel.replacements`; upper bounds from the words before the position."""
+        sentence.check_position(position)
+        before = self._before(sentence, position)
+        candidates = self._candidates(sentence, position, words, before)
+        return bounds(self._network, self._after(before), candidates, self._read_ahead)
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`; the words before are read once."""
+        sentence.check_position(position)
+        before = self._before(sentence, position)
+        prefix = self._after(before)
+        rows = [e.ids for e in self._encode([sentence.replace(position, word) for word in words])]
+        shares = np.array([row[: len(before)] == before for row in rows], np.bool_)
+        scores = np.empty(len(rows))
+        for places, read in ((shares, prefix), (~shares, self._after(()))):
+            skip = len(read.ids) - len(self._context)
+            rests = [rows[place][skip:] for place in np.flatnonzero(places)]
+            scores[places] = read.log_prob + self._network.continuations(read, rests).sum(axis=1)
+        return scores
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`: all but those written with the unknown token."""
+        unknown = self._tokenizer.unk_token_id
+        ids = self._tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
+        return np.array([len(row) > 0 and unknown not in row for row in ids], np.bool_)
+
+    def vocabulary(self, min_count: int) -> None:
+        """See `LanguageModel.vocabulary`: every word can be written in tokens."""
+        del min_count
+
+    def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
+        encodings = encode_batch(
+            self._tokenizer,
+            sentences,
+            leading_space=self._space,
+            special_tokens=False,
+            end_apart=self._rule == "chain",
+        )
+        window = self._checkpoint.window
+        if window is not None:
+            for sentence, encoding in zip(sentences, encodings, strict=True):
+                needed = len(self._context) + len(encoding) - 1  # nothing follows the last token
+                if needed > window:
+                    raise ModelError(
+                        f"{sentence.text[:60]!r} needs {needed:,} tokens; {self.name} reads at "
+                        f"most {window:,}. Leave the sentence out or use another model."
+                    )
+        return encodings
+
+    def _terms(self, encodings: Sequence[Encoding]) -> FloatArray:
+        """(n_sentences, longest) log p of each token, nats; zero beyond a sentence's end."""
+        return self._network.continuations(self._after(()), [e.ids for e in encodings])
+
+    def _before(self, sentence: Sentence, position: int) -> Tokens:
+        """The tokens of the words before a position."""
+        encoding = self._encode([sentence])[0]
+        pairs = zip(encoding.ids, encoding.word_of, strict=True)
+        return tuple(token for token, word in pairs if 0 <= word < position)
+
+    def _read(self, before: Tokens) -> Prefix:
+        if not before:
+            return self._network.begin(self._context)
+        return self._network.extend(self._after(()), before)
+
+
+def _check(checkpoint: Checkpoint, rule: str) -> None:
+    if checkpoint.kind != "causal":
+        raise ModelError(f"{checkpoint.location} is a masked language model, not a causal one.")
+    if rule not in CAUSAL_RULES:
+        raise ModelError(
+            f"{checkpoint.location} is a causal model, which has no rule {rule!r}; it has "
+            f"{', '.join(CAUSAL_RULES)}."
+        )
+
+
+def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
+    tokenizer = checkpoint.tokenizer
+    if prompt is None:
+        context = _beginning(checkpoint)
+    else:
+        framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
+        ids, special = framed["input_ids"], framed["special_tokens_mask"]
+        while special and special[-1]:  # what closes a text, such as an end-of-sequence token
+            ids, special = ids[:-1], special[:-1]
+        context = tuple(ids)
+    if not context:
+        raise ModelError(
+            f"{checkpoint.location} has nothing to read before the first word: its tokenizer "
+            f"names no beginning of a sequence, or the prompt is empty. Give a prompt, such as "
+            f"'. '."
+        )
+    if checkpoint.window is not None and len(context) >= checkpoint.window:
+        raise ModelError(
+            f"The prompt has {len(context):,} tokens and {checkpoint.location} reads at most "
+            f"{checkpoint.window:,}: shorten it."
+        )
+    return context
+
+
+def _beginning(checkpoint: Checkpoint) -> Tokens:
+    """The token that begins a sequence; models without one (Qwen) begin with the end of another."""
+    config = checkpoint.model.config
+    options = (checkpoint.tokenizer.bos_token_id, config.bos_token_id, config.eos_token_id)
+    for option in options:
+        token = option[0] if isinstance(option, list) else option
+        if token is not None:
+            return (int(token),)
+    return ()
+
+
+def _wants_space(tokenizer: Any) -> bool:
+    """Whether a word at the start of a text is cut otherwise than after a space."""
+    return not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))

@@ -1,0 +1,87 @@
+"""The tokens of candidate words in the places where they would stand.
+
+A word alone and a word in a sentence may be cut differently: at the start there is no space before
+it, at the end the end mark may join its last token. So each kind of place has its own list, cut
+from words that stand in such a place, and the lists are remembered.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.models.words import Encoding
+
+    Tokens: TypeAlias = tuple[int, ...]
+
+_SPACE = " Ġ▁"  # a space as tokenizers write it
+_LINE_BREAKS = "Ċčĉ"  # byte-level BPE's new line, carriage return and tab
+_CROSSES_WORDS = re.compile(rf"[^\s{_SPACE}{_LINE_BREAKS}][{_SPACE}]")
+_NEIGHBOUR = "a"
+
+
+class CandidateTokens:
+    """Cuts candidate words as they would be cut in a sentence.
+
+    Where no token of the vocabulary reaches across a space, a word's tokens depend on its kind of
+    place only: first or not, last or not, and the end mark. Otherwise every sentence is cut anew.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        encode: cuts whole sentences; a word's tokens depend on nothing else of the model.
+    """
+
+    def __init__(
+        self, tokenizer: Any, encode: Callable[[Sequence[Sentence]], list[Encoding]]
+    ) -> None:
+        self._encode = encode
+        self._independent = words_are_independent(tokenizer)
+        self._remembered = lru_cache(maxsize=16)(self._cut)
+
+    def __call__(
+        self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
+    ) -> list[Tokens]:
+        """The tokens of each word at that position, after the tokens before it.
+
+        None at all where the word changes how the words before it are cut.
+
+        Args:
+            sentence: where the words would stand.
+            position: 0-based.
+            words: the candidates.
+            before: the tokens of the words before the position.
+        """
+        if self._independent:
+            last = position == len(sentence) - 1
+            return list(self._remembered(tuple(words), position > 0, last, sentence.end))
+        rewritten = self._encode([sentence.replace(position, word) for word in words])
+        return [
+            word_tokens(encoding, position) if encoding.ids[: len(before)] == before else ()
+            for encoding in rewritten
+        ]
+
+    def _cut(self, words: tuple[str, ...], inner: bool, last: bool, end: str) -> list[Tokens]:
+        before, after = (_NEIGHBOUR,) * inner, (_NEIGHBOUR,) * (not last)
+        framed = [Sentence((*before, word, *after), end) for word in words]
+        return [word_tokens(encoding, int(inner)) for encoding in self._encode(framed)]
+
+
+def word_tokens(encoding: Encoding, position: int) -> Tokens:
+    """The tokens of the word at a 0-based position; none where the tokenizer drops the word."""
+    pairs = zip(encoding.ids, encoding.word_of, strict=True)
+    return tuple(token for token, word in pairs if word == position)
+
+
+def words_are_independent(tokenizer: Any) -> bool:
+    """Whether no token holds a space after another character.
+
+    Then no merge and no piece reaches from one word into the next, and the words of a sentence are
+    cut independently of each other.
+    """
+    return not any(_CROSSES_WORDS.search(token) for token in tokenizer.get_vocab())

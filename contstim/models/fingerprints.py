@@ -1,0 +1,55 @@
+"""What identifies a checkpoint, wherever its files lie and whatever they are called."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_VOLATILE = frozenset({"_name_or_path", "architectures", "dtype", "transformers_version"})
+
+
+def fingerprint(model: Any, tokenizer: Any) -> str:
+    """Hash of weights, their precision, configuration and tokenizer.
+
+    Args:
+        model: a `transformers` model.
+        tokenizer: a `transformers` tokenizer.
+    """
+    digest = hashlib.sha256()
+    for part in (*_weights(model), _configuration(model.config), _tokenization(tokenizer)):
+        digest.update(part.encode())
+    return digest.hexdigest()[:24]
+
+
+def _weights(model: Any) -> Iterator[str]:
+    def digest(item: tuple[str, Any]) -> str:
+        import torch
+
+        name, tensor = item
+        flat = tensor.detach().cpu().contiguous().view(-1)
+        content = hashlib.sha256(memoryview(flat.view(torch.uint8).numpy())).hexdigest()
+        return f"{name} {tuple(tensor.shape)} {tensor.dtype} {content}\n"
+
+    with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock
+        yield from pool.map(digest, sorted(model.state_dict().items()))
+
+
+def _configuration(config: Any) -> str:
+    told = {key: value for key, value in config.to_diff_dict().items() if key not in _VOLATILE}
+    return json.dumps(told, sort_keys=True, default=str)
+
+
+def _tokenization(tokenizer: Any) -> str:
+    """All that decides how a text is cut; padding and truncation change with use and do not."""
+    special = sorted((role, str(token)) for role, token in tokenizer.special_tokens_map.items())
+    if tokenizer.is_fast:
+        parts = json.loads(tokenizer.backend_tokenizer.to_str())
+        parts = {key: parts[key] for key in sorted(parts) if key not in {"padding", "truncation"}}
+    else:
+        parts = sorted(tokenizer.get_vocab().items())
+    return json.dumps([special, parts])

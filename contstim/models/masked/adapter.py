@@ -1,0 +1,265 @@
+"""Masked language models under the contract of every language model."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.base import (
+    Convention,
+    LanguageModel,
+    Replacements,
+    TokenScore,
+)
+from contstim.models.batching import Budget
+from contstim.models.boundaries import Normaliser, token_classes
+from contstim.models.masked.estimates import Estimates, estimate
+from contstim.models.masked.network import MaskedNetwork
+from contstim.models.masked.orders import exact_plan, n_passes
+from contstim.models.masked.passes import Passes
+from contstim.models.masked.rules import HIDES, pll_plan
+from contstim.models.masked.sampling import budget_plan, orders_plan
+from contstim.models.words import END_MARK, SPECIAL, Encoding, encode_batch
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.checkpoints import Checkpoint
+    from contstim.models.masked.plan import Pattern, Plan
+
+RULES = ("chain", "chain-unrestricted", "chain-sampled", *HIDES)
+"""The scoring rules of masked models, the default first."""
+
+_ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
+
+
+class MaskedModel(LanguageModel):
+    """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
+
+    * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
+      with word boundaries enforced. Exact while that costs at most `pass_budget` passes; beyond, an
+      estimate from that many, whose `standard_errors` are not 0. The end mark is always visible and
+      never scored.
+    * `chain-unrestricted`: the same without word boundaries.
+    * `chain-sampled`: the estimator of Golan et al. (2023), 100 random orders.
+    * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
+
+    Log-probabilities are float32 numbers, summed in float64.
+
+    Args:
+        checkpoint: network and tokenizer.
+        rule: one of `RULES`.
+        name: the model's name; by default where it came from, and the rule unless it is `chain`.
+        seed: of the orders that are sampled.
+        pass_budget: passes through the network per sentence up to which `chain` is exact.
+
+    Raises:
+        ModelError: an unknown rule, or a tokenizer without masks or, under rules that enforce word
+            boundaries, without marks of where words begin or end.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        rule: str = "chain",
+        name: str | None = None,
+        seed: int = 0,
+        pass_budget: int = 2048,
+    ) -> None:
+        if rule not in RULES:
+            raise ModelError(f"Masked models have no rule {rule!r}; they have {', '.join(RULES)}.")
+        default = checkpoint.location + ("" if rule == RULES[0] else f"@{rule}")
+        self.name = name or default
+        self.checkpoint, self.rule = checkpoint, rule
+        self.seed, self.pass_budget = seed, pass_budget
+        network = MaskedNetwork(checkpoint)
+        restricted = rule in {"chain", "chain-sampled"}
+        classes = token_classes(checkpoint.tokenizer, network.n_outputs) if restricted else None
+        self._passes = Passes(
+            network, Normaliser(classes, network.device), Budget.for_device(network.device).tokens
+        )
+        self._plan = lru_cache(maxsize=64)(self._make_plan)
+        self._tokens_in_frame = lru_cache(maxsize=8)(self._encode_in_frame)
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The rule, and what surrounds the words."""
+        settings = [self.checkpoint.fingerprint, self.rule]
+        if not self._is_pll:
+            settings += [str(self.seed), str(self.pass_budget)]
+        digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()
+        probe = self._encode([Sentence(("a",))])[0]
+        first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
+        before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
+        return Convention(
+            rule=self.rule,
+            context=" ".join(before),
+            end_scored=self._is_pll,
+            fingerprint=f"masked-{digest[:24]}",
+        )
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.log_probs`."""
+        scores = (plan.score(answers) for _, plan, answers in self._answers(sentences))
+        return np.fromiter(scores, np.float64, len(sentences))
+
+    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Standard errors of the scores that sampling leaves, (n_sentences,), nats; 0: exact."""
+        errors = (plan.standard_error(answers) for _, plan, answers in self._answers(sentences))
+        return np.fromiter(errors, np.float64, len(sentences))
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`.
+
+        Under the chain rules a token's part is its mean log-probability over the orders.
+        """
+        return [
+            self._token_scores(encoding, plan.by_token(answers))
+            for encoding, plan, answers in self._answers(sentences)
+        ]
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `LanguageModel.token_counts`."""
+        scored = (sum(map(self._is_scored, e.word_of)) for e in self._encode(sentences))
+        return np.fromiter(scored, np.int64, len(sentences))
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """See `LanguageModel.replacements`; from the passes that do not depend on the word."""
+        known = self.estimates(sentence, position, words)
+        return Replacements(
+            exact=known.exact, estimate=known.shared_terms, upper_bound=known.upper_bound
+        )
+
+    def estimates(self, sentence: Sentence, position: int, words: Sequence[str]) -> Estimates:
+        """What the passes that do not depend on the word tell, in two estimates and a bound.
+
+        A word is cut into tokens as at the beginning, in the middle or at the end of any sentence.
+
+        Raises:
+            SentenceError: the sentence has no such position.
+            ModelError: a word cannot be scored.
+        """
+        sentence.check_position(position)
+        encoding = self._encode([sentence])[0]
+        frame = (position > 0, position < len(sentence) - 1, sentence.end)
+        tokens = self._tokens_in_frame(tuple(words), *frame)
+        longest = max(map(len, tokens), default=0)
+        self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
+        return estimate(self._passes, self._plan, self.rule, encoding, position, tokens)
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`; equal passes of all words are run once."""
+        sentence.check_position(position)
+        return self.log_probs([sentence.replace(position, word) for word in words])
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`: words without the tokenizer's unknown token."""
+        unknown = self.checkpoint.tokenizer.unk_token_id
+        tokens = self._tokens_in_frame(tuple(words), True, True, ".")
+        return np.fromiter((unknown not in word for word in tokens), np.bool_, len(words))
+
+    def vocabulary(self, min_count: int) -> None:  # noqa: ARG002
+        """See `LanguageModel.vocabulary`: none of its own."""
+        return
+
+    @property
+    def _is_pll(self) -> bool:
+        return self.rule in HIDES
+
+    def _is_scored(self, word: int) -> bool:
+        return word != SPECIAL and (word != END_MARK or self._is_pll)
+
+    def _token_scores(self, encoding: Encoding, parts: FloatArray) -> list[TokenScore]:
+        tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(encoding.ids))
+        return [
+            TokenScore(word, token, float(part))
+            for word, token, part in zip(encoding.word_of, tokens, parts, strict=True)
+            if self._is_scored(word)
+        ]
+
+    def _make_plan(self, pattern: Pattern) -> Plan:
+        if self._is_pll:
+            return pll_plan(self.rule, pattern)
+        if self.rule == "chain-sampled":
+            return orders_plan(pattern, self.seed)
+        if n_passes(pattern) <= self.pass_budget:
+            return exact_plan(pattern)
+        return budget_plan(pattern, self.seed, self.pass_budget)
+
+    def _answers(
+        self, sentences: Sequence[Sentence]
+    ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
+        """Each sentence's tokens, its plan, and the plan's questions answered, in nats."""
+        waiting: list[tuple[Encoding, Plan]] = []
+        n_rows = 0
+        for encoding in self._encode(sentences):
+            plan = self._plan(encoding.word_of)
+            waiting.append((encoding, plan))
+            n_rows += len(plan.hidden)
+            if n_rows >= _ROWS_AT_ONCE:
+                yield from self._run(waiting)
+                waiting, n_rows = [], 0
+        yield from self._run(waiting)
+
+    def _run(
+        self, waiting: list[tuple[Encoding, Plan]]
+    ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
+        if not waiting:
+            return
+        ids = [np.array(encoding.ids, np.int64) for encoding, _ in waiting]
+        plans = [plan for _, plan in waiting]
+        mask = self._passes.network.mask
+        tables = [np.where(plan.hidden, mask, own) for plan, own in zip(plans, ids, strict=True)]
+        starts = np.cumsum([0, *map(len, tables)])
+        answers = self._passes.answer(
+            list(chain.from_iterable(tables)),
+            row=np.concatenate(
+                [start + p.row for start, p in zip(starts[:-1], plans, strict=True)]
+            ),
+            place=np.concatenate([plan.token for plan in plans]),
+            token=np.concatenate([own[p.token] for own, p in zip(ids, plans, strict=True)]),
+        )
+        parts = np.split(answers, np.cumsum([len(plan.row) for plan in plans])[:-1])
+        for (encoding, plan), part in zip(waiting, parts, strict=True):
+            yield encoding, plan, part
+
+    def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
+        encodings = encode_batch(self.checkpoint.tokenizer, sentences, end_apart=not self._is_pll)
+        for sentence, encoding in zip(sentences, encodings, strict=True):
+            self._check_window(len(encoding), sentence)
+            present = set(encoding.word_of)
+            for position, word in enumerate(sentence.words):
+                if position not in present:
+                    raise ModelError(
+                        f"The tokenizer of {self.name} has no token for {word!r} in "
+                        f"{sentence.text!r}. Leave the word out, or use another model."
+                    )
+        return encodings
+
+    def _encode_in_frame(
+        self, words: tuple[str, ...], after: bool, before: bool, end: str
+    ) -> list[tuple[int, ...]]:
+        """The token ids of each word, after and before other words or at the sentence's edges."""
+        left, right = ("a",) * after, ("a",) * before
+        framed = [Sentence((*left, word, *right), end) for word in words]
+        return [
+            tuple(id_ for id_, w in zip(e.ids, e.word_of, strict=True) if w == len(left))
+            for e in self._encode(framed)
+        ]
+
+    def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
+        if n_tokens > self._passes.network.window:
+            raise ModelError(
+                f"{sentence.text[:60]!r} has {n_tokens} tokens with special ones; {self.name} "
+                f"reads at most {self._passes.network.window}. Shorten the sentence."
+            )

@@ -1,0 +1,204 @@
+"""Which tokens of a sub-word tokenizer make up which word of a sentence.
+
+Words are what white space separates, the end mark apart, whatever the tokenizer cuts first: BERT's
+and GPT-2's pre-tokenizers split `well-known` and `Don't`, SentencePiece glues the full stop to the
+word before it. Tokens are matched to words through the characters they stand for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import IntArray
+    from contstim.sentence import Sentence
+
+END_MARK = -1
+SPECIAL = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A sentence as tokens, in reading order.
+
+    Attributes:
+        ids: token ids.
+        word_of: for each token the 0-based position of its word, `END_MARK` for the end mark,
+            `SPECIAL` for tokens that the tokenizer adds to every text.
+    """
+
+    ids: tuple[int, ...]
+    word_of: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def encode(
+    tokenizer: Any,
+    sentence: Sentence,
+    *,
+    leading_space: bool = False,
+    special_tokens: bool = True,
+    end_apart: bool = True,
+) -> Encoding:
+    """One sentence; see `encode_batch`."""
+    return encode_batch(
+        tokenizer,
+        [sentence],
+        leading_space=leading_space,
+        special_tokens=special_tokens,
+        end_apart=end_apart,
+    )[0]
+
+
+def encode_batch(
+    tokenizer: Any,
+    sentences: Sequence[Sentence],
+    *,
+    leading_space: bool = False,
+    special_tokens: bool = True,
+    end_apart: bool = True,
+) -> list[Encoding]:
+    """Sentences as tokens, with the word that each token belongs to.
+
+    A token may hold the last characters of the last word and the end mark (`dog.`). With
+    `end_apart` such a sentence is encoded without its end mark, which then follows as a token of
+    its own; otherwise the text is encoded as it stands and the token counts as part of the word.
+
+    Tokenizers that report no character offsets (XLM's) are matched by characters: the text's tokens
+    must spell what the words' tokens spell one by one.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        sentences: what to encode.
+        leading_space: whether to put a space before the first word, so that byte-level BPE treats
+            it like any other word.
+        special_tokens: whether to add the tokens that the tokenizer puts around a text.
+        end_apart: whether the end mark must be a token of its own.
+
+    Raises:
+        ModelError: a token spans two words, or tokens cannot be matched to words.
+    """
+    texts = [" " * leading_space + sentence.text for sentence in sentences]
+    encodings = _encode_texts(tokenizer, sentences, texts, special_tokens)
+    glued = [i for i, encoding in enumerate(encodings) if encoding.end_glued] if end_apart else []
+    bare = [" " * leading_space + sentences[i].bare for i in glued]
+    again = _encode_texts(tokenizer, [sentences[i] for i in glued], bare, special_tokens)
+    results = [Encoding(tuple(e.ids), tuple(e.word_of)) for e in encodings]
+    for i, encoding in zip(glued, again, strict=True):
+        results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class _Matched:
+    ids: list[int]
+    word_of: list[int]
+    end_glued: bool
+
+
+def _encode_texts(
+    tokenizer: Any, sentences: Sequence[Sentence], texts: Sequence[str], special_tokens: bool
+) -> list[_Matched]:
+    if not texts:
+        return []
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=special_tokens,
+        return_offsets_mapping=tokenizer.is_fast,
+        return_special_tokens_mask=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )
+    matched = []
+    for row, (sentence, text) in enumerate(zip(sentences, texts, strict=True)):
+        ids = encoded["input_ids"][row]
+        special = np.array(encoded["special_tokens_mask"][row], np.bool_)
+        if tokenizer.is_fast:
+            spans = np.array(encoded["offset_mapping"][row], np.int64).reshape(-1, 2)
+            bounds = _bounds([len(word) for word in sentence.words], len(text) - len(text.lstrip()))
+        else:
+            spans, bounds = _spell(tokenizer, sentence, ids, special)
+        matched.append(_match(sentence, ids, special, spans, bounds))
+    return matched
+
+
+def _bounds(lengths: list[int], start: int) -> IntArray:
+    """Where each word ends in a text with single spaces; a space belongs to the word after it."""
+    return start + np.cumsum([n + (i > 0) for i, n in enumerate(lengths)])
+
+
+def _match(
+    sentence: Sentence, ids: list[int], special: np.ndarray, spans: IntArray, bounds: IntArray
+) -> _Matched:
+    n_words = len(sentence)
+    first = np.searchsorted(bounds, spans[:, 0], side="right")  # (n_tokens,); n_words: end mark
+    last = np.searchsorted(bounds, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
+    first[special] = last[special] = 0
+    straddling = first != last
+    if (straddling & ((last < n_words) | (first < n_words - 1))).any():
+        raise ModelError(
+            f"A token of {sentence.text!r} spans two words. Scores by words need a tokenizer whose "
+            f"tokens stop at white space."
+        )
+    word_of = np.where(first == n_words, END_MARK, first)
+    word_of[special] = SPECIAL
+    return _Matched(list(ids), word_of.tolist(), bool(straddling.any()))
+
+
+def _with_end(encoding: _Matched, end: int) -> Encoding:
+    after = 1 + max(i for i, word in enumerate(encoding.word_of) if word != SPECIAL)
+    ids, word_of = list(encoding.ids), list(encoding.word_of)
+    ids.insert(after, end)
+    word_of.insert(after, END_MARK)
+    return Encoding(tuple(ids), tuple(word_of))
+
+
+def _end_token(tokenizer: Any, mark: str) -> int:
+    vocabulary = tokenizer.get_vocab()
+    for token in (mark, mark + "</w>"):
+        if token in vocabulary:
+            return int(vocabulary[token])
+    raise ModelError(
+        f"The tokenizer has no token of its own for the end mark {mark!r}. End the sentence with "
+        f"another mark, or use a rule that reads the text as it stands, such as pll-original."
+    )
+
+
+_MARKERS = ("</w>", "##", "▁", "Ġ")
+
+
+def _spell(
+    tokenizer: Any, sentence: Sentence, ids: list[int], special: np.ndarray
+) -> tuple[IntArray, IntArray]:
+    """Spans of tokens and ends of words in the text that the tokens spell, without spaces."""
+    pieces = _spelling(tokenizer, ids)
+    lengths = np.where(special, 0, [len(piece) for piece in pieces])
+    words = [
+        "".join(_spelling(tokenizer, tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))))
+        for word in sentence.words
+    ]
+    spelled = "".join(p for p, is_special in zip(pieces, special, strict=True) if not is_special)
+    if not spelled.startswith("".join(words)):
+        raise ModelError(
+            f"The tokens of {sentence.text!r} cannot be matched to its words: this tokenizer "
+            f"reports no character offsets and spells words differently in a sentence and alone."
+        )
+    ends = np.cumsum(lengths)
+    return np.stack([ends - lengths, ends], axis=1), np.cumsum([len(word) for word in words])
+
+
+def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
+    tokens: list[str] = tokenizer.convert_ids_to_tokens(ids)
+    for marker in _MARKERS:
+        tokens = [token.replace(marker, "") for token in tokens]
+    return tokens

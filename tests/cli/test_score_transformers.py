@@ -1,0 +1,82 @@
+"""`contstim score` with transformers: sums, words, and options."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.errors import InputError, ModelError
+from contstim.sentence import Sentence
+from tests.models import tiny
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = ("Do you know the hungry teacher?", "She sleeps.", "Do you know the hungry teacher?")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences, a bigram model, and a causal and a masked checkpoint."""
+    place = tmp_path_factory.mktemp("study")
+    (place / "natural.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    tiny.train_ngrams(2, place / "bigram.arpa")
+    for name in ("gpt2", "bert"):
+        tiny.build(name, place)
+    return place
+
+
+def run(folder: Path, out: str, *options: str) -> list[dict[str, str]]:
+    paths = ["--sentences", str(folder / "natural.txt"), "--out", str(folder / out), "--quiet"]
+    result = CliRunner().invoke(app, ["score", *paths, "--device", "cpu", *options])
+    if result.exception is not None:
+        raise result.exception
+    with (folder / out).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_words_of_a_sentence_add_up_to_its_score(folder: Path) -> None:
+    models = [f"kenlm:{folder}/bigram.arpa", f"hf:{folder}/gpt2", f"hf:{folder}/bert@pll-original"]
+    options = [part for model in models for part in ("--model", model)]
+    sums = run(folder, "scores.csv", *options)
+    rows = run(folder, "words.csv", *options, "--per-word")
+    assert list(rows[0]) == "sentence model position word token log_prob surprisal".split()
+    assert [row["sentence"] for row in sums] == list(TEXTS)
+    for model in models:
+        of_model = [row for row in rows if row["model"] == model]
+        total: defaultdict[str, float] = defaultdict(float)
+        for row in of_model:
+            total[row["sentence"]] += float(row["log_prob"])
+            assert float(row["surprisal"]) == -float(row["log_prob"])
+            words = [*Sentence.parse(row["sentence"]).words, row["sentence"][-1]]
+            assert words[int(row["position"])] == row["word"]
+        assert total[TEXTS[1]] == pytest.approx(float(sums[1][model]), abs=1e-4)
+        assert total[TEXTS[0]] == pytest.approx(2 * float(sums[0][model]), abs=1e-4)  # twice there
+    assert [r["token"] for r in rows if r["model"] == models[0]][:7][-1] == "</s>"
+
+
+def test_prompt_and_precision_reach_the_model_and_the_record(folder: Path) -> None:
+    model = f"hf:{folder}/gpt2@chain"
+    plain = run(folder, "plain.csv", "--model", model)
+    prompted = run(folder, "prompted.csv", "--model", model, "--prompt", ". ")
+    half = run(folder, "half.csv", "--model", model, "--dtype", "bfloat16")
+    assert len({rows[0][model] for rows in (plain, prompted, half)}) == 3
+    record = json.loads((folder / "prompted.csv.meta.json").read_text(encoding="utf-8"))
+    assert record["models"][model]["context"] == ". "
+    assert record["models"][model]["rule"] == "chain"
+
+
+def test_words_are_not_written_as_arrays(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"no \.npz; name a \.csv"):
+        run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
+
+
+def test_transformed_scores_have_no_words(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"log-likelihood\+mean has no score for each word"):
+        run(folder, "no.csv", "--model", f"hf:{folder}/gpt2+mean", "--per-word")

@@ -1,0 +1,41 @@
+"""Fixtures: masked models of every tokenizer kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.masked.adapter import MaskedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from contstim.models.checkpoints import Checkpoint
+
+torch.set_num_threads(2)
+
+KINDS = ("bert", "roberta", "electra", "albert", "modernbert", "xlm")
+
+
+@pytest.fixture(scope="session")
+def masked_checkpoint(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Checkpoint]:
+    loaded: dict[str, Checkpoint] = {}
+
+    def load(kind: str) -> Checkpoint:
+        if kind not in loaded:
+            loaded[kind] = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+        return loaded[kind]
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def masked(masked_checkpoint: Callable[[str], Checkpoint]) -> Callable[..., MaskedModel]:
+    def make(kind: str, **settings: Any) -> MaskedModel:
+        return MaskedModel(masked_checkpoint(kind), **settings)
+
+    return make

@@ -1,0 +1,148 @@
+"""Masked models under the contract, against scoring written out word for word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models.masked.adapter import RULES, MaskedModel
+from contstim.models.words import END_MARK
+from contstim.sentence import Sentence
+from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
+from tests.models.masked.conftest import KINDS
+from tests.models.masked.literal import Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.models.checkpoints import Checkpoint
+
+PLL = [rule for rule in RULES if rule.startswith("pll")]
+SHORT = ["She sleeps", "The old teacher reads!", "A well-known girl didn't read"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestContractUnderChain(LanguageModelContract):
+    @pytest.fixture
+    def model(self, masked: Callable[..., MaskedModel], kind: str) -> MaskedModel:
+        return masked(kind, pass_budget=150)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "chain"])
+class TestContractUnderOtherRules(LanguageModelContract):
+    @pytest.fixture
+    def model(self, masked: Callable[..., MaskedModel], rule: str) -> MaskedModel:
+        return masked("bert", rule=rule, pass_budget=150)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", ["chain", "chain-unrestricted"])
+def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
+    masked_checkpoint: Callable[[str], Checkpoint], kind: str, rule: str
+) -> None:
+    checkpoint = masked_checkpoint(kind)
+    model = MaskedModel(checkpoint, rule=rule, pass_budget=10**6)
+    sentences = [Sentence.parse(text) for text in ("She sleeps", "The old teacher reads!")]
+    literal = [Literal(checkpoint, s, restricted=rule == "chain").chain() for s in sentences]
+    ours = model.log_probs(sentences)
+    np.testing.assert_allclose(ours, literal, rtol=0, atol=tolerance(ours))
+    assert (model.standard_errors(sentences) == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", PLL)
+def test_pll_rules_are_the_equations_of_kauf_and_ivanova(
+    masked_checkpoint: Callable[[str], Checkpoint], kind: str, rule: str
+) -> None:
+    checkpoint = masked_checkpoint(kind)
+    sentences = [Sentence.parse(text) for text in SHORT]
+    literal = [Literal(checkpoint, s, restricted=False).pll(rule) for s in sentences]
+    ours = MaskedModel(checkpoint, rule=rule).log_probs(sentences)
+    np.testing.assert_allclose(ours, literal, rtol=0, atol=tolerance(ours))
+
+
+def test_rules_differ_only_where_words_have_several_tokens(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    whole, cut = Sentence.parse("The dog in the house"), Sentence.parse("Zyzzyva sleeps")
+    scores = np.stack([masked("bert", rule=r).log_probs([whole, cut]) for r in PLL[:3]])
+    single = masked("bert").token_counts([whole])[0] == len(whole)
+    assert single == (np.ptp(scores[:, 0]) < 1e-4)
+    assert np.ptp(scores[:, 1]) > 0.1
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_parts_of_tokens_add_up_to_the_score(masked: Callable[..., MaskedModel], rule: str) -> None:
+    model = masked("roberta", rule=rule, pass_budget=300)
+    terms = model.token_log_probs(SENTENCES[:3])
+    totals = [sum(term.log_prob for term in sentence) for sentence in terms]
+    np.testing.assert_allclose(totals, model.log_probs(SENTENCES[:3]), rtol=1e-12)
+    assert [len(sentence) for sentence in terms] == model.token_counts(SENTENCES[:3]).tolist()
+    words = {term.word for term in terms[0]}
+    assert words - {END_MARK} == set(range(len(SENTENCES[0])))
+    assert (END_MARK in words) == model.convention.end_scored == rule.startswith("pll")
+
+
+def test_the_end_mark_is_seen_but_not_scored_under_chain(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    marks = [Sentence(("She", "sleeps"), end) for end in ".!?"]
+    scores = masked("bert").log_probs(marks)
+    assert np.unique(scores.round(3)).size == 3
+    assert (
+        masked("bert").token_counts(marks)[0]
+        < masked("bert", rule="pll-original").token_counts(marks)[0]
+    )
+
+
+def test_a_sentence_beyond_the_window_is_refused(masked: Callable[..., MaskedModel]) -> None:
+    for kind in KINDS:
+        model = masked(kind, rule="pll-original")
+        with pytest.raises(ModelError, match="reads at most 64"):
+            model.log_probs([Sentence.parse("a " * 63)])
+
+
+def test_the_whole_window_can_be_used(masked: Callable[..., MaskedModel]) -> None:
+    for kind in KINDS:
+        model = masked(kind, rule="pll-sentence-l2r")
+        tokenizer = model.checkpoint.tokenizer
+        n = next(n for n in range(64) if len(tokenizer("a " * (n + 1) + ".")["input_ids"]) > 64)
+        longest = Sentence(("a",) * n)
+        assert 62 <= len(tokenizer(longest.text)["input_ids"]) <= 64
+        assert np.isfinite(model.log_probs([longest])).all()
+
+
+def test_an_unknown_rule_is_refused_and_the_others_named(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    with pytest.raises(ModelError, match="chain-sampled, pll-original"):
+        masked("bert", rule="pll")
+
+
+def test_a_tokenizer_without_masks_is_refused(
+    masked_checkpoint: Callable[[str], Checkpoint],
+) -> None:
+    with pytest.raises(ModelError, match="no mask token"):
+        MaskedModel(masked_checkpoint("gpt2"))
+
+
+def test_conventions_tell_rules_seeds_and_models_apart(masked: Callable[..., MaskedModel]) -> None:
+    models = [masked("bert", rule=rule) for rule in RULES]
+    models += [masked("bert", seed=1), masked("bert", pass_budget=100), masked("electra")]
+    assert len({model.convention.fingerprint for model in models}) == len(models)
+    assert models[0].convention.context == "[CLS]"
+
+
+def test_words_with_unknown_characters_are_not_known(masked: Callable[..., MaskedModel]) -> None:
+    assert masked("bert").knows(["dog", "猫", "zyzzyva"]).tolist() == [True, False, True]
+    assert masked("roberta").knows(["dog", "猫", "zyzzyva"]).all()
+
+
+def test_train_mode_does_not_matter(masked: Callable[..., MaskedModel]) -> None:
+    model = masked("bert", rule="pll-original")
+    before = model.log_probs(SENTENCES)
+    model.checkpoint.model.train()
+    assert (model.log_probs(SENTENCES) == before).all()

@@ -1,0 +1,79 @@
+"""Estimates and bounds for candidate words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.models.masked.adapter import RULES
+from contstim.sentence import Sentence
+from tests.models.masked.conftest import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.models.masked.adapter import MaskedModel
+
+SENTENCE = Sentence.parse("The old teacher sleeps")
+WORDS = ("dog", "house", "the", "river", "zyzzyva", "well-known", "a", "The", "books", "girl")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", RULES)
+def test_bounds_are_true_at_every_position(
+    masked: Callable[..., MaskedModel], kind: str, rule: str
+) -> None:
+    model = masked(kind, rule=rule)
+    for position in range(len(SENTENCE)):
+        known = model.estimates(SENTENCE, position, WORDS)
+        exact = model.replacement_log_probs(SENTENCE, position, WORDS)
+        assert (known.upper_bound >= exact - 1e-4).all()
+        assert np.isfinite(known.one_context).all()
+        assert np.isfinite(known.shared_terms).all()
+
+
+def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    """Two words of one token differ in what other words make of them, and in their own terms."""
+    model = masked("bert")
+    words = [w for w in WORDS if len(model._tokens_in_frame((w,), True, True, ".")[0]) == 1]
+    assert len(words) >= 2
+    known = model.estimates(SENTENCE, 2, words)
+    terms = [
+        sum(t.log_prob for t in model.token_log_probs([SENTENCE.replace(2, w)])[0] if t.word == 2)
+        for w in words
+    ]
+    np.testing.assert_allclose(np.diff(known.shared_terms), np.diff(terms), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(known.shared_terms, known.upper_bound, rtol=0, atol=1e-6)
+
+
+def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:
+    model = masked("bert")
+    sentence = Sentence.parse("Girl!")
+    known = model.replacements(sentence, 0, WORDS)
+    exact = model.replacement_log_probs(sentence, 0, WORDS)
+    single = ~np.isnan(known.exact)
+    assert single.any()
+    np.testing.assert_allclose(known.exact[single], exact[single], rtol=0, atol=1e-4)
+
+
+def test_whole_word_terms_are_exact_in_the_one_context(masked: Callable[..., MaskedModel]) -> None:
+    model = masked("bert", rule="pll-whole-word")
+    known = model.estimates(SENTENCE, 1, WORDS)
+    terms = [
+        sum(t.log_prob for t in model.token_log_probs([SENTENCE.replace(1, w)])[0] if t.word == 1)
+        for w in WORDS
+    ]
+    np.testing.assert_allclose(known.one_context, terms, rtol=0, atol=1e-4)
+
+
+def test_estimates_go_with_exact_scores(masked: Callable[..., MaskedModel]) -> None:
+    model = masked("bert")
+    words = [w for w in WORDS if len(model._tokens_in_frame((w,), True, True, ".")[0]) == 1]
+    exact = model.replacement_log_probs(SENTENCE, 2, words)
+    known = model.estimates(SENTENCE, 2, words)
+    if len(words) > 2:
+        assert np.corrcoef(exact, known.shared_terms)[0, 1] > 0.3

@@ -1,0 +1,331 @@
+"""Causal transformers against the networks' own losses and brute force."""
+
+from __future__ import annotations
+
+import copy
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import ModelError
+from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.causal.candidates import CandidateTokens, words_are_independent
+from contstim.models.causal.network import CausalNetwork, shared_paths
+from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.words import encode_batch
+from contstim.sentence import Sentence
+from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
+from tests.models.tiny import CONTEXT, TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Load = Callable[[str], Checkpoint]
+
+NAMES = ("gpt2", "pythia", "llama")
+PARSED = [Sentence.parse(text) for text in TEXTS]
+ALL_WORDS = sorted({word for sentence in PARSED for word in sentence.words})
+ODD_WORDS = ("U.S.", "well-known", "don't", "naïve", "3rd", "'s", "wait...", "WALKING", "猫")
+
+
+@pytest.fixture(scope="session")
+def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
+    loaded: dict[str, Checkpoint] = {}
+
+    def load(name: str) -> Checkpoint:
+        if name not in loaded:
+            loaded[name] = load_checkpoint(str(tiny_checkpoint(name)), device="cpu")
+        return loaded[name]
+
+    return load
+
+
+class TestContract(LanguageModelContract):
+    @pytest.fixture(
+        params=[
+            *((name, rule, None) for name in NAMES for rule in ("log-likelihood", "chain")),
+            ("gpt2", "chain", ". "),
+            ("llama", "log-likelihood", "Once upon a time,"),
+        ],
+        ids=lambda param: "-".join(map(str, param)),
+    )
+    def model(self, load: Load, request: pytest.FixtureRequest) -> CausalModel:
+        name, rule, prompt = request.param
+        return CausalModel(load(name), rule=rule, prompt=prompt)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_log_likelihood_is_the_networks_own_loss(load: Load, name: str) -> None:
+    checkpoint = load(name)
+    ours = CausalModel(checkpoint).log_probs(PARSED)
+    for sentence, score in zip(PARSED, ours, strict=True):
+        ids = _with_beginning(checkpoint, sentence.text)
+        with torch.no_grad():
+            loss = checkpoint.model(ids, labels=ids).loss
+        assert score == pytest.approx(-float(loss) * (ids.shape[1] - 1), abs=1e-3)
+
+
+def _with_beginning(checkpoint: Checkpoint, text: str) -> torch.Tensor:
+    beginning = checkpoint.tokenizer.bos_token_id
+    ids = checkpoint.tokenizer(text)["input_ids"]
+    return torch.tensor([[beginning, *(token for token in ids if token != beginning)]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chain_is_a_softmax_over_the_class_of_each_token(load: Load, name: str) -> None:
+    checkpoint = load(name)
+    sentence = Sentence.parse("The hungry teacher didn't sleep!")
+    text = sentence.text if name == "llama" else " " + sentence.text
+    ids = _with_beginning(checkpoint, text)
+    classes = token_classes(checkpoint.tokenizer, checkpoint.model.config.vocab_size)
+    with torch.no_grad():
+        logits = checkpoint.model(ids).logits[0].double().numpy()
+    expected = 0.0
+    for place, token in enumerate(ids[0, 1:].tolist()):
+        likely = np.exp(logits[place])
+        expected += np.log(likely[token] / likely[classes == classes[token]].sum())
+    ours = CausalModel(checkpoint, rule="chain").log_probs([sentence])
+    assert ours[0] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load, name: str) -> None:
+    checkpoint = load(name)
+    classes = token_classes(checkpoint.tokenizer, checkpoint.model.config.vocab_size)
+    network = CausalNetwork(checkpoint, by_words=True)
+    start = network.begin((checkpoint.tokenizer.bos_token_id,))
+    pattern = (BOUNDARY, WITHIN)
+    rows = list(product(*(np.flatnonzero(classes == kind).tolist() for kind in pattern)))
+    total = np.exp(network.continuations(start, rows).sum(axis=1)).sum()
+    assert total == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_bounds_hold_for_every_word(load: Load, name: str, rule: str) -> None:
+    model = CausalModel(load(name), rule=rule)
+    sentence = Sentence.parse("The old doctor reads a book!")
+    words = [*ALL_WORDS, *ODD_WORDS]
+    for position in (0, 2, 5):
+        known = model.replacements(sentence, position, words)
+        exact = model.log_probs([sentence.replace(position, word) for word in words])
+        assert (known.upper_bound >= exact - tolerance(exact)).all()
+        assert (known.upper_bound < 0).all()
+        assert np.corrcoef(known.estimate, exact)[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
+@pytest.mark.parametrize("name", NAMES)
+def test_replacements_equal_rewritten_sentences(load: Load, name: str, rule: str) -> None:
+    model = CausalModel(load(name), rule=rule, prompt="Once upon a time, ")
+    words = [*ALL_WORDS[::5], *ODD_WORDS]
+    for sentence in (PARSED[0], Sentence.parse("Stop!")):
+        for position in {0, len(sentence) // 2, len(sentence) - 1}:
+            ours = model.replacement_log_probs(sentence, position, words)
+            fresh = model.log_probs([sentence.replace(position, word) for word in words])
+            np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
+
+
+def test_reading_ahead_tightens_the_bounds_of_long_words(load: Load) -> None:
+    checkpoint, words = load("gpt2"), [*ALL_WORDS, "teachers", "teaching"]
+    little, much = (CausalModel(checkpoint, read_ahead=n) for n in (1, 10_000))
+    first, second = (model.replacements(PARSED[0], 3, words) for model in (little, much))
+    assert (second.upper_bound <= first.upper_bound + 1e-5).all()
+    assert (second.upper_bound < first.upper_bound - 1).sum() > len(words) / 2
+    assert (second.estimate == second.upper_bound).all()
+
+
+@pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
+def test_terms_by_token_add_up(load: Load, rule: str) -> None:
+    model = CausalModel(load("gpt2"), rule=rule)
+    terms = model.token_log_probs(SENTENCES)
+    sums = [sum(term.log_prob for term in sentence) for sentence in terms]
+    np.testing.assert_allclose(sums, model.log_probs(SENTENCES), atol=1e-9)
+    assert [len(sentence) for sentence in terms] == model.token_counts(SENTENCES).tolist()
+    for sentence, found in zip(SENTENCES, terms, strict=True):
+        spelled = "".join(term.token for term in found).replace("Ġ", " ").strip()
+        assert spelled == sentence.text
+        words = [term.word for term in found]
+        assert words[-1] == -1
+        assert sorted(set(words[:-1])) == list(range(len(sentence)))
+
+
+def test_the_prompt_does_not_count_and_matters(load: Load) -> None:
+    checkpoint = load("gpt2")
+    tokenizer = checkpoint.tokenizer
+    prompt, sentence = "What a day. ", PARSED[1]
+    model = CausalModel(checkpoint, prompt=prompt)
+    ids = torch.tensor([tokenizer(prompt + sentence.text)["input_ids"]])
+    skipped = len(tokenizer("What a day.")["input_ids"])
+    with torch.no_grad():
+        log_probs = checkpoint.model(ids).logits[0].double().log_softmax(-1)
+    expected = sum(float(log_probs[i - 1, ids[0, i]]) for i in range(skipped, ids.shape[1]))
+    assert model.log_probs([sentence])[0] == pytest.approx(expected, abs=1e-4)
+    assert model.convention.context == prompt
+    assert model.convention.fingerprint != CausalModel(checkpoint).convention.fingerprint
+
+
+def test_the_beginning_is_never_there_twice(
+    load: Load, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    from transformers import AutoTokenizer
+
+    plain = load("gpt2")
+    adding = AutoTokenizer.from_pretrained(tiny_checkpoint("gpt2"), add_bos_token=True)
+    twice = Checkpoint(plain.model, adding, "adds its own", "cpu", "causal")
+    expected = CausalModel(plain).log_probs(SENTENCES)
+    np.testing.assert_allclose(CausalModel(twice).log_probs(SENTENCES), expected, atol=1e-5)
+
+
+def test_networks_that_see_the_last_tokens_only(load: Load) -> None:
+    from transformers import MistralConfig, MistralForCausalLM
+
+    tokenizer = load("gpt2").tokenizer
+    config = MistralConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        sliding_window=3,
+    )
+    checkpoint = Checkpoint(MistralForCausalLM(config), tokenizer, "mistral", "cpu", "causal")
+    model = CausalModel(checkpoint)
+    for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
+        ids = _with_beginning(checkpoint, sentence.text)
+        with torch.no_grad():
+            loss = checkpoint.model(ids, labels=ids).loss
+        assert score == pytest.approx(-float(loss) * (ids.shape[1] - 1), abs=1e-3)
+    ours = model.replacement_log_probs(SENTENCES[0], 5, ALL_WORDS)
+    fresh = model.log_probs([SENTENCES[0].replace(5, word) for word in ALL_WORDS])
+    np.testing.assert_allclose(ours, fresh, atol=tolerance(fresh))
+
+
+def test_recurrent_networks_read_the_prefix_anew(load: Load) -> None:
+    from transformers import MambaConfig, MambaForCausalLM
+
+    tokenizer = load("gpt2").tokenizer
+    config = MambaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, state_size=4
+    )
+    network = MambaForCausalLM(config)
+    model = CausalModel(Checkpoint(network, tokenizer, "mamba", "cpu", "causal"))
+    known = model.replacements(SENTENCES[0], 2, ALL_WORDS)
+    ours = model.replacement_log_probs(SENTENCES[0], 2, ALL_WORDS)
+    fresh = model.log_probs([SENTENCES[0].replace(2, word) for word in ALL_WORDS])
+    np.testing.assert_allclose(ours, fresh, atol=tolerance(fresh))
+    assert (known.upper_bound >= fresh - tolerance(fresh)).all()
+
+
+def test_without_a_beginning_of_its_own_a_tokenizer_uses_the_networks(load: Load) -> None:
+    plain = load("gpt2")
+    nameless = copy.deepcopy(plain.tokenizer)
+    nameless.bos_token = None
+    model = CausalModel(Checkpoint(plain.model, nameless, "nameless", "cpu", "causal"))
+    assert model.convention.context == "<|endoftext|>"
+    assert (model.log_probs(SENTENCES) == CausalModel(plain).log_probs(SENTENCES)).all()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_tokenizers_padding_does_not_matter(
+    load: Load, tiny_checkpoint: Callable[[str], Path], side: str
+) -> None:
+    from transformers import AutoTokenizer
+
+    plain = load("gpt2")
+    assert plain.tokenizer.pad_token is None
+    padding = AutoTokenizer.from_pretrained(
+        tiny_checkpoint("gpt2"), padding_side=side, pad_token="<|endoftext|>"
+    )
+    model = CausalModel(Checkpoint(plain.model, padding, "pads", "cpu", "causal"))
+    expected = CausalModel(plain).log_probs(SENTENCES)
+    np.testing.assert_allclose(model.log_probs(SENTENCES), expected, atol=1e-5)
+
+
+def test_a_network_in_training_mode_is_put_into_evaluation_mode(load: Load) -> None:
+    plain = load("gpt2")
+    expected = CausalModel(plain).log_probs(SENTENCES)
+    plain.model.train()
+    again = Checkpoint(plain.model, plain.tokenizer, "in training", "cpu", "causal")
+    assert (CausalModel(again).log_probs(SENTENCES) == expected).all()
+
+
+def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
+    model = CausalModel(load("gpt2"))
+    words = ("a",) * (CONTEXT - 1)  # "a" and the end mark are a token each
+    fits = Sentence(words)
+    assert model.token_counts([fits])[0] == CONTEXT
+    assert np.isfinite(model.log_probs([fits])).all()
+    with pytest.raises(ModelError, match=f"needs {CONTEXT + 1} tokens; .* at most {CONTEXT}"):
+        model.log_probs([Sentence((*words, "a"))])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"rule": "pll-original"},
+            "causal model, .* no rule 'pll-original'; it has log-lik",
+        ),
+        ({"prompt": ""}, "nothing to read before the first word"),
+        ({"prompt": "long " * CONTEXT}, "shorten it"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(
+    load: Load, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        CausalModel(load("gpt2"), **options)  # type: ignore[arg-type]
+
+
+def test_a_masked_checkpoint_is_refused(load: Load) -> None:
+    with pytest.raises(ModelError, match="masked language model, not a causal one"):
+        CausalModel(load("bert"))
+
+
+def test_words_written_with_the_unknown_token_are_not_known(load: Load) -> None:
+    assert CausalModel(load("gpt2")).knows(["zyzzyva", "猫"]).all()
+
+
+class _CrossingWords:
+    """A tokenizer's vocabulary with a token that reaches from one word into the next."""
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"Ġof": 0, "of▁the": 1}
+
+
+@pytest.mark.parametrize("position", [0, 2, 4])
+def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, position: int) -> None:
+    tokenizer = load("gpt2").tokenizer
+
+    def encode(sentences: object) -> object:
+        return encode_batch(tokenizer, sentences, special_tokens=False)  # type: ignore[arg-type]
+
+    sentence, words = Sentence.parse("The old dog never sleeps"), (*ALL_WORDS, *ODD_WORDS)
+    before = tuple(tokenizer(" ".join(sentence.words[:position]))["input_ids"])
+    assert words_are_independent(tokenizer)
+    assert not words_are_independent(_CrossingWords())
+    quick, careful = (
+        CandidateTokens(t, encode)(sentence, position, words, before)  # type: ignore[arg-type]
+        for t in (tokenizer, _CrossingWords())
+    )
+    assert quick == careful
+    assert all(quick)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), max_size=12))
+def test_shared_paths_are_the_leaves_of_the_trie(rows: list[tuple[int, ...]]) -> None:
+    leaves, leaf_of = shared_paths(rows)
+    assert len(leaf_of) == len(rows)
+    for row, leaf in zip(rows, leaf_of, strict=True):
+        assert leaves[leaf][: len(row)] == row
+    longest = [r for r in set(rows) if not any(o != r and o[: len(r)] == r for o in rows)]
+    assert sorted(leaves) == sorted(longest)

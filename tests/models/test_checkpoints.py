@@ -1,0 +1,136 @@
+"""Loading checkpoints: what is told apart, what is refused, what identifies them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from tests.models import tiny
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Folder = Callable[[str], Path]
+
+CAUSAL = {"gpt2", "pythia", "llama"}
+
+
+@pytest.mark.parametrize("name", sorted(tiny.BUILDERS))
+def test_the_configuration_tells_causal_from_masked(tiny_checkpoint: Folder, name: str) -> None:
+    checkpoint = load_checkpoint(str(tiny_checkpoint(name)), device="cpu")
+    assert checkpoint.kind == ("causal" if name in CAUSAL else "masked")
+    assert checkpoint.window == tiny.CONTEXT
+    assert checkpoint.tokenizer.is_fast
+    assert not checkpoint.model.training
+    assert checkpoint.model.dtype == torch.float32
+
+
+def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> None:
+    location = str(tiny_checkpoint("gpt2"))
+    checkpoint = load_checkpoint(location, device="cpu")
+    assert load_checkpoint(location, device="cpu") is checkpoint
+    half = load_checkpoint(location, device="cpu", dtype="bfloat16")
+    assert half.model.dtype == torch.bfloat16
+    assert half.fingerprint != checkpoint.fingerprint
+
+
+def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
+    tiny_checkpoint: Folder, tmp_path: Path
+) -> None:
+    original = load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu")
+    original.tokenizer(["one", "two words"], padding=False, truncation=True, max_length=4)
+    copy = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "copy")
+    same = load_checkpoint(str(copy), device="cpu")
+    assert same is not original
+    assert same.fingerprint == original.fingerprint
+    with torch.no_grad():
+        same.model.transformer.wpe.weight[0, 0] += 1e-3
+    changed = Checkpoint(same.model, same.tokenizer, str(copy), "cpu", "causal")
+    assert changed.fingerprint != original.fingerprint
+    _edit(copy / "tokenizer.json", lambda parts: parts["model"].update(merges=[]))
+    assert load_checkpoint(str(copy), device="cpu").fingerprint != original.fingerprint
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt_without_head"])
+def test_a_head_that_would_start_at_random_is_refused(
+    tiny_checkpoint: Folder, tmp_path: Path, name: str
+) -> None:
+    import transformers
+
+    if name == "bert":
+        whole = transformers.AutoModel.from_pretrained(tiny_checkpoint("bert"))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("bert"))
+    else:
+        whole = transformers.AutoModel.from_pretrained(tiny_checkpoint("pythia"))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("pythia"))
+    whole.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"not a complete (masked|causal) .* start at random"):
+        load_checkpoint(str(tmp_path))
+
+
+def test_other_kinds_of_models_are_refused(tiny_checkpoint: Folder, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_checkpoint("bert"), tmp_path / "t5")
+    (folder / "config.json").write_text('{"model_type": "t5", "architectures": ["T5Model"]}')
+    with pytest.raises(ModelError, match=r"\(T5Model\) is neither a causal nor a masked"):
+        load_checkpoint(str(folder))
+
+
+def test_a_damaged_checkpoint_is_a_clear_error(tiny_checkpoint: Folder, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "damaged")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"Cannot load .*damaged"):
+        load_checkpoint(str(folder))
+    (folder / "config.json").unlink()
+    with pytest.raises(ModelError, match=r"has no config\.json"):
+        load_checkpoint(str(folder))
+
+
+@pytest.mark.parametrize("location", ["./nowhere", "/nowhere", "a/b/c", "~/model"])
+def test_a_missing_folder_is_not_looked_for_on_the_hub(location: str) -> None:
+    with pytest.raises(ModelError, match="There is no folder"):
+        load_checkpoint(location)
+
+
+def test_an_unreachable_hub_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    start = perf_counter()
+    with pytest.raises(ModelError, match=r"someone/unheard-of .* cannot be reached.*hf:DIR"):
+        load_checkpoint("someone/unheard-of")
+    assert perf_counter() - start < 5
+
+
+def test_devices_and_precisions_are_checked(tiny_checkpoint: Folder) -> None:
+    location = str(tiny_checkpoint("gpt2"))
+    with pytest.raises(ModelError, match="no device 'tpu'; there are auto, cpu, cuda"):
+        load_checkpoint(location, device="tpu")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="no precision 'int8'; there are auto, float32"):
+        load_checkpoint(location, dtype="int8")  # type: ignore[arg-type]
+    if not torch.cuda.is_available():
+        with pytest.raises(ModelError, match=r"finds no GPU here\. Use --device cpu"):
+            load_checkpoint(location, device="cuda")
+
+
+def test_loading_prints_nothing(
+    tiny_checkpoint: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(tiny_checkpoint("roberta"), tmp_path / "quiet")
+    capfd.readouterr()
+    load_checkpoint(str(folder), device="cpu")
+    assert capfd.readouterr() == ("", "")
+
+
+def _edit(path: Path, change: Callable[[dict[str, dict[str, object]]], None]) -> None:
+    parts = json.loads(path.read_text(encoding="utf-8"))
+    change(parts)
+    path.write_text(json.dumps(parts), encoding="utf-8")

@@ -1,0 +1,266 @@
+"""Tiny checkpoints in the real formats: random sharpened weights, tokenizers trained on the spot.
+
+Each builder saves a folder that `from_pretrained` loads like one from the hub. Weights are scaled
+up, so that word order and context change scores by nats instead of by rounding errors.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import models as tokenizer_models
+
+from contstim.models.ngram.estimate import DiscountWarning
+from contstim.models.ngram.training import train_ngram
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+hf: Any = transformers
+
+CONTEXT = 64
+"""How many tokens each model can read, special ones included."""
+
+TEXTS = (
+    "The old teacher reads a book in the garden.",
+    "She sleeps in the small house near the river.",
+    "Do you know the answer to this difficult question?",
+    "The dogs that the girl saw were very hungry.",
+    "Nobody remembered the children's names after the long winter.",
+    "What a wonderful day it was for everybody!",
+    "A tired doctor walked quickly to the empty station.",
+    "My brother never believed the strange stories of the sailors.",
+    "They were painting the kitchen when the telephone rang.",
+    "The well-known writer didn't answer any of the letters.",
+    "Some people like to sing while others prefer to listen.",
+    "If it rains tomorrow we will stay at home and read.",
+    "The farmer sold his horses because he needed the money.",
+    "Her neighbours often complained about the noisy parties.",
+    "Every morning the baker opens his shop before sunrise.",
+    "The young lawyers explained the new rules to the workers.",
+    "Has anyone seen the keys that I left on the table?",
+    "An unknown visitor brought flowers to the hospital.",
+    "The train from the north arrived two hours later than planned.",
+    "Students who study languages travel more than their teachers.",
+    "He carefully repaired the broken window with a piece of wood.",
+    "The manager quietly thanked the cooks for their hard work.",
+    "Birds were singing in the trees behind the old church.",
+    "Why did the prisoner refuse to speak to the judge?",
+)
+_LETTERS = " ".join(letter * 2 for letter in string.ascii_letters)  # initial, and inside a word
+_TRAINING = (*TEXTS * 2, _LETTERS)
+_WIDTH = 32
+
+
+def build(name: str, folder: Path) -> Path:
+    """Save the tiny checkpoint of that name (one of `BUILDERS`) into a folder of its own."""
+    place = folder / name
+    torch.manual_seed(0)
+    model, tokenizer = BUILDERS[name]()
+    _sharpen(model)
+    model.save_pretrained(place)
+    tokenizer.save_pretrained(place)
+    return place
+
+
+def train_ngrams(order: int, path: Path) -> Path:
+    """Save an n-gram model of the texts, which are too few for discounts of their own."""
+    sentences = [Sentence.parse(text) for text in TEXTS * 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscountWarning)
+        train_ngram(sentences, order, path)
+    return path
+
+
+def _bert() -> tuple[Any, Any]:
+    tokenizer = hf.BertTokenizer(do_lower_case=False).train_new_from_iterator(_TRAINING, 220)
+    return hf.BertForMaskedLM(hf.BertConfig(**_encoder(tokenizer))), tokenizer
+
+
+def _roberta() -> tuple[Any, Any]:
+    tokenizer = hf.RobertaTokenizer().train_new_from_iterator(_TRAINING, 400)
+    # RoBERTa counts places from the padding index on
+    sizes = {**_encoder(tokenizer), "max_position_embeddings": CONTEXT + tokenizer.pad_token_id + 1}
+    return hf.RobertaForMaskedLM(hf.RobertaConfig(**sizes, type_vocab_size=1)), tokenizer
+
+
+def _electra() -> tuple[Any, Any]:
+    tokenizer = hf.BertTokenizer(do_lower_case=True).train_new_from_iterator(_TRAINING, 200)
+    config = hf.ElectraConfig(**_encoder(tokenizer), embedding_size=24)
+    return hf.ElectraForMaskedLM(config), tokenizer
+
+
+def _albert() -> tuple[Any, Any]:
+    tokenizer = hf.AlbertTokenizer(do_lower_case=False).train_new_from_iterator(_TRAINING, 200)
+    config = hf.AlbertConfig(**_encoder(tokenizer), embedding_size=16)
+    return hf.AlbertForMaskedLM(config), tokenizer
+
+
+def _modernbert() -> tuple[Any, Any]:
+    special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    trained = _byte_level(400, list(special.values()))
+    _frame(trained, "[CLS]", "[SEP]")
+    tokenizer = _fast(trained, special)
+    config = hf.ModernBertConfig(
+        **_encoder(tokenizer),
+        **{f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in ("cls", "sep")},
+        bos_token_id=tokenizer.cls_token_id,
+        eos_token_id=tokenizer.sep_token_id,
+        global_attn_every_n_layers=2,
+        local_attention=8,
+        attn_implementation="eager",
+    )
+    return hf.ModernBertForMaskedLM(config), tokenizer
+
+
+def _xlm() -> tuple[Any, Any]:
+    special = {"bos": "<s>", "cls": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
+    special["mask"] = "<special1>"
+    trained = Tokenizer(tokenizer_models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    trained.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
+    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trained.decoder = decoders.BPEDecoder(suffix="</w>")
+    trainer = trainers.BpeTrainer(
+        vocab_size=220,
+        special_tokens=list(dict.fromkeys(special.values())),
+        end_of_word_suffix="</w>",
+        show_progress=False,
+    )
+    trained.train_from_iterator(_TRAINING, trainer)
+    _frame(trained, "<s>", "</s>")
+    tokenizer = _fast(trained, special)
+    config = hf.XLMConfig(
+        vocab_size=len(tokenizer),
+        emb_dim=_WIDTH,
+        n_layers=2,
+        n_heads=4,
+        n_langs=1,
+        max_position_embeddings=CONTEXT,
+        bos_index=tokenizer.bos_token_id,
+        eos_index=tokenizer.sep_token_id,
+        pad_index=tokenizer.pad_token_id,
+        unk_index=tokenizer.unk_token_id,
+        mask_index=tokenizer.mask_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        mask_token_id=tokenizer.mask_token_id,
+    )
+    return hf.XLMWithLMHeadModel(config), tokenizer
+
+
+def _gpt2() -> tuple[Any, Any]:
+    tokenizer = hf.GPT2Tokenizer().train_new_from_iterator(_TRAINING, 400)
+    config = hf.GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=CONTEXT,
+        n_embd=_WIDTH,
+        n_layer=2,
+        n_head=4,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    return hf.GPT2LMHeadModel(config), tokenizer
+
+
+def _pythia() -> tuple[Any, Any]:
+    tokenizer = hf.GPTNeoXTokenizer().train_new_from_iterator(_TRAINING, 400)
+    config = hf.GPTNeoXConfig(**_decoder(tokenizer))
+    return hf.GPTNeoXForCausalLM(config), tokenizer
+
+
+def _llama() -> tuple[Any, Any]:
+    """SentencePiece-style BPE with byte fallback; its tokenizer adds `<s>` itself."""
+    special = ["<unk>", "<s>", "</s>"]
+    trained = Tokenizer(tokenizer_models.BPE(unk_token="<unk>"))
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()  # Llama's never splits: words would merge
+    trainer = trainers.BpeTrainer(
+        vocab_size=460,
+        special_tokens=[*special, *(f"<0x{byte:02X}>" for byte in range(256))],
+        show_progress=False,
+    )
+    trained.train_from_iterator(_TRAINING, trainer)
+    model = json.loads(trained.to_str())["model"]
+    merges = [tuple(merge) for merge in model["merges"]]
+    tokenizer = hf.LlamaTokenizer(vocab=model["vocab"], merges=merges, add_bos_token=True)
+    config = hf.LlamaConfig(**_decoder(tokenizer), num_key_value_heads=2)
+    return hf.LlamaForCausalLM(config), tokenizer
+
+
+BUILDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "bert": _bert,
+    "roberta": _roberta,
+    "electra": _electra,
+    "albert": _albert,
+    "modernbert": _modernbert,
+    "xlm": _xlm,
+    "gpt2": _gpt2,
+    "pythia": _pythia,
+    "llama": _llama,
+}
+
+
+def _encoder(tokenizer: Any) -> dict[str, Any]:
+    return {**_sizes(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+
+
+def _decoder(tokenizer: Any) -> dict[str, Any]:
+    ends = {f"{end}_token_id": getattr(tokenizer, f"{end}_token_id") for end in ("bos", "eos")}
+    return {**_sizes(tokenizer), **ends}
+
+
+def _sizes(tokenizer: Any) -> dict[str, Any]:
+    return {
+        "vocab_size": len(tokenizer),
+        "hidden_size": _WIDTH,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 2 * _WIDTH,
+        "max_position_embeddings": CONTEXT,
+    }
+
+
+def _byte_level(size: int, special: list[str]) -> Tokenizer:
+    tokenizer = Tokenizer(tokenizer_models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_TRAINING, trainer)
+    return tokenizer
+
+
+def _frame(tokenizer: Tokenizer, first: str, last: str) -> None:
+    """Make the tokenizer put a token before and one after every text."""
+    ids = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}", special_tokens=ids
+    )
+
+
+def _fast(tokenizer: Tokenizer, special: dict[str, str]) -> Any:
+    return hf.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        **{f"{role}_token": token for role, token in special.items()},
+    )
+
+
+@torch.no_grad()
+def _sharpen(model: torch.nn.Module) -> None:
+    """Draw weights at a scale where attention is uneven and log-probabilities spread."""
+    for name, weight in model.named_parameters():
+        if weight.ndim < 2:
+            continue
+        scale = 0.5 if "embed" in name or "wte" in name or "wpe" in name else 2.0 * _WIDTH**-0.5
+        weight.normal_(std=scale)
