@@ -1,4 +1,4 @@
 """From a stimulus set to people and back.
 
-    report   a page of stimuli to look at, changed words highlighted
+report   a page of stimuli to look at, changed words highlighted
 """

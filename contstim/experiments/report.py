@@ -1,4 +1,4 @@
-"""A page of stimuli to look at: each pair with both models' log-probabilities, changes highlighted."""
+"""A page of stimuli to look at: both models' log-probabilities, changed words highlighted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
     from pathlib import Path
 
     from contstim.scores import ScoreTable

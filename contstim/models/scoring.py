@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,14 +10,15 @@ import numpy as np
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel, TokenScore
     from contstim.sentence import Sentence
     from contstim.store import Store
 
-_AT_ONCE = 2_000
+_FEWEST, _MOST = 16, 4_096  # sentences scored between two saves
+_BRISK, _SLOW = 2.0, 10.0  # seconds
 
 
 def score_sentences(
@@ -28,9 +30,9 @@ def score_sentences(
 ) -> ScoreTable:
     """Log-probabilities of sentences under models, rows in the order given.
 
-    With a store, scores found there are not computed again and new ones are kept in blocks of
-    2,000, so that an interrupted run goes on where it stopped. A sentence that is given twice is
-    scored once.
+    With a store, scores found there are not computed again and new ones are kept in blocks that
+    take seconds, so that an interrupted run goes on where it stopped. A sentence that is given
+    twice is scored once.
 
     Args:
         models: one column each.
@@ -73,8 +75,8 @@ def token_table(
     report = progress or (lambda _model, _n: None)
     terms: list[dict[Sentence, list[TokenScore]]] = [{} for _ in models]
     for model, known in zip(models, terms, strict=True):
-        for start in range(0, len(distinct), _AT_ONCE):
-            some = distinct[start : start + _AT_ONCE]
+        for block in _blocks(len(distinct)):
+            some = distinct[block]
             known.update(zip(some, model.token_log_probs(some), strict=True))
             report(model, len(some))
     rows = [
@@ -107,8 +109,8 @@ def _column(
         scores = store.log_probs(model.convention.fingerprint, texts)
     missing = np.flatnonzero(np.isnan(scores))
     report(model, len(texts) - len(missing))
-    for start in range(0, len(missing), _AT_ONCE):
-        rows = missing[start : start + _AT_ONCE]
+    for block in _blocks(len(missing)):
+        rows = missing[block]
         scores[rows] = model.log_probs([sentences[row] for row in rows])
         if store is not None and not np.isnan(scores[rows]).any():
             convention = model.convention
@@ -117,3 +119,17 @@ def _column(
             )
         report(model, len(rows))
     return scores
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Cut n sentences into blocks that each take some seconds, however fast the model is."""
+    size, start = _FEWEST, 0
+    while start < n:
+        began = perf_counter()
+        yield slice(start, start + size)
+        seconds = perf_counter() - began
+        start += size
+        if seconds < _BRISK:
+            size = min(2 * size, _MOST)
+        elif seconds > _SLOW:
+            size = max(size // 2, 1)

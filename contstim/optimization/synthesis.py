@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import InputError, ModelError, SentenceError, VerificationError, VocabularyError
+from contstim.errors import (
+    InputError,
+    ModelError,
+    SentenceError,
+    VerificationError,
+    VocabularyError,
+)
 from contstim.optimization.climb import Climb, Step, climb
 from contstim.optimization.objective import AcceptReject
 from contstim.optimization.proposals import Candidates, ExactRanking

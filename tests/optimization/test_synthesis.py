@@ -27,12 +27,17 @@ class LetterModel(LanguageModel):
         return Convention("letters", "", False, f"letters-{self.weight}-{self.lie}-{self.zero}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        return np.array([self.zero - abs(self.weight) * s.bare.count("e") * (1 if self.weight > 0
-                         else -1) - len(s.bare) * 0.1 - 50 for s in sentences])
+        return np.array(
+            [
+                self.zero
+                - abs(self.weight) * s.bare.count("e") * (1 if self.weight > 0 else -1)
+                - len(s.bare) * 0.1
+                - 50
+                for s in sentences
+            ]
+        )
 
-    def replacements(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> Replacements:
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         return Replacements.known(self.replacement_log_probs(sentence, position, words) + self.lie)
 
     def replacement_log_probs(

@@ -156,9 +156,7 @@ def _read_order(
     return NgramTable(keys[by_key], probs[by_key], backoffs[by_key])
 
 
-def _columns(
-    section: bytes, size: int, path: Path | str
-) -> tuple[Float32Array, Any, Float32Array]:
+def _columns(section: bytes, size: int, path: Path | str) -> tuple[Float32Array, Any, Float32Array]:
     """Log10 probability, n-gram and back-off weight (0 where a line has none)."""
     import pyarrow as pa
     from pyarrow import csv

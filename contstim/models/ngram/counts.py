@@ -1,4 +1,4 @@
-"""How often each word occurred in training: a table beside the model, since ARPA files hold none."""
+"""How often each word occurred in training: a table beside the model."""
 
 from __future__ import annotations
 
@@ -52,5 +52,7 @@ def read_counts(model: Path | str, min_count: int) -> Vocabulary:
             for name in ("initial", "inner")
         )
     except (KeyError, ValueError) as error:
-        raise ModelError(f"{path} is no table of word counts ({error}); train the model anew.") from error
+        raise ModelError(
+            f"{path} is no table of word counts ({error}); train the model anew."
+        ) from error
     return Vocabulary.from_counts(initial, inner, min_count=min_count)

@@ -1,9 +1,9 @@
 """Interpolated modified Kneser-Ney estimation, vectorised.
 
-Chen & Goodman (1998), section 3, as Heafield et al. (2013) compute it in KenLM's `lmplz`: raw counts
-at the highest order and for n-grams that begin a sentence, elsewhere the number of distinct words
-to the left; three discounts per order; interpolation down to the uniform distribution over the
-vocabulary, which gives `<unk>` its share.
+Chen & Goodman (1998), section 3, as Heafield et al. (2013) compute it in KenLM's `lmplz`: raw
+counts at the highest order and for n-grams that begin a sentence, elsewhere the number of distinct
+words to the left; three discounts per order; interpolation down to the uniform distribution over
+the vocabulary, which gives `<unk>` its share.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import warnings
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,9 +85,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
         raise InputError(f"The order must be 1 to {MAX_ORDER}, not {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
-    adjusted = [
-        _continuations(lower, upper) for lower, upper in zip(counts, counts[1:], strict=False)
-    ]
+    adjusted = [_continuations(lower, upper) for lower, upper in pairwise(counts)]
     adjusted.append(counts[-1].raw)
     adjusted[0] = np.where(counts[0].begins, 0, adjusted[0])
     discounts = tuple(_discounts(a, n) for n, a in enumerate(adjusted, start=1))
@@ -101,7 +99,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
 
 def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
-    """Word ids in order of first occurrence, and the text as <s> words </s> <s> words </s> …"""
+    """Word ids in order of first occurrence, and the text as ids of <s>, words, </s>."""
     ids: defaultdict[str, int] = defaultdict(count().__next__)
     for word in SPECIAL_WORDS:
         ids[word]

@@ -24,7 +24,7 @@ SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
 
 @dataclass(frozen=True, eq=False)
 class NgramTable:
-    """All n-grams of one order. Logarithms are base 10 and float32, as ARPA files and KenLM hold them.
+    """All n-grams of one order; logarithms of base 10 and float32, as KenLM holds them.
 
     Attributes:
         keys: (n_ngrams,) ascending: row of the prefix × vocabulary size + id of the last word.
@@ -71,7 +71,7 @@ class NgramTables:
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
-        """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where there is none."""
+        """Rows of prefix + word in the table of that order, (n_prefixes,); -1 for none."""
         keys = self.orders[order - 1].keys
         sought = prefixes * len(self.words) + word
         rows = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)

@@ -12,7 +12,6 @@ from contstim.records import write_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
     from pathlib import Path
 
     from contstim.sentence import Sentence

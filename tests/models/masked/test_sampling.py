@@ -37,8 +37,8 @@ def answers(plan: Plan, rng_seed: int = 5) -> np.ndarray[tuple[int], np.dtype[np
 def test_the_exact_plan_is_the_mean_over_orders() -> None:
     pattern = PATTERNS["words"]
     plan = exact_plan(pattern)
-    values = {
-        (tuple(np.flatnonzero(plan.hidden[row])), token): value
+    values: dict[tuple[tuple[int, ...], int], float] = {
+        (tuple(np.flatnonzero(plan.hidden[row]).tolist()), int(token)): float(value)
         for row, token, value in zip(plan.row, plan.token, answers(plan), strict=True)
     }
     orders = list(permutations(range(1, 6)))

@@ -36,9 +36,7 @@ def test_reads_back_what_it_wrote_bit_for_bit(trained: Path, tmp_path: Path, ord
     first = read_arpa(trained / f"{order}gram.arpa")
     assert first.order == order
     write_arpa(first, tmp_path / "again.arpa")
-    assert (tmp_path / "again.arpa").read_bytes() == (
-        trained / f"{order}gram.arpa"
-    ).read_bytes()
+    assert (tmp_path / "again.arpa").read_bytes() == (trained / f"{order}gram.arpa").read_bytes()
 
 
 def test_reads_another_programs_file(tmp_path: Path) -> None:
