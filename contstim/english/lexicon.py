@@ -22,7 +22,7 @@ Features = dict[str, tuple[str, ...]]
 
 VOWEL_LETTERS = "aeiou"
 # Plurals are rarer than singulars.
-PLURAL_SHARE = 0.35
+PLURAL_SHARE = 0.18
 PERSONS = ("i", "you", "he", "she", "it", "we", "they", "one")
 HE_SHE_IT = ("he", "she", "it", "one")
 OTHER_PERSONS = ("i", "you", "we", "they")
@@ -188,7 +188,9 @@ class _Reader:
     ) -> Iterator[tuple[str, Features]]:
         features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
         if "state" not in features["asp"] or len(features["asp"]) > 1:
-            features = {"plan": ("yes",), "hab": ("yes",)} | features | {"dyn": ("yes",)}
+            dated = ("near", "week") if "big" in features else ("near",)
+            usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}
+            features = usual | features | {"dyn": ("yes",)}
         if lemma == "be":
             for form, persons in BE_FORMS:
                 yield form, features | {"form": persons[:1], "agr": persons[1:]}

@@ -99,7 +99,8 @@ def _is_plural(subject: Derivation) -> bool | None:
 def _agrees(plural: bool, word: str, present: bool) -> bool:
     if word in SINGULAR_VERBS | PLURAL_VERBS:
         return word in (PLURAL_VERBS if plural else SINGULAR_VERBS)
-    return not present or word.endswith("s") != plural
+    ends = word.endswith("s") and not word.endswith("ss")
+    return not present or ends != plural
 
 
 def test_subjects_agree_with_their_verbs(derivations: list[Derivation]) -> None:
