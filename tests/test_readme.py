@@ -63,3 +63,9 @@ def test_the_folders_of_the_map_are_there() -> None:
     text = README.read_text(encoding="utf-8")
     for folder in re.findall(r"^\| `([\w/]+)/`", text, re.MULTILINE):
         assert (README.parent / folder).is_dir()
+
+
+@pytest.mark.parametrize("page", [README, *(README.parent / "docs").glob("*.md")], ids=str)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
