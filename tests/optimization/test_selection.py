@@ -1,11 +1,10 @@
-"""Natural selection against exhaustive search and SciPy; the verifier against forged results."""
+"""Selection of natural pairs against exhaustive search, SciPy's solvers, and its own rules."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,29 +14,10 @@ from scipy.optimize import linprog
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.optimization.certificate import Certificate, NaturalSelection
 from contstim.optimization.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection import match_by_length, select_natural
-from contstim.optimization.verification import verify_natural
 from contstim.scores import ScoreTable
-from contstim.stimuli import Pair, read_pairs, write_pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Forgery = Callable[[NaturalSelection], NaturalSelection]
-
-WORDS = "cats dogs owls purr bark hoot at in the moon loudly somewhere".split()
-
-
-def random_table(n_sentences: int = 60, n_models: int = 3, seed: int = 0) -> ScoreTable:
-    """Distinct sentences of various lengths, scores that tie now and then."""
-    rng = np.random.default_rng(seed)
-    shared = rng.normal(size=(n_sentences, 1))
-    scores = np.round(shared + rng.normal(size=(n_sentences, n_models)), 1) - 20
-    texts = [f"Row{r} {' '.join(rng.permutation(WORDS)[: 2 + r % 5])}." for r in range(n_sentences)]
-    return ScoreTable(tuple(texts), tuple(f"model-{m}" for m in range(n_models)), scores)
+from tests.optimization.tables import random_table, repetitive_table
 
 
 @st.composite
@@ -205,15 +185,6 @@ def test_matching_counts_characters_without_end_marks_and_breaks_ties_by_row() -
     assert match_by_length(sentences, [2, 0, 1], [5, 4, 3]) == [(1, 3), (2, 5), (0, 4)]
 
 
-def repetitive_table() -> ScoreTable:
-    """Every third sentence says a word twice (in two cases), every third one a repeatable one."""
-    plain = random_table(24, 2, seed=3)
-    assert plain.sentences is not None
-    extra = ["Dogs see dogs", "The owls see the", ""]
-    texts = [f"{extra[r % 3]} row{r}".strip() for r in range(len(plain.sentences))]
-    return ScoreTable(tuple(texts), plain.models, plain.log_probs)
-
-
 @pytest.mark.parametrize(
     ("repeatable", "banned"),
     [(None, ()), (frozenset({"The"}), (0,)), (frozenset(), (0, 1)), (frozenset({"dogs"}), (1,))],
@@ -284,209 +255,3 @@ def test_unusable_questions_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         select_natural(table, per_pair=per_pair, repeatable=repeatable)
-
-
-def pair_forgery(change: Callable[[list[Pair]], None]) -> Forgery:
-    def forge(selection: NaturalSelection) -> NaturalSelection:
-        pairs = list(selection.pairs)
-        change(pairs)
-        return replace(selection, pairs=tuple(pairs))
-
-    return forge
-
-
-def change_first(**fields: object) -> Forgery:
-    def change(pairs: list[Pair]) -> None:
-        pairs[0] = replace(pairs[0], **fields)  # type: ignore[arg-type]
-
-    return pair_forgery(change)
-
-
-def certificate_forgery(**fields: object) -> Forgery:
-    def forge(selection: NaturalSelection) -> NaturalSelection:
-        certificate = replace(selection.certificate, **fields)  # type: ignore[arg-type]
-        return replace(selection, certificate=certificate)
-
-    return forge
-
-
-def swap_roles(pairs: list[Pair]) -> None:
-    p = pairs[0]
-    pairs[0] = Pair(
-        *(p.trial_id, p.model_1, p.model_2, p.sentence_2, p.sentence_1, p.row_2, p.row_1),
-        *(p.rank_2_model_1, p.rank_2_model_2, p.rank_1_model_1, p.rank_1_model_2),
-    )
-
-
-def swap_texts(pairs: list[Pair]) -> None:
-    pairs[0] = replace(pairs[0], sentence_1=pairs[0].sentence_2, sentence_2=pairs[0].sentence_1)
-
-
-def use_twice(pairs: list[Pair]) -> None:
-    pairs[1] = replace(pairs[0], trial_id="pair-other")
-
-
-def drop_last(pairs: list[Pair]) -> None:
-    pairs.pop()
-
-
-def match_worse(pairs: list[Pair]) -> None:
-    """Give every first sentence of a model pair another second one, in the opposite order."""
-    group = sorted(pairs[:4], key=lambda pair: len(pair.sentence_2))
-    for place, (one, two) in enumerate(zip(group, reversed(group), strict=True)):
-        pairs[place] = replace(
-            one,
-            sentence_2=two.sentence_2,
-            row_2=two.row_2,
-            rank_2_model_1=two.rank_2_model_1,
-            rank_2_model_2=two.rank_2_model_2,
-        )
-
-
-def raise_price(selection: NaturalSelection) -> NaturalSelection:
-    (reject, accept, price), *rest = selection.certificate.prices
-    return certificate_forgery(prices=((reject, accept, price + 50), *rest))(selection)
-
-
-def use_costlier_sentence(selection: NaturalSelection) -> NaturalSelection:
-    """Consistent in every way, but not optimal: s1 of the first pair is a free, dearer sentence."""
-    table = random_table()
-    assert table.sentences is not None
-    doubled, first = table.doubled_ranks(), selection.pairs[0]
-    used = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
-    length = len(first.sentence_1)
-    row = next(
-        r
-        for r in range(len(doubled))
-        if r not in used
-        and doubled[r, 1] >= len(doubled)
-        and doubled[r, 0] > doubled[first.row_1, 0]
-        and len(table.sentences[r]) == length
-    )
-    extra = int(doubled[row, 0] - doubled[first.row_1, 0])
-    rank_1, rank_2 = (doubled[row, :2] / (2 * len(doubled))).tolist()
-    forged = change_first(
-        sentence_1=table.sentences[row], row_1=row, rank_1_model_1=rank_1, rank_1_model_2=rank_2
-    )(selection)
-    total = selection.certificate.objective_numerator + extra
-    return certificate_forgery(objective_numerator=total, objective=total / (2 * len(doubled)))(
-        forged
-    )
-
-
-@pytest.mark.parametrize(
-    ("forge", "message"),
-    [
-        (change_first(rank_1_model_1=0.001), "the rank under model-0 is .*, not 0.001"),
-        (change_first(row_1=10_000), "no such row"),
-        (change_first(sentence_1="Never scored."), "not 'Never scored.'"),
-        (change_first(model_1="model-9"), "model-9-model-1 has 1 pairs, not 0|has 3 pairs, not 4"),
-        (pair_forgery(swap_texts), "the sentence is"),
-        (pair_forgery(swap_roles), "below 0.5 where it must be accepted"),
-        (pair_forgery(use_twice), "used more than once: row"),
-        (pair_forgery(drop_last), "has 3 pairs, not 4"),
-        (pair_forgery(match_worse), "lengths differ by"),
-        (use_costlier_sentence, "only equal ones are optimal"),
-        (raise_price, "its prices prove the bound"),
-        (certificate_forgery(objective_numerator=1), "the doubled ranks sum to"),
-        (certificate_forgery(objective=0.5), "the objective is"),
-        (certificate_forgery(bound_numerator=1), "prove the bound"),
-        (certificate_forgery(bound=0.5), "the bound is"),
-        (certificate_forgery(status="feasible"), "status 'feasible'"),
-        (certificate_forgery(per_pair=3), "for per_pair 3, asked was 4"),
-        (certificate_forgery(models=("a", "b", "c")), "for models"),
-        (certificate_forgery(n_sentences=59), "for n_sentences 59"),
-        (certificate_forgery(repeatable=("the",)), "for repeatable"),
-        (certificate_forgery(prices=()), "one for every ordered model pair"),
-        (
-            lambda s: certificate_forgery(
-                prices=tuple((reject, accept, 2**62) for reject, accept, _ in s.certificate.prices)
-            )(s),
-            "too large to compute with",
-        ),
-    ],
-)
-def test_the_verifier_catches(forge: Forgery, message: str) -> None:
-    table = random_table()
-    selection = select_natural(table, per_pair=4)
-    verify_natural(table, selection, per_pair=4)
-    with pytest.raises(VerificationError, match=message):
-        verify_natural(table, forge(selection), per_pair=4)
-
-
-def test_the_verifier_catches_a_sentence_that_the_rule_excludes() -> None:
-    table = repetitive_table()
-    selection = select_natural(table, per_pair=2)
-    claimed = certificate_forgery(repeatable=())(selection)
-    with pytest.raises(VerificationError, match="the rules about words exclude rows"):
-        verify_natural(table, claimed, per_pair=2, repeatable=frozenset())
-
-
-def test_the_verifier_needs_the_scores_of_the_selection() -> None:
-    selection = select_natural(random_table(), per_pair=4)
-    table = random_table()
-    scores = table.log_probs.copy()
-    scores[selection.pairs[0].row_1, 0] = -1.0
-    with pytest.raises(VerificationError, match="the rank under model-0"):
-        verify_natural(replace(table, log_probs=scores), selection, per_pair=4)
-
-
-def test_certificate_is_json_with_the_promised_fields(tmp_path: Path) -> None:
-    table = repetitive_table()
-    for rule in (None, frozenset({"the"})):
-        certificate = select_natural(table, per_pair=2, repeatable=rule).certificate
-        certificate.save(tmp_path / "new" / "pairs.certificate.json")
-        facts = json.loads((tmp_path / "new" / "pairs.certificate.json").read_text())
-        promised = "objective bound status solver version tie_rule candidates seconds".split()
-        assert list(facts)[: len(promised)] == promised
-        assert facts["seconds"] > 0
-        assert Certificate.load(tmp_path / "new" / "pairs.certificate.json") == certificate
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"repeatable": null, "models": [], "n": 1}'])
-def test_other_files_are_no_certificates(tmp_path: Path, content: str) -> None:
-    (tmp_path / "c.json").write_text(content)
-    with pytest.raises(InputError, match="is no certificate"):
-        Certificate.load(tmp_path / "c.json")
-    with pytest.raises(InputError, match="Cannot read"):
-        Certificate.load(tmp_path / "nowhere.json")
-
-
-def test_a_selection_read_back_from_files_verifies(tmp_path: Path) -> None:
-    table = random_table()
-    selection = select_natural(table, per_pair=4)
-    write_pairs(tmp_path / "pairs.csv", selection.pairs)
-    selection.certificate.save(tmp_path / "pairs.json")
-    again = NaturalSelection(
-        read_pairs(tmp_path / "pairs.csv"), Certificate.load(tmp_path / "pairs.json")
-    )
-    verify_natural(table, again, per_pair=4)
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
-    pairs = select_natural(random_table(), per_pair=4).pairs
-    write_pairs(tmp_path / f"pairs{suffix}", pairs)
-    assert [asdict(p) for p in read_pairs(tmp_path / f"pairs{suffix}")] == list(map(asdict, pairs))
-
-
-def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
-    write_pairs(tmp_path / "pairs.csv", [])
-    assert (tmp_path / "pairs.csv").read_text() == (
-        '"trial_id","model_1","model_2","sentence_1","sentence_2","row_1","row_2",'
-        '"rank_1_model_1","rank_1_model_2","rank_2_model_1","rank_2_model_2"\n'
-    )
-    assert read_pairs(tmp_path / "pairs.csv") == ()
-
-
-def test_malformed_pairs_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.csv"
-    write_pairs(path, select_natural(random_table(), per_pair=1).pairs)
-    header, first, *rest = path.read_text().splitlines()
-    path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
-    with pytest.raises(InputError, match="no table of pairs: it lacks row_2"):
-        read_pairs(path)
-    cells = first.split(",")
-    path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
-    with pytest.raises(InputError, match="row 0: 'second' under row_1 is no whole number"):
-        read_pairs(path)

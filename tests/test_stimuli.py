@@ -1,0 +1,42 @@
+"""Pairs and triplets on disk."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.optimization.selection import select_natural
+from contstim.stimuli import read_pairs, write_pairs
+from tests.optimization.tables import random_table
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
+    pairs = select_natural(random_table(), per_pair=4).pairs
+    write_pairs(tmp_path / f"pairs{suffix}", pairs)
+    assert [asdict(p) for p in read_pairs(tmp_path / f"pairs{suffix}")] == list(map(asdict, pairs))
+
+
+def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs.csv", [])
+    assert (tmp_path / "pairs.csv").read_text() == (
+        '"trial_id","model_1","model_2","sentence_1","sentence_2","row_1","row_2",'
+        '"rank_1_model_1","rank_1_model_2","rank_2_model_1","rank_2_model_2"\n'
+    )
+    assert read_pairs(tmp_path / "pairs.csv") == ()
+
+
+def test_malformed_pairs_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    write_pairs(path, select_natural(random_table(), per_pair=1).pairs)
+    header, first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
+    with pytest.raises(InputError, match="no table of pairs: it lacks row_2"):
+        read_pairs(path)
+    cells = first.split(",")
+    path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
+    with pytest.raises(InputError, match="row 0: 'second' under row_1 is no whole number"):
+        read_pairs(path)
