@@ -14,6 +14,7 @@ import os
 import resource
 import time
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -55,7 +56,7 @@ def main() -> None:
     candidates = [t for t in sorted(tokens) if t.isalpha() and t.islower() and len(t) > 2][:1000:10]
     if options.base:
         chain(checkpoint, sentences[:1], options.repeats)
-        replacing(checkpoint, sentences[0], candidates[:3], options.repeats, "chain")
+        replacing(checkpoint, sentences[0], candidates[:12], 1, "chain")
     else:
         chain(checkpoint, sentences, options.repeats)
         replacing(checkpoint, sentences[0], candidates[:20], options.repeats, "chain")
@@ -73,8 +74,8 @@ def base_shaped(checkpoint: Checkpoint) -> Checkpoint:
     from transformers import BertConfig, BertForMaskedLM
 
     torch.manual_seed(0)
-    model = BertForMaskedLM(BertConfig(vocab_size=30_522)).eval()
-    return replace(checkpoint, model=model, location="bert-base-shaped")
+    model: Any = BertForMaskedLM(BertConfig(vocab_size=30_522))
+    return replace(checkpoint, model=model.eval(), location="bert-base-shaped")
 
 
 def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
@@ -107,6 +108,7 @@ def chain(checkpoint: Checkpoint, sentences: list[Sentence], repeats: int) -> No
 def orders_one_by_one(model: MaskedModel, sentence: Sentence, n: int = 100) -> tuple[float, float]:
     """Mean and standard error of sampled orders, each a batch of its own, as is usually done."""
     checkpoint, classes = model.checkpoint, model._passes.normaliser.classes
+    assert classes is not None
     ids = torch.tensor(checkpoint.tokenizer(sentence.text)["input_ids"])
     rng, totals = np.random.default_rng(0), []
     members = torch.from_numpy(np.flatnonzero(classes == 1))
@@ -161,7 +163,7 @@ def pseudo(checkpoint: Checkpoint, words: list[str], repeats: int) -> None:
         f"pll-original, {len(sentences)} sentences of 8 words: {len(sentences) / ours:.1f} a second"
     )
     try:
-        from minicons import scorer
+        scorer = import_module("minicons.scorer")
     except ImportError:
         print("    minicons is not installed: no comparison")
         return

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 class MaskedNetwork:
     """A checkpoint's network and what its tokenizer says about masks and padding.
 
-    The head of a masked language model treats each place by itself, so that it need not see the
-    places nobody asks about. A hook on the network's body hands the head the hidden states of the
-    wanted places only. Whether the head permits this is tried out once, against the whole output;
-    where it does not, the whole output is computed.
+    After its last attention, a masked language model treats each place by itself, so that its last
+    feed-forward layer and its head need not see the places nobody asks about. A hook drops these
+    after the last module called `attention` or else after the network's body. Whether the network
+    permits it is tried out once, against the whole output; where neither does, the whole output is
+    computed.
 
     Raises:
         ModelError: the tokenizer has no mask token.
@@ -39,9 +40,14 @@ class MaskedNetwork:
         self.model: torch.nn.Module = checkpoint.model
         self.device = next(self.model.parameters()).device
         self.window = _window(self.model, tokenizer)
-        self.n_outputs = 0
-        self.head_is_local = False
-        self._try_out()
+        self._narrow: torch.nn.Module | None = None
+        whole = self._try_out()
+        self.n_outputs = whole.shape[-1]
+        for module in self._candidates():
+            self._narrow = module
+            if self._agrees(whole):
+                break
+            self._narrow = None
 
     @torch.inference_mode()
     def logits(
@@ -58,53 +64,58 @@ class MaskedNetwork:
             (k, n_outputs)
         """
         self.model.eval()
-        if not self.head_is_local:
+        if self._narrow is None:
             return self._whole(ids, attention).flatten(0, 1)[places]
-        with _only(self._body, places):
+        with _only(self._narrow, places):
             return self._whole(ids, attention)[0]
 
     @property
-    def _body(self) -> torch.nn.Module:
-        body: torch.nn.Module = self.model.base_model  # type: ignore[assignment]
-        return body
+    def drops_places(self) -> bool:
+        """Whether places nobody asks about are dropped before the head."""
+        return self._narrow is not None
 
     def _whole(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
 
-    def _try_out(self) -> None:
-        ids = torch.tensor([[self.mask, self.mask, self.mask], [self.mask, self.mask, self.pad]])
-        ids = ids.to(self.device)
+    def _candidates(self) -> list[torch.nn.Module]:
+        """Modules after which places might be dropped, the better one first."""
+        body: Any = self.model.base_model
+        if body is self.model:
+            return []
+        attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
+        return [*attentions[-1:], body]
+
+    def _try_out(self) -> torch.Tensor:
+        ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
-        places = torch.tensor([1, 3, 2], device=self.device)
-        expected = self.logits(ids, attention, places)
-        self.n_outputs = expected.shape[-1]
-        if self._body is self.model:
-            return
-        self.head_is_local = True
+        return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
+
+    def _agrees(self, whole: torch.Tensor) -> bool:
         try:
-            found = self.logits(ids, attention, places)
-        except (RuntimeError, TypeError, ValueError, IndexError):
-            self.head_is_local = False
-        else:
-            close = 100 * torch.finfo(expected.dtype).eps
-            self.head_is_local = found.shape == expected.shape and torch.allclose(
-                found, expected, rtol=close, atol=close * float(expected.abs().max())
-            )
+            found = self._try_out()
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+            return False
+        close = max(1e-5, 4 * torch.finfo(whole.dtype).eps)
+        return found.shape == whole.shape and torch.allclose(
+            found, whole, rtol=close, atol=close * float(whole.abs().max())
+        )
 
 
 @contextmanager
-def _only(body: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
-    """Make the body put out the hidden states of some places of the batch only, (1, k, width)."""
+def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
+    """Make a module put out the hidden states of some places of the batch only, (1, k, width)."""
 
     def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
+        if isinstance(output, torch.Tensor):
+            return output.flatten(0, 1)[places][None]
         kept = output[0].flatten(0, 1)[places][None]
         if isinstance(output, tuple):
             return (kept, *output[1:])
         output["last_hidden_state"] = kept
         return output
 
-    handle = body.register_forward_hook(gather)
+    handle = module.register_forward_hook(gather)
     try:
         yield
     finally:

@@ -77,3 +77,15 @@ def test_estimates_go_with_exact_scores(masked: Callable[..., MaskedModel]) -> N
     known = model.estimates(SENTENCE, 2, words)
     if len(words) > 2:
         assert np.corrcoef(exact, known.shared_terms)[0, 1] > 0.3
+
+
+def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(
+    masked: Callable[..., MaskedModel],
+) -> None:
+    """Of a word of k tokens, all hidden, each is the first in one of k orders."""
+    model = masked("bert")
+    known = model.estimates(Sentence.parse("Girl!"), 0, ("Zyzzyva",))
+    n_tokens = len(model._tokens_in_frame(("Zyzzyva",), False, False, "!")[0])
+    assert n_tokens > 1
+    np.testing.assert_allclose(known.upper_bound * n_tokens, known.one_context, rtol=1e-5)
+    assert np.isnan(known.exact).all()

@@ -37,12 +37,14 @@ def answers(plan: Plan, rng_seed: int = 5) -> np.ndarray[tuple[int], np.dtype[np
 def test_the_exact_plan_is_the_mean_over_orders() -> None:
     pattern = PATTERNS["words"]
     plan = exact_plan(pattern)
-    values: dict[tuple[tuple[int, ...], int], float] = {
-        (tuple(np.flatnonzero(plan.hidden[row]).tolist()), int(token)): float(value)
-        for row, token, value in zip(plan.row, plan.token, answers(plan), strict=True)
+    values = {
+        (frozenset(np.flatnonzero(plan.hidden[row]).tolist()), token): value
+        for row, token, value in zip(
+            plan.row.tolist(), plan.token.tolist(), answers(plan).tolist(), strict=True
+        )
     }
     orders = list(permutations(range(1, 6)))
-    totals = [sum(values[tuple(sorted(order[i:])), order[i]] for i in range(5)) for order in orders]
+    totals = [sum(values[frozenset(o[i:]), o[i]] for i in range(5)) for o in orders]
     assert plan.score(answers(plan)) == pytest.approx(np.mean(totals), abs=1e-10)
 
 

@@ -1,0 +1,80 @@
+"""The head at some places only, exactly as in the whole output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+import transformers
+
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.masked.network import MaskedNetwork
+from tests.models.masked.conftest import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+IDS = torch.tensor([[7, 4, 9, 12, 8], [5, 6, 9, 4, 0], [10, 11, 0, 0, 0]])
+ATTENTION = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 0, 0, 0]])
+PLACES = torch.tensor([1, 8, 0, 11, 3, 5, 6])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_places_are_as_in_the_whole_output(
+    masked_checkpoint: Callable[[str], Checkpoint], kind: str
+) -> None:
+    checkpoint = masked_checkpoint(kind)
+    network = MaskedNetwork(checkpoint)
+    assert network.drops_places
+    found = network.logits(IDS, ATTENTION, PLACES)
+    with torch.inference_mode():
+        whole = checkpoint.model(input_ids=IDS, attention_mask=ATTENTION).logits
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
+    assert network.n_outputs == whole.shape[-1]
+
+
+def test_distilbert_drops_places_too(masked_checkpoint: Callable[[str], Checkpoint]) -> None:
+    torch.manual_seed(0)
+    config = transformers.DistilBertConfig(
+        vocab_size=50, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=20
+    )
+    model: Any = transformers.DistilBertForMaskedLM(config)
+    model.eval()
+    tokenizer = masked_checkpoint("bert").tokenizer
+    network = MaskedNetwork(Checkpoint(model, tokenizer, "distilbert", "cpu", "masked"))
+    assert network.drops_places
+    assert network.window == 20
+    with torch.inference_mode():
+        whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
+    found = network.logits(IDS, ATTENTION, PLACES)
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
+
+
+def test_a_head_that_mixes_places_gets_all_of_them(
+    masked_checkpoint: Callable[[str], Checkpoint],
+) -> None:
+    """This one subtracts from each place the mean of all places."""
+    checkpoint = masked_checkpoint("bert")
+    model: Any = transformers.BertForMaskedLM(checkpoint.model.config)
+    model.eval()
+    model.cls.register_forward_hook(lambda *args: args[-1] - args[-1].mean(dim=1, keepdim=True))
+    network = MaskedNetwork(Checkpoint(model, checkpoint.tokenizer, "mixing", "cpu", "masked"))
+    assert not network.drops_places
+    with torch.inference_mode():
+        whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
+    found = network.logits(IDS, ATTENTION, PLACES)
+    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES])
+
+
+def test_no_hook_stays_behind(masked_checkpoint: Callable[[str], Checkpoint]) -> None:
+    checkpoint = masked_checkpoint("bert")
+    MaskedNetwork(checkpoint).logits(IDS, ATTENTION, PLACES)
+    assert not any(module._forward_hooks for module in checkpoint.model.modules())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_window_counts_usable_places(
+    masked_checkpoint: Callable[[str], Checkpoint], kind: str
+) -> None:
+    assert MaskedNetwork(masked_checkpoint(kind)).window == 64

@@ -1,0 +1,105 @@
+"""Rows in batches: every row once, results in their places, memory that runs out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.batching import Budget, forward_in_batches, log_softmax32, unique_rows
+
+if TYPE_CHECKING:
+    from contstim.arrays import IntArray
+
+ROWS = [[1, 2, 3], [4], [5, 6, 7, 8, 9], [1, 2], [3, 3, 3], [7]]
+
+
+def sums(rows: list[list[int]], budget: int, fits: int = 10**6) -> tuple[list[int], list[int]]:
+    """Each row's sum, computed in batches, and the sizes of the batches that fitted."""
+    result, sizes = np.full(len(rows), -1), []
+
+    def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+        assert torch.is_inference_mode_enabled()
+        if ids.numel() > fits:
+            raise torch.OutOfMemoryError("no room")
+        assert (ids[attention == 0] == 99).all()
+        result[batch] = (ids * attention).sum(1).numpy()
+        sizes.append(ids.numel())
+
+    forward_in_batches(rows, run, pad=99, budget=budget)
+    return result.tolist(), sizes
+
+
+@pytest.mark.parametrize("budget", [1, 5, 6, 9, 100])
+def test_every_row_is_run_and_lands_in_its_place(budget: int) -> None:
+    found, sizes = sums(ROWS, budget)
+    assert found == [sum(row) for row in ROWS]
+    assert max(sizes) <= max(budget, 5)
+
+
+def test_the_longest_come_first_and_padding_is_rare() -> None:
+    assert sums(ROWS, 6)[1] == [5, 6, 6]
+
+
+@pytest.mark.parametrize("fits", [5, 6, 11])
+def test_when_memory_runs_out_smaller_batches_give_the_same(fits: int) -> None:
+    found, sizes = sums(ROWS, 100, fits)
+    assert found == [sum(row) for row in ROWS]
+    assert max(sizes) <= fits
+
+
+def test_a_row_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ModelError, match="5 tokens does not fit"):
+        sums(ROWS, 100, fits=4)
+
+
+def test_errors_of_another_kind_are_not_swallowed() -> None:
+    def run(*_: object) -> None:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        forward_in_batches(ROWS, run, pad=0, budget=10)
+
+
+def test_out_of_memory_on_the_cpu_is_recognised() -> None:
+    sizes = []
+
+    def run(ids: torch.Tensor, *_: object) -> None:
+        if len(ids) > 1:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: out of memory")
+        sizes.append(len(ids))
+
+    forward_in_batches(ROWS, run, pad=0, budget=100)
+    assert sum(sizes) == len(ROWS)
+
+
+def test_progress_adds_up() -> None:
+    told: list[int] = []
+    forward_in_batches(ROWS, lambda *_: None, pad=0, budget=6, progress=told.append)
+    assert sum(told) == len(ROWS)
+
+
+def test_no_rows_are_no_batches() -> None:
+    assert sums([], 10) == ([], [])
+
+
+def test_unique_rows_can_be_put_back() -> None:
+    rows: list[list[int] | IntArray] = [[1, 2], [3], [1, 2], np.array([3]), [2, 1]]
+    distinct, inverse = unique_rows(rows)
+    assert [row.tolist() for row in distinct] == [[1, 2], [3], [2, 1]]
+    assert inverse.tolist() == [0, 1, 0, 1, 2]
+
+
+def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:
+    logits = torch.tensor([[10.0, 10.01, -50.0]])
+    half = log_softmax32(logits.bfloat16())
+    assert half.dtype == torch.float32
+    assert half.exp().sum() == pytest.approx(1, abs=1e-6)
+    assert log_softmax32(logits.double()).dtype == torch.float64
+
+
+def test_a_gpu_takes_larger_batches() -> None:
+    assert Budget.for_device("cpu").tokens < Budget.for_device("cuda").tokens

@@ -1,0 +1,116 @@
+"""Classes of tokens, and probabilities within them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, models
+
+from contstim.errors import ModelError
+from contstim.models.batching import Budget
+from contstim.models.boundaries import BOUNDARY, NO_CLASS, WITHIN, Normaliser, token_classes
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.masked.network import MaskedNetwork
+from contstim.models.masked.passes import Passes
+from contstim.models.masked.sampling import orders_plan
+from contstim.models.words import END_MARK, SPECIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Any]:
+    return lambda kind: transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))
+
+
+BELONGS = {
+    "bert": {"the": BOUNDARY, ".": BOUNDARY, "-": BOUNDARY, "##a": WITHIN, "[UNK]": NO_CLASS},
+    "roberta": {"Ġthe": BOUNDARY, ".": BOUNDARY, "a": WITHIN, "-": WITHIN, "<mask>": NO_CLASS},
+    "gpt2": {"Ġthe": BOUNDARY, "!": BOUNDARY, "a": WITHIN, "<|endoftext|>": NO_CLASS},
+    "albert": {"▁the": BOUNDARY, "?": BOUNDARY, "a": WITHIN, "[CLS]": NO_CLASS},
+    "llama": {"▁the": BOUNDARY, ".": BOUNDARY, "a": WITHIN, "<0x41>": WITHIN, "<s>": NO_CLASS},
+    "xlm": {"the</w>": BOUNDARY, ".</w>": WITHIN, "a": WITHIN, "<special1>": NO_CLASS},
+}
+
+
+@pytest.mark.parametrize("kind", BELONGS)
+def test_tokens_are_in_the_class_that_their_marks_tell(
+    tokenizer_of: Callable[[str], Any], kind: str
+) -> None:
+    tokenizer = tokenizer_of(kind)
+    classes = token_classes(tokenizer, len(tokenizer))
+    vocabulary = tokenizer.get_vocab()
+    found = {token: classes[vocabulary[token]] for token in BELONGS[kind]}
+    assert found == BELONGS[kind]
+
+
+def test_outputs_without_a_token_belong_to_no_class(tokenizer_of: Callable[[str], Any]) -> None:
+    tokenizer = tokenizer_of("bert")
+    classes = token_classes(tokenizer, len(tokenizer) + 10)
+    assert (classes[-10:] == NO_CLASS).all()
+
+
+def test_a_tokenizer_without_marks_is_refused() -> None:
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "<unk>": 2}, unk_token="<unk>"))
+    fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
+    tokenizer = fast_tokenizer(tokenizer_object=words, unk_token="<unk>")
+    with pytest.raises(ModelError, match="chain-unrestricted"):
+        token_classes(tokenizer, 3)
+
+
+def test_probabilities_are_those_within_the_token_s_class() -> None:
+    classes = np.array([NO_CLASS, WITHIN, BOUNDARY, BOUNDARY, WITHIN, WITHIN])
+    logits = torch.randn(3, 6, generator=torch.manual_seed(0))
+    rows, tokens = np.array([0, 0, 1, 2, 2, 0]), np.array([1, 2, 3, 5, 0, 0])
+    found = Normaliser(classes).log_probs(logits.clone(), rows, tokens)
+    expected = []
+    for row, token in zip(rows, tokens, strict=True):
+        like = classes == classes[token] if classes[token] != NO_CLASS else np.full(6, True)
+        expected.append(
+            float(logits[row, token] - logits[row, torch.from_numpy(like)].logsumexp(0))
+        )
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
+    every = Normaliser(classes).log_softmax(logits)
+    np.testing.assert_allclose(every.numpy()[rows, tokens], expected, atol=1e-6)
+
+
+def test_without_classes_they_are_those_in_the_whole_vocabulary() -> None:
+    logits = torch.randn(2, 5)
+    found = Normaliser(None).log_probs(logits.clone(), np.array([1, 0]), np.array([4, 2]))
+    expected = logits.log_softmax(-1)[[1, 0], [4, 2]]
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])
+@pytest.mark.parametrize("words", [(0, 1), (0, 0)], ids=["two words", "a word of two tokens"])
+def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
+    tiny_checkpoint: Callable[[str], Path], kind: str, words: tuple[int, int]
+) -> None:
+    """One order of uncovering is a distribution over the sentences with as many tokens per word."""
+    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    network = MaskedNetwork(checkpoint)
+    classes = token_classes(checkpoint.tokenizer, network.n_outputs)
+    passes = Passes(network, Normaliser(classes), Budget.for_device("cpu").tokens)
+    marks_ends = kind == "xlm"
+    first = BOUNDARY if words == (0, 1) or not marks_ends else WITHIN
+    second = BOUNDARY if words == (0, 1) or marks_ends else WITHIN
+    choices = [np.flatnonzero(classes == c).tolist() for c in (first, second)]
+    frame = checkpoint.tokenizer(".")["input_ids"]
+    sentences = [np.array([frame[0], *pair, *frame[-2:]], np.int64) for pair in product(*choices)]
+    plan = orders_plan((SPECIAL, *words, END_MARK, SPECIAL), seed=0, n_orders=1)
+    rows = [row for ids in sentences for row in np.where(plan.hidden, network.mask, ids)]
+    log_probs = passes.answer(
+        rows,
+        row=np.concatenate([plan.row + i * len(plan.hidden) for i in range(len(sentences))]),
+        place=np.tile(plan.token, len(sentences)),
+        token=np.concatenate([ids[plan.token] for ids in sentences]),
+    )
+    scores = log_probs.reshape(len(sentences), -1).sum(axis=1)
+    assert np.exp(scores).sum() == pytest.approx(1, abs=1e-4)

@@ -1,0 +1,149 @@
+"""Words found in tokens of every kind of tokenizer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import transformers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+from contstim.errors import ModelError
+from contstim.models.words import END_MARK, SPECIAL, encode, encode_batch
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
+KINDS = ("bert", "roberta", "albert", "modernbert", "xlm", "gpt2", "llama")
+TEXTS = (
+    "The well-known girl didn't read.",
+    "Don't say 'yes' to Mr. Smith!",
+    "She paid $3.50 (or more) in the U.S.?",
+    "naïve Füße 猫 dog.",
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer_of(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Any]:
+    return lambda kind: transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", TEXTS)
+def test_each_word_has_the_tokens_of_its_characters(
+    tokenizer_of: Callable[[str], Any], kind: str, text: str
+) -> None:
+    tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
+    encoding = encode(tokenizer, sentence)
+    as_it_stands = encode(tokenizer, sentence, end_apart=False)
+    assert list(as_it_stands.ids) == tokenizer(sentence.text)["input_ids"]
+    inner = [word for word in encoding.word_of if word != SPECIAL]
+    assert inner[-1] == END_MARK
+    assert inner[:-1] == sorted(inner[:-1])
+    assert set(inner[:-1]) == set(range(len(sentence)))
+    for position in range(len(sentence)):
+        ids = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
+        if tokenizer.unk_token_id is None or tokenizer.unk_token_id not in ids:
+            spelled = tokenizer.decode(ids).replace(" ", "").lower()
+            word = sentence.words[position].lower()
+            assert spelled in (word, word.replace("ï", "i").replace("ü", "u"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_is_each_sentence_by_itself(tokenizer_of: Callable[[str], Any], kind: str) -> None:
+    tokenizer, sentences = tokenizer_of(kind), [Sentence.parse(text) for text in TEXTS]
+    assert encode_batch(tokenizer, sentences) == [encode(tokenizer, s) for s in sentences]
+    assert encode_batch(tokenizer, []) == []
+
+
+def test_special_tokens_can_be_left_out(tokenizer_of: Callable[[str], Any]) -> None:
+    sentence = Sentence.parse("She sleeps")
+    framed = encode(tokenizer_of("bert"), sentence)
+    bare = encode(tokenizer_of("bert"), sentence, special_tokens=False)
+    assert framed.ids[1:-1] == bare.ids
+    assert framed.word_of == (SPECIAL, *bare.word_of, SPECIAL)
+
+
+def test_a_leading_space_makes_the_first_word_like_any_other(
+    tokenizer_of: Callable[[str], Any],
+) -> None:
+    tokenizer = tokenizer_of("gpt2")
+    twice = encode(tokenizer, Sentence.parse("the the"), leading_space=True)
+    own = [
+        tuple(i for i, w in zip(twice.ids, twice.word_of, strict=True) if w == n) for n in (0, 1)
+    ]
+    assert own[0] == own[1]
+    plain = encode(tokenizer, Sentence.parse("the the"))
+    assert plain.ids[0] != twice.ids[0]
+
+
+@pytest.fixture(scope="module")
+def gluing() -> Any:
+    """A SentencePiece-like tokenizer with a piece `▁dog.`."""
+    pieces = [("<unk>", 0.0), ("▁dog.", -1.0), ("▁dog", -2.0), ("▁the", -2.0), (".", -4.0)]
+    tokenizer = Tokenizer(models.Unigram([*pieces, ("▁", -9.0)], unk_id=0))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
+
+
+def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
+    encoding = encode(gluing, Sentence.parse("the dog."))
+    assert gluing.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog", "."]
+    assert encoding.word_of == (0, 1, END_MARK)
+
+
+def test_or_left_with_its_word_where_the_text_stands_as_it_is(gluing: Any) -> None:
+    encoding = encode(gluing, Sentence.parse("the dog."), end_apart=False)
+    assert gluing.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog."]
+    assert encoding.word_of == (0, 1)
+
+
+def test_an_end_mark_without_a_token_of_its_own_is_refused() -> None:
+    tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁dog!", -1.0), ("▁dog", -2.0)], 0))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
+    with pytest.raises(ModelError, match="no token of its own for the end mark '!'"):
+        encode(fast, Sentence.parse("dog!"))
+
+
+def test_tokens_over_two_words_are_refused() -> None:
+    tokenizer = Tokenizer(models.WordLevel({"of the": 0, "<unk>": 1}, unk_token="<unk>"))
+    fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
+    with pytest.raises(ModelError, match="spans two words"):
+        encode(fast, Sentence.parse("of the"))
+
+
+@pytest.fixture(scope="module")
+def slow_xlm(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """XLM's own tokenizer, which reports no offsets."""
+    pytest.importorskip("sacremoses")
+    trained = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    trained.normalizer = normalizers.BertNormalizer(lowercase=True)
+    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["<s>", "</s>", "<pad>", "<unk>", "<special0>", "<special1>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=120, special_tokens=special, end_of_word_suffix="</w>", show_progress=False
+    )
+    trained.train_from_iterator([*TEXTS, "u.s. dogs see the cats."] * 3, trainer)
+    folder = tmp_path_factory.mktemp("xlm")
+    trained.model.save(str(folder))
+    xlm: Any = transformers.XLMTokenizer
+    return xlm(f"{folder}/vocab.json", f"{folder}/merges.txt")
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "dogs see cats", "He lives in the U.S", "Żółć 😀 dog"])
+def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, text: str) -> None:
+    assert not slow_xlm.is_fast
+    sentence = Sentence.parse(text)
+    encoding = encode(slow_xlm, sentence)
+    for position, word in enumerate(sentence.words):
+        own = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
+        tokens = slow_xlm.convert_ids_to_tokens(own)
+        if "<unk>" not in tokens:
+            spelled = "".join(tokens).replace("</w>", "")
+            assert spelled == word.lower().replace("ï", "i").replace("ü", "u")
+    ends = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == END_MARK]
+    assert slow_xlm.convert_ids_to_tokens(ends) == [sentence.end + "</w>"]
