@@ -25,6 +25,13 @@ def score(
             help="Write a row for each token of each sentence, with its word, instead of sums.",
         ),
     ] = False,
+    standard_errors: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write the standard errors that sampling leaves (0: exact), a table of the "
+            "same shape. Costs as much again as the scores."
+        ),
+    ] = None,
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -49,7 +56,7 @@ def score(
     from contstim.errors import InputError
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.models.scoring import score_sentences, token_table
+    from contstim.models.scoring import error_table, score_sentences, token_table
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
@@ -67,5 +74,8 @@ def score(
             with Store(store or out.parent / "contstim.sqlite") as kept:
                 table = score_sentences(models, stimuli, store=kept, progress=progress)
             table.write(out)
+    if standard_errors is not None:
+        write_table(standard_errors, error_table(models, stimuli))
+        write_record(standard_errors, models=conventions(models))
     write_record(out, models=conventions(models))
     remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)

@@ -162,6 +162,10 @@ class LanguageModel(ABC):
             f"n-gram models have."
         )
 
+    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """What sampling leaves uncertain in the scores, (n_sentences,), nats; 0 where exact."""
+        return np.zeros(len(sentences))
+
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
         """How many tokens the rule scores in each sentence, (n_sentences,).
 

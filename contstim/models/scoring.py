@@ -89,6 +89,18 @@ def token_table(
     return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 
+def error_table(
+    models: Sequence[LanguageModel], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """Standard errors of the scores: columns sentence and one per model, nats; 0 where exact.
+
+    Raises:
+        ModelError: a model cannot score a sentence.
+    """
+    columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
+    return columns | {m.name: m.standard_errors(sentences).tolist() for m in models}
+
+
 def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
     word, token, log_prob = term
     if word < 0:

@@ -59,6 +59,12 @@ class Transformed(LanguageModel):
         scores: FloatArray = (self._model.log_probs(sentences) - less) / by
         return scores
 
+    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.standard_errors`."""
+        _, by = self._parts(sentences)
+        errors: FloatArray = self._model.standard_errors(sentences) / by
+        return errors
+
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`."""
         sentence.check_position(position)

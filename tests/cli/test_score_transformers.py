@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
+from contstim.models.catalog import load_model
 from contstim.sentence import Sentence
 from tests.models import tiny
 
@@ -80,3 +81,21 @@ def test_words_are_not_written_as_arrays(folder: Path) -> None:
 def test_transformed_scores_have_no_words(folder: Path) -> None:
     with pytest.raises(ModelError, match=r"log-likelihood\+mean has no score for each word"):
         run(folder, "no.csv", "--model", f"hf:{folder}/gpt2+mean", "--per-word")
+
+
+def test_standard_errors_stand_in_a_table_of_the_same_shape(folder: Path) -> None:
+    """Witness: the model asked in this process; exact scores have none."""
+    models = [
+        f"hf:{folder}/bert@chain-sampled",
+        f"hf:{folder}/bert+mean",
+        f"kenlm:{folder}/bigram.arpa",
+    ]
+    options = [part for model in models for part in ("--model", model)]
+    run(folder, "scores.csv", *options, "--standard-errors", str(folder / "errors.csv"))
+    with (folder / "errors.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    sampled = load_model(models[0], device="cpu")
+    expected = sampled.standard_errors([Sentence.parse(text) for text in TEXTS])
+    assert [float(row[models[0]]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-3)
+    assert all(expected > 0)
+    assert {float(row[model]) for row in rows for model in models[1:]} == {0.0}

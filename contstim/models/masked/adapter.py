@@ -112,7 +112,7 @@ class MaskedModel(LanguageModel):
         return np.fromiter(scores, np.float64, len(sentences))
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Standard errors of the scores that sampling leaves, (n_sentences,), nats; 0: exact."""
+        """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
         errors = (plan.standard_error(answers) for _, plan, answers in self._answers(sentences))
         return np.fromiter(errors, np.float64, len(sentences))
 

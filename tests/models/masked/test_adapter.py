@@ -45,7 +45,8 @@ def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
 ) -> None:
     checkpoint = masked_checkpoint(kind)
     model = MaskedModel(checkpoint, rule=rule, pass_budget=10**6)
-    sentences = [Sentence.parse(text) for text in ("She sleeps", "The old teacher reads!")]
+    longest = "The old dog is in?" if rule == "chain" else "The old teacher reads!"
+    sentences = [Sentence.parse(text) for text in ("She sleeps", longest)]
     literal = [Literal(checkpoint, s, restricted=rule == "chain").chain() for s in sentences]
     ours = model.log_probs(sentences)
     np.testing.assert_allclose(ours, literal, rtol=0, atol=tolerance(ours))
