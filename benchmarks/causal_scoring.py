@@ -1,6 +1,6 @@
 """One word of a sentence replaced by 1,000 others: shared passes against whole sentences.
 
-    python benchmarks/causal_scoring.py [--base] [--words N] [--repeats N]
+    python benchmarks/causal_scoring.py [--base] [--quick] [--words N] [--repeats N]
 
 The small GPT-2 is read from the folder `gpt2-mini` in CONTSTIM_MODELS, by default ../shared/models
 beside the repository. `--base` is a network of GPT-2's own size with random weights and the same
@@ -109,8 +109,14 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=1_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--quick", action="store_true", help="100 words, once: a smoke run")
     options = parser.parse_args()
+    if options.quick:
+        options.words, options.repeats = 100, 1
     torch.set_num_threads(1)
+    if not (MODELS / "gpt2-mini").is_dir():
+        print(f"skipped: no gpt2-mini in {MODELS} (set CONTSTIM_MODELS)")
+        return
     checkpoint = load_checkpoint(str(MODELS / "gpt2-mini"), device=options.device)
     if options.base:
         checkpoint = gpt2_shaped(checkpoint)
