@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from contstim.corpus import read_sentences
+from contstim.corpus import read_lines
 from contstim.errors import InputError
 from contstim.sentence import Sentence
 from contstim.tables import TABLE_KINDS, read_table, write_table
@@ -83,7 +83,8 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
     sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do.
 
     Raises:
-        InputError: the file cannot be read, or the table has none of these columns.
+        InputError: the file cannot be read, a line has no word, or the table has none of these
+            columns.
     """
     kind = Path(path).suffix.lower()
     if kind in _OTHER_TABLES:
@@ -92,7 +93,7 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
             f"{', '.join(TABLE_KINDS)}, or give a text with one sentence a line."
         )
     if kind not in TABLE_KINDS:
-        return list(read_sentences(path))
+        return [Sentence.parse(line) for line in read_lines(path)]
     table = read_table(path)
     columns = [table[name] for name in SENTENCE_COLUMNS if name in table]
     if not columns:

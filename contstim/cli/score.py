@@ -79,3 +79,11 @@ def score(
         write_record(standard_errors, models=conventions(models))
     write_record(out, models=conventions(models))
     remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)
+    for scored in models:
+        sampled = len(stimuli) - int(scored.exact(stimuli).sum())
+        if sampled:
+            remark(
+                f"  {scored.name}: {sampled:,} scores are sampled; --standard-errors FILE tells "
+                f"how good they are.",
+                quiet=quiet,
+            )

@@ -28,6 +28,7 @@ class Convention:
         context: what stands before the first word.
         end_scored: whether the end of the sentence is part of the score.
         fingerprint: changes whenever weights, tokenizer, rule or context change.
+        sampling: how the score is estimated where it is not exact; empty for exact rules.
         unit: nats; a transform may divide them by words or tokens.
     """
 
@@ -36,6 +37,7 @@ class Convention:
     end_scored: bool
     fingerprint: str
     unit: str = "nats"
+    sampling: str = ""
 
     @property
     def json(self) -> str:
@@ -158,9 +160,13 @@ class LanguageModel(ABC):
         """
         del sentences
         raise ModelError(
-            f"{self.name} with rule {self.convention.rule} has no score for each word. Causal and "
-            f"n-gram models have."
+            f"{self.name} with rule {self.convention.rule} has no score for each word. Score it "
+            f"without the transform, or under another rule."
         )
+
+    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
+        """Which scores involve no sampling, (n_sentences,)."""
+        return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """What sampling leaves uncertain in the scores, (n_sentences,), nats; 0 where exact."""

@@ -48,7 +48,8 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     Raises:
         ModelError: no token is marked, so that words cannot be told apart.
     """
-    vocabulary: dict[str, int] = tokenizer.get_vocab()
+    everything: dict[str, int] = tokenizer.get_vocab()
+    vocabulary = {t: i for t, i in everything.items() if i < n_tokens}  # some were never trained
     marks = {
         _CONTINUES: [t for t in vocabulary if t.startswith(_CONTINUES)],
         **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINS},
@@ -69,7 +70,7 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY
-    classes[list(_special_ids(tokenizer))] = NO_CLASS
+    classes[[i for i in _special_ids(tokenizer) if i < n_tokens]] = NO_CLASS
     return classes
 
 

@@ -51,7 +51,8 @@ class Checkpoint:
     @property
     def window(self) -> int | None:
         """How many tokens the network can read; None where it sets no limit."""
-        limit = getattr(self.model.config, "max_position_embeddings", None)
+        config = self.model.config.get_text_config()
+        limit = getattr(config, "max_position_embeddings", None)
         if limit is None or limit <= 0:
             return None
         return int(limit) - _positions_before_the_first(self.model)

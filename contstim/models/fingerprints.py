@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +46,15 @@ def _configuration(config: Any) -> str:
     return json.dumps(told, sort_keys=True, default=str)
 
 
+def _slow_settings(tokenizer: Any) -> Iterator[str]:
+    """Options and files, such as merges, of a tokenizer that runs in Python."""
+    options = tokenizer.init_kwargs.items()
+    yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
+    with TemporaryDirectory() as folder:
+        for path in sorted(tokenizer.save_vocabulary(folder)):
+            yield hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
 def _tokenization(tokenizer: Any) -> str:
     """All that decides how a text is cut; padding and truncation change with use and do not."""
     special = sorted((role, str(token)) for role, token in tokenizer.special_tokens_map.items())
@@ -51,5 +62,5 @@ def _tokenization(tokenizer: Any) -> str:
         parts = json.loads(tokenizer.backend_tokenizer.to_str())
         parts = {key: parts[key] for key in sorted(parts) if key not in {"padding", "truncation"}}
     else:
-        parts = sorted(tokenizer.get_vocab().items())
+        parts = [sorted(tokenizer.get_vocab().items()), *_slow_settings(tokenizer)]
     return json.dumps([special, parts])

@@ -59,6 +59,10 @@ class Transformed(LanguageModel):
         scores: FloatArray = (self._model.log_probs(sentences) - less) / by
         return scores
 
+    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
+        """See `LanguageModel.exact`."""
+        return self._model.exact(sentences)
+
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`."""
         _, by = self._parts(sentences)

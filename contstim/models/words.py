@@ -7,6 +7,7 @@ word before it. Tokens are matched to words through the characters they stand fo
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +86,10 @@ def encode_batch(
         end_apart: whether the end mark must be a token of its own.
 
     Raises:
-        ModelError: a token spans two words, or tokens cannot be matched to words.
+        ModelError: a token spans two words, tokens cannot be matched to words, or a sentence
+            holds a special token of the tokenizer, such as `[MASK]`, as a word.
     """
+    _refuse_special_tokens(tokenizer, sentences)
     texts = [" " * leading_space + sentence.text for sentence in sentences]
     encodings = _encode_texts(tokenizer, sentences, texts, special_tokens)
     glued = [i for i, encoding in enumerate(encodings) if encoding.end_glued] if end_apart else []
@@ -96,6 +99,32 @@ def encode_batch(
     for i, encoding in zip(glued, again, strict=True):
         results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
     return results
+
+
+_SPACE = " Ġ▁"  # a space as tokenizers write it
+_LINE_BREAKS = "Ċčĉ"  # byte-level BPE's new line, carriage return and tab
+_CROSSES_WORDS = re.compile(rf"[^\s{_SPACE}{_LINE_BREAKS}][{_SPACE}]")
+
+
+def words_are_independent(tokenizer: Any) -> bool:
+    """Whether no token holds a space after another character.
+
+    Then no merge and no piece reaches from one word into the next, and the words of a sentence are
+    cut independently of each other.
+    """
+    return not any(_CROSSES_WORDS.search(token) for token in tokenizer.get_vocab())
+
+
+def _refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
+    special = [str(token) for token in tokenizer.all_special_tokens]
+    for sentence in sentences:
+        text = sentence.text
+        found = next((token for token in special if token in text), None)
+        if found is not None:
+            raise ModelError(
+                f"{text[:60]!r} holds {found!r}, which this tokenizer reads as a special token, "
+                f"not as a word. Leave the sentence out."
+            )
 
 
 @dataclass(frozen=True, slots=True)

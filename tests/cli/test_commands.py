@@ -189,6 +189,7 @@ BAD = {
     "sheet.tsv": b"sentence\ta\n",
     "vocabulary/vocab_cap.pkl": b"\x80\x03]q\x00(X\xff\xff\xff\xff",
     "lists.txt": b"The\n",
+    "dots.txt": b"The dog ran\n.\n",
 }
 SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
 
@@ -240,6 +241,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence Hello", "has one word"),
         (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence .", "at least one word"),
         (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence The+zyzzyva+sat", "zyzzyva"),
+        ("score --model kenlm:bigram.arpa --sentences dots.txt --out s.csv", "one word; '.' has"),
         ("select natural --scores nan.csv --out p.csv", "under b is nan"),
         ("select natural --scores twice.csv --out p.csv", "twice: a"),
         ("select natural --scores words.csv --out p.csv", "'low' under b is not a number"),
@@ -298,7 +300,13 @@ def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> 
     (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(300_000)))
     arguments = ["--sentences", "many.txt", "--out", "hand.csv", "--store", "hand.sqlite", "-q"]
     command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells may ignore it
+    )
     deadline = time.monotonic() + 60
     while not (folder / "hand.sqlite-wal").exists():
         assert time.monotonic() < deadline

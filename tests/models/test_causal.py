@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from contstim.errors import ModelError
 from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes
 from contstim.models.causal.adapter import CausalModel
-from contstim.models.causal.candidates import CandidateTokens, words_are_independent
+from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, shared_paths
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.words import encode_batch
+from contstim.models.words import encode_batch, words_are_independent
 from contstim.sentence import Sentence
 from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
 from tests.models.tiny import CONTEXT, TEXTS
@@ -275,7 +275,7 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
             {"rule": "pll-original"},
             "causal model, .* no rule 'pll-original'; it has log-lik",
         ),
-        ({"prompt": ""}, "nothing to read before the first word"),
+        ({"prompt": ""}, "is blank"),
         ({"prompt": "long " * CONTEXT}, "shorten it"),
     ],
 )
@@ -329,3 +329,32 @@ def test_shared_paths_are_the_leaves_of_the_trie(rows: list[tuple[int, ...]]) ->
         assert leaves[leaf][: len(row)] == row
     longest = [r for r in set(rows) if not any(o != r and o[: len(r)] == r for o in rows)]
     assert sorted(leaves) == sorted(longest)
+
+
+def test_bounds_stay_true_for_words_that_do_not_fit_in_the_window(load: Load) -> None:
+    """A word of thirty tokens after sixty words: bounded, where its score is an error."""
+    model = CausalModel(load("gpt2"))
+    sentence = Sentence(("a",) * (CONTEXT - 4))
+    position = len(sentence) - 1
+    words = ("a", "xq" * 15)
+    found = model.replacements(sentence, position, words)
+    assert np.isfinite(found.upper_bound).all()
+    assert found.upper_bound[0] >= model.log_probs([sentence])[0]
+    with pytest.raises(ModelError, match="reads at most"):
+        model.replacement_log_probs(sentence, position, words)
+
+
+def test_tokens_added_to_a_tokenizer_but_not_to_the_network_do_no_harm(load: Load) -> None:
+    """The usual `add_special_tokens` without resizing: the same scores as before."""
+    plain = load("gpt2")
+    tokenizer = copy.deepcopy(plain.tokenizer)
+    tokenizer.add_special_tokens({"pad_token": "[PAD]"})
+    padded = Checkpoint(plain.model, tokenizer, plain.location, plain.device, plain.kind)
+    ours, theirs = (CausalModel(c, rule="chain").log_probs(PARSED[:3]) for c in (padded, plain))
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("prompt", ["", " ", "\n  "])
+def test_a_blank_prompt_is_refused(load: Load, prompt: str) -> None:
+    with pytest.raises(ModelError, match="is blank"):
+        CausalModel(load("gpt2"), prompt=prompt)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+import transformers
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.fingerprints import fingerprint
 from tests.models import tiny
 
 if TYPE_CHECKING:
@@ -134,3 +136,27 @@ def _edit(path: Path, change: Callable[[dict[str, dict[str, object]]], None]) ->
     parts = json.loads(path.read_text(encoding="utf-8"))
     change(parts)
     path.write_text(json.dumps(parts), encoding="utf-8")
+
+
+def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
+    tiny_checkpoint: Folder, tmp_path: Path
+) -> None:
+    """The same vocabulary, other merges, another treatment of capitals: three ways to cut."""
+    pytest.importorskip("sacremoses")
+    network = load_checkpoint(str(tiny_checkpoint("xlm")), device="cpu").model
+    pieces = ["<s>", "</s>", "<pad>", "<unk>", "t", "h", "e</w>", "th", "the</w>", "T"]
+    vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
+    vocabulary.write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    slow: Any = transformers.XLMTokenizer
+    found = []
+    for rules, options in (
+        ("t h\nth e</w>\n", {}),
+        ("t h\nth e</w>\n", {}),
+        ("t h\n", {}),
+        ("t h\nth e</w>\n", {"do_lowercase_and_remove_accent": False}),
+    ):
+        merges.write_text(rules)
+        tokenizer = slow(str(vocabulary), str(merges), **options)
+        found.append(fingerprint(network, tokenizer))
+    assert found[0] == found[1]
+    assert len(set(found)) == 3

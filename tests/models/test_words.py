@@ -147,3 +147,11 @@ def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, tex
             assert spelled == word.lower().replace("ï", "i").replace("ü", "u")
     ends = [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == END_MARK]
     assert slow_xlm.convert_ids_to_tokens(ends) == [sentence.end + "</w>"]
+
+
+@pytest.mark.parametrize(("kind", "word"), [("bert", "[MASK]"), ("gpt2", "<|endoftext|>")])
+def test_special_tokens_are_no_words(
+    tokenizer_of: Callable[[str], Any], kind: str, word: str
+) -> None:
+    with pytest.raises(ModelError, match="reads as a special token"):
+        encode(tokenizer_of(kind), Sentence(("The", word, "ran")))

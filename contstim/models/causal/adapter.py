@@ -127,7 +127,8 @@ class CausalModel(LanguageModel):
         sentence.check_position(position)
         before = self._before(sentence, position)
         candidates = self._candidates(sentence, position, words, before)
-        return bounds(self._network, self._after(before), candidates, self._read_ahead)
+        window = self._checkpoint.window
+        return bounds(self._network, self._after(before), candidates, self._read_ahead, window)
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -204,6 +205,8 @@ def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
     tokenizer = checkpoint.tokenizer
     if prompt is None:
         context = _beginning(checkpoint)
+    elif not prompt.strip():
+        raise ModelError(f"The prompt {prompt!r} is blank; give a text such as '. ', or none.")
     else:
         framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
         ids, special = framed["input_ids"], framed["special_tokens_mask"]
@@ -213,8 +216,7 @@ def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
     if not context:
         raise ModelError(
             f"{checkpoint.location} has nothing to read before the first word: its tokenizer "
-            f"names no beginning of a sequence, or the prompt is empty. Give a prompt, such as "
-            f"'. '."
+            f"names no beginning of a sequence. Give a prompt, such as '. '."
         )
     if checkpoint.window is not None and len(context) >= checkpoint.window:
         raise ModelError(
@@ -226,9 +228,9 @@ def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
 
 def _beginning(checkpoint: Checkpoint) -> Tokens:
     """The token that begins a sequence; models without one (Qwen) begin with the end of another."""
-    config = checkpoint.model.config
-    options = (checkpoint.tokenizer.bos_token_id, config.bos_token_id, config.eos_token_id)
-    for option in options:
+    config = checkpoint.model.config.get_text_config()
+    of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
+    for option in (checkpoint.tokenizer.bos_token_id, *of_network):
         token = option[0] if isinstance(option, list) else option
         if token is not None:
             return (int(token),)

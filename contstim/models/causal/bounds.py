@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 
 def bounds(
-    network: CausalNetwork, prefix: Prefix, candidates: Sequence[Tokens], read: int
+    network: CausalNetwork,
+    prefix: Prefix,
+    candidates: Sequence[Tokens],
+    read: int,
+    window: int | None,
 ) -> Replacements:
     """Upper bounds and estimates for candidates after a prefix.
 
@@ -37,13 +41,15 @@ def bounds(
         prefix: the context and the words before the position.
         candidates: each word's tokens; for a word without any the bound is zero.
         read: how many tokens of long words to read at most.
+        window: how many tokens the network reads, the prefix included; None: any number.
     """
     lengths = np.fromiter(map(len, candidates), np.int64, len(candidates))
     upper = np.zeros(len(candidates))
     known = lengths > 0
     firsts = [tokens[0] for tokens in candidates if tokens]
     upper[known] = prefix.log_prob + prefix.next_log_probs[firsts]
-    chosen = _likeliest(upper, lengths, read)
+    room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
+    chosen = _likeliest(upper, lengths, read, room)
     terms = network.continuations(prefix, [candidates[number] for number in chosen])
     rests = terms[:, 1:].sum(axis=1)
     estimate = upper + np.maximum(lengths - 1, 0) * _mean(rests, lengths[chosen] - 1)
@@ -52,9 +58,9 @@ def bounds(
     return Replacements(np.full(len(candidates), np.nan), estimate, upper)
 
 
-def _likeliest(upper: FloatArray, lengths: IntArray, read: int) -> IntArray:
-    """The words of several tokens with the highest bounds, as many as may be read."""
-    longer = np.flatnonzero(lengths > 1)
+def _likeliest(upper: FloatArray, lengths: IntArray, read: int, room: int) -> IntArray:
+    """The words of several tokens with the highest bounds, as many as may be read and fit in."""
+    longer = np.flatnonzero((lengths > 1) & (lengths <= room))
     longer = longer[np.argsort(-upper[longer], kind="stable")]
     chosen: IntArray = longer[np.cumsum(lengths[longer] - 1) <= read]
     return chosen

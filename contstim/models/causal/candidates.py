@@ -7,10 +7,10 @@ from words that stand in such a place, and the lists are remembered.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from contstim.models.words import words_are_independent
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     Tokens: TypeAlias = tuple[int, ...]
 
-_SPACE = " Ġ▁"  # a space as tokenizers write it
-_LINE_BREAKS = "Ċčĉ"  # byte-level BPE's new line, carriage return and tab
-_CROSSES_WORDS = re.compile(rf"[^\s{_SPACE}{_LINE_BREAKS}][{_SPACE}]")
 _NEIGHBOUR = "a"
 
 
@@ -76,12 +73,3 @@ def word_tokens(encoding: Encoding, position: int) -> Tokens:
     """The tokens of the word at a 0-based position; none where the tokenizer drops the word."""
     pairs = zip(encoding.ids, encoding.word_of, strict=True)
     return tuple(token for token, word in pairs if word == position)
-
-
-def words_are_independent(tokenizer: Any) -> bool:
-    """Whether no token holds a space after another character.
-
-    Then no merge and no piece reaches from one word into the next, and the words of a sentence are
-    cut independently of each other.
-    """
-    return not any(_CROSSES_WORDS.search(token) for token in tokenizer.get_vocab())

@@ -24,7 +24,7 @@ from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, orders_plan
-from contstim.models.words import END_MARK, SPECIAL, Encoding, encode_batch
+from contstim.models.words import END_MARK, SPECIAL, Encoding, encode_batch, words_are_independent
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class MaskedModel(LanguageModel):
         self._passes = Passes(
             network, Normaliser(classes, network.device), Budget.for_device(network.device).tokens
         )
+        self._words_are_independent = words_are_independent(checkpoint.tokenizer)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
         self._tokens_in_frame = lru_cache(maxsize=8)(self._encode_in_frame)
 
@@ -104,7 +105,21 @@ class MaskedModel(LanguageModel):
             context=" ".join(before),
             end_scored=self._is_pll,
             fingerprint=f"masked-{digest[:24]}",
+            sampling=self._sampling,
         )
+
+    @property
+    def _sampling(self) -> str:
+        if self._is_pll:
+            return ""
+        if self.rule == "chain-sampled":
+            return f"100 random orders, seed {self.seed}"
+        return f"exact up to {self.pass_budget} passes a sentence, then sampled, seed {self.seed}"
+
+    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
+        """See `LanguageModel.exact`."""
+        plans = (self._plan(encoding.word_of) for encoding in self._encode(sentences))
+        return np.fromiter((plan.draw_of is None for plan in plans), np.bool_, len(sentences))
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
@@ -153,7 +168,28 @@ class MaskedModel(LanguageModel):
         tokens = self._tokens_in_frame(tuple(words), *frame)
         longest = max(map(len, tokens), default=0)
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        return estimate(self._passes, self._plan, self.rule, encoding, position, tokens)
+        known = estimate(self._passes, self._plan, self.rule, encoding, position, tokens)
+        at_end_mark = self._is_pll and position == len(sentence) - 1
+        if at_end_mark or not self._words_are_independent:
+            self._forget(known, sentence, encoding, position, words, tokens)
+        return known
+
+    def _forget(
+        self,
+        known: Estimates,
+        sentence: Sentence,
+        encoding: Encoding,
+        position: int,
+        words: Sequence[str],
+        tokens: Sequence[tuple[int, ...]],
+    ) -> None:
+        """Claim nothing of words that change how the rest of the sentence is cut into tokens."""
+        start = encoding.word_of.index(position)
+        stop = start + encoding.word_of.count(position)
+        rewritten = self._encode([sentence.replace(position, word) for word in words])
+        for i, (own, new) in enumerate(zip(tokens, rewritten, strict=True)):
+            if new.ids != (*encoding.ids[:start], *own, *encoding.ids[stop:]):
+                known.exact[i], known.upper_bound[i] = np.nan, np.inf
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from contstim.models.masked.adapter import RULES
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.masked.adapter import RULES, MaskedModel
 from contstim.sentence import Sentence
 from tests.models.masked.conftest import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from contstim.models.masked.adapter import MaskedModel
 
 SENTENCE = Sentence.parse("The old teacher sleeps")
 WORDS = ("dog", "house", "the", "river", "zyzzyva", "well-known", "a", "The", "books", "girl")
@@ -89,3 +91,45 @@ def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(
     assert n_tokens > 1
     np.testing.assert_allclose(known.upper_bound * n_tokens, known.one_context, rtol=1e-5)
     assert np.isnan(known.exact).all()
+
+
+@pytest.fixture(scope="module")
+def gluing() -> Checkpoint:
+    """A SentencePiece-like tokenizer with a piece that joins a word and the full stop."""
+    pieces = ["<unk>", "[CLS]", "[SEP]", "[MASK]", "<pad>", "▁the", "▁dog", "▁dog.", "▁cat", "▁saw"]
+    scores = [0.0] * 5 + [-1.0, -2.0, -2.5, -2.0, -2.0]
+    others = [(".", -3.0), ("▁", -4.0), *((c, -6.0) for c in "abcdefghijklmnopqrstuvwxyz")]
+    backend = Tokenizer(models.Unigram([*zip(pieces, scores, strict=True), *others], unk_id=0))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    names = zip(("unk", "cls", "sep", "mask", "pad"), pieces, strict=False)
+    fast: Any = transformers.PreTrainedTokenizerFast
+    tokenizer = fast(tokenizer_object=backend, **{f"{name}_token": piece for name, piece in names})
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+    )
+    network = transformers.BertForMaskedLM(config)
+    return Checkpoint(network, tokenizer, "x", "cpu", "masked")
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
+@pytest.mark.parametrize("text", ["the dog saw the dog", "the dog saw the cat"])
+def test_nothing_false_is_claimed_of_words_that_join_the_end_mark(
+    gluing: Checkpoint, rule: str, text: str
+) -> None:
+    """Witness: the sentences scored afresh."""
+    model = MaskedModel(gluing, rule=rule)
+    sentence, words = Sentence.parse(text), ("cat", "the", "dog")
+    fresh = model.log_probs([sentence.replace(4, word) for word in words])
+    known = model.replacements(sentence, 4, words)
+    exact = ~np.isnan(known.exact)
+    np.testing.assert_allclose(known.exact[exact], fresh[exact], atol=1e-4)
+    assert (known.upper_bound >= fresh - 1e-4).all()
