@@ -17,3 +17,12 @@ def published_data() -> Path:
     if not (folder / "contstimlang").is_dir():
         pytest.skip(f"no published data in {folder} (set CONTSTIM_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_models() -> Path:
+    """The folder of small trained checkpoints in CONTSTIM_MODELS, or ../shared/models."""
+    folder = Path(os.environ.get("CONTSTIM_MODELS", DEFAULT.parent / "models"))
+    if not (folder / "bert-mini").is_dir():
+        pytest.skip(f"no bert-mini in {folder} (set CONTSTIM_MODELS)")
+    return folder
