@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import torch
@@ -11,12 +11,14 @@ import torch
 from contstim.models.batching import forward_in_batches, unique_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.models.batching import Row, Run
+    from contstim.models.batching import Row
     from contstim.models.boundaries import Normaliser
     from contstim.models.masked.network import MaskedNetwork
+
+    _Use: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], None]
 
 
 @dataclass(frozen=True)
@@ -42,17 +44,12 @@ class Passes:
             token: the token id in question, (n_questions,).
         """
         answers = np.empty(len(row))
-        distinct, twin = unique_rows(rows)
-        spots = _Spots.of(twin[row], place, len(distinct))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
-            chosen, places = spots.within(batch, ids.shape[1])
-            asked, local = spots.questions(chosen)
-            logits = self.network.logits(ids, attention, torch.from_numpy(places).to(ids.device))
+        def use(logits: torch.Tensor, asked: IntArray, local: IntArray) -> None:
             found = self.normaliser.log_probs(logits, local, token[asked])
             answers[asked] = found.double().cpu().numpy()
 
-        self._forward(distinct, run)
+        self._forward(rows, row, place, use)
         return answers
 
     def weighted_sums(
@@ -70,6 +67,19 @@ class Passes:
         """
         n_groups = int(group.max(initial=-1)) + 1
         sums = np.zeros((n_groups, self.network.n_outputs))
+
+        def use(logits: torch.Tensor, asked: IntArray, local: IntArray) -> None:
+            mixing = np.zeros((n_groups, len(logits)), np.float32)
+            np.add.at(mixing, (group[asked], local), weight[asked])
+            log_probs = self.normaliser.log_softmax(logits)
+            mixed = torch.from_numpy(mixing).to(log_probs) @ log_probs
+            np.add(sums, mixed.cpu().numpy(), out=sums)
+
+        self._forward(rows, row, place, use)
+        return sums
+
+    def _forward(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: _Use) -> None:
+        """Run the distinct rows; `use` gets logits, the questions answered, and whose logits."""
         distinct, twin = unique_rows(rows)
         spots = _Spots.of(twin[row], place, len(distinct))
 
@@ -77,18 +87,10 @@ class Passes:
             chosen, places = spots.within(batch, ids.shape[1])
             asked, local = spots.questions(chosen)
             logits = self.network.logits(ids, attention, torch.from_numpy(places).to(ids.device))
-            mixing = np.zeros((n_groups, len(chosen)), np.float32)
-            np.add.at(mixing, (group[asked], local), weight[asked])
-            log_probs = self.normaliser.log_softmax(logits)
-            mixed = torch.from_numpy(mixing).to(log_probs) @ log_probs
-            np.add(sums, mixed.cpu().numpy(), out=sums)
+            use(logits, asked, local)
 
-        self._forward(distinct, run)
-        return sums
-
-    def _forward(self, rows: Sequence[Row], run: Run) -> None:
         forward_in_batches(
-            rows,
+            distinct,
             run,
             pad=self.network.pad,
             budget=self.budget,
