@@ -1,9 +1,10 @@
-"""The values that travel from selection and synthesis to the experiment: pairs and triplets."""
+"""The values that travel from selection and synthesis to people: pairs, triplets and trials."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,10 +17,32 @@ from contstim.tables import TABLE_KINDS, read_table, write_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+
+class Condition(StrEnum):
+    """What a trial compares."""
+
+    NATURAL_CONTROVERSIAL = "natural-controversial"
+    NATURAL_SYNTHETIC = "natural-synthetic"
+    SYNTHETIC_SYNTHETIC = "synthetic-synthetic"
+    RANDOM_NATURAL = "random-natural"
+    CATCH = "catch"
+
+
+class Kind(StrEnum):
+    """Where a trial's sentence comes from."""
+
+    NATURAL = "natural"
+    SYNTHETIC_1 = "synthetic_1"
+    SYNTHETIC_2 = "synthetic_2"
+    SHUFFLED = "shuffled"
+
+
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "str": (str, "text"),
     "int": (int, "whole number"),
     "float": (float, "number"),
+    "Condition": (Condition, f"condition ({', '.join(Condition)})"),
+    "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
 
 
@@ -70,6 +93,27 @@ class Triplet:
     log_prob_synthetic_2_model_1: float
     log_prob_synthetic_2_model_2: float
     controversiality: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
+
+    sentence_1 and sentence_2 are in canonical order, whatever side each is shown on: sentence_1 is
+    the natural one of natural-synthetic, the unshuffled one of catch, synthetic_1 of
+    synthetic-synthetic, and the one that model_1 rejects of natural-controversial.
+    """
+
+    trial_id: str
+    group: int  # from 1
+    condition: Condition
+    model_1: str  # empty, as model_2, for random-natural and catch
+    model_2: str
+    sentence_1: str
+    sentence_2: str
+    kind_1: Kind
+    kind_2: Kind
+    source_id: str  # the pair's or triplet's identifier; empty where there is none
 
 
 _OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
@@ -143,7 +187,25 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     return _read(path, Triplet)
 
 
-_Row = TypeVar("_Row", Pair, Triplet)
+def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
+    """Write trials.csv (or `.parquet`, `.jsonl`): the fields of `Trial`, in that order.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    _write(path, Trial, list(trials))
+
+
+def read_trials(path: Path | str) -> tuple[Trial, ...]:
+    """Read what `write_trials` wrote; further columns are ignored.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type.
+    """
+    return _read(path, Trial)
+
+
+_Row = TypeVar("_Row", Pair, Triplet, Trial)
 
 
 def _write(path: Path | str, kind: type[_Row], rows: list[_Row]) -> None:

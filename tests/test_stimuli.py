@@ -1,4 +1,4 @@
-"""Pairs and triplets on disk."""
+"""Pairs, triplets and trials on disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.optimization.selection import select_natural
-from contstim.stimuli import read_pairs, write_pairs
+from contstim.stimuli import (
+    Condition,
+    Kind,
+    Trial,
+    read_pairs,
+    read_trials,
+    write_pairs,
+    write_trials,
+)
 from tests.optimization.tables import random_table
 
 
@@ -40,3 +48,42 @@ def test_malformed_pairs_are_named(tmp_path: Path) -> None:
     path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
     with pytest.raises(InputError, match="row 0: 'second' under row_1 is no whole number"):
         read_pairs(path)
+
+
+TRIAL = Trial(
+    "trial-1",
+    3,
+    Condition.NATURAL_SYNTHETIC,
+    "bigram",
+    "gpt2",
+    "She said “no”.",
+    "She said 'never'.",
+    Kind.NATURAL,
+    Kind.SYNTHETIC_1,
+    "triplet-1",
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str) -> None:
+    write_trials(tmp_path / f"trials{suffix}", [TRIAL])
+    (back,) = read_trials(tmp_path / f"trials{suffix}")
+    assert back == TRIAL
+    assert isinstance(back.condition, Condition)
+    assert isinstance(back.kind_2, Kind)
+
+
+def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:
+    write_trials(tmp_path / "trials.csv", [])
+    assert (tmp_path / "trials.csv").read_text() == (
+        '"trial_id","group","condition","model_1","model_2","sentence_1","sentence_2",'
+        '"kind_1","kind_2","source_id"\n'
+    )
+
+
+def test_an_unknown_condition_is_named_with_those_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    write_trials(path, [TRIAL])
+    path.write_text(path.read_text().replace("natural-synthetic", "natural"))
+    with pytest.raises(InputError, match=r"'natural' under condition is no condition \(natural-c"):
+        read_trials(path)
