@@ -99,7 +99,7 @@ def main() -> None:
             agree(model, order)
         published = DATA / "contstimlang"
         if published.is_dir():
-            from contstim.published import read_vocabulary
+            from contstim.published.vocabulary import read_vocabulary
 
             words = read_vocabulary(published).inner
             sentence = Sentence.parse("Luke has a ton of experience with winning")

@@ -42,7 +42,7 @@ def vocabulary(
     from contstim.corpus import read_sentences
     from contstim.models.catalog import load_models
     from contstim.models.vocabularies import shared_vocabulary
-    from contstim.published import read_vocabulary
+    from contstim.published.vocabulary import read_vocabulary
     from contstim.records import write_record
     from contstim.vocabulary import Vocabulary
 

@@ -208,7 +208,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999 times"),
         ("vocabulary --out v.txt", "either --text or --published"),
         ("vocabulary --published none --out v.txt", "does not hold the published vocabulary"),
-        ("vocabulary --published . --out v.txt", "not a plain list of words"),
+        ("vocabulary --published . --out v.txt", "not a pickle of plain values"),
         ("vocabulary --text cut.txt.gz --out v.txt", "Cannot read cut.txt.gz"),
         ("vocabulary --text corpus.txt --out corpus.txt/v.txt", "Cannot write"),
         ("vocabulary --text corpus.txt --out .", "Cannot write"),
