@@ -1,10 +1,11 @@
 """How fast masked models are scored, against plainer ways to get the same numbers.
 
-    python benchmarks/masked_scoring.py [--base] [--quick] [--repeats 3]
+    python benchmarks/masked_scoring.py [--base] [--quick] [--repeats 3] [--list 200]
 
 Runs on $CONTSTIM_MODELS/bert-mini (default: ../shared/models), or with --base on a network of
 BERT-base's shape with random weights. Prints seconds, ratios, and the peak memory of the process.
-minicons is compared where it is installed.
+minicons is compared where it is installed, on the same weights in the network as transformers makes
+it; every other comparison runs on the very same network.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from contstim.english import generate
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.orders import n_passes
+from contstim.models.onednn import use_onednn
 from contstim.models.words import encode
 from contstim.sentence import Sentence
 
@@ -47,6 +49,7 @@ def main() -> None:
     parser.add_argument("--base", action="store_true", help="BERT-base's shape, random weights")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--list", type=int, help="sentences scored under pll-original (8 or 200)")
     parser.add_argument("--quick", action="store_true", help="two sentences, once: a smoke run")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -77,7 +80,7 @@ def main() -> None:
         natural_mix(checkpoint, 8)
         replacing(checkpoint, sentences[0], candidates[:20], options.repeats, "chain")
     replacing(checkpoint, sentences[0], candidates, options.repeats, "pll-sentence-l2r")
-    pseudo(checkpoint, words, options.repeats)
+    pseudo(checkpoint, words, options.list or (8 if options.base else 200), options.repeats)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 
@@ -86,7 +89,15 @@ def base_shaped(checkpoint: Checkpoint) -> Checkpoint:
 
     torch.manual_seed(0)
     model: Any = BertForMaskedLM(BertConfig(vocab_size=30_522))
+    use_onednn(model)
     return replace(checkpoint, model=model.eval(), location="bert-base-shaped")
+
+
+def plain(model: Any) -> Any:
+    """A copy with PyTorch's own linear layers, as another library would run it."""
+    copy = type(model)(model.config)
+    copy.load_state_dict(model.state_dict())
+    return copy.eval()
 
 
 def seconds(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
@@ -176,12 +187,10 @@ def unshared() -> Any:
     )
 
 
-def pseudo(checkpoint: Checkpoint, words: list[str], repeats: int) -> None:
-    """200 sentences under pll-original, against minicons at several batch sizes."""
+def pseudo(checkpoint: Checkpoint, words: list[str], n: int, repeats: int) -> None:
+    """Some sentences under pll-original, against minicons at several batch sizes."""
     rng = np.random.default_rng(1)
-    sentences = [Sentence(("The", *rng.permutation(words)[:7].tolist())) for _ in range(200)]
-    if checkpoint.location == "bert-base-shaped":
-        sentences = sentences[:8]
+    sentences = [Sentence(("The", *rng.permutation(words)[:7].tolist())) for _ in range(n)]
     model = MaskedModel(checkpoint, rule="pll-original")
     ours, scores = seconds(lambda: model.log_probs(sentences), repeats)
     print(
@@ -212,7 +221,7 @@ def pseudo(checkpoint: Checkpoint, words: list[str], repeats: int) -> None:
 def minicons_scorer(scorer: Any, checkpoint: Checkpoint) -> Any:
     """A minicons scorer of the same network; its tokenizer gets back a method that it needs."""
     checkpoint.tokenizer.batch_encode_plus = checkpoint.tokenizer.__call__
-    return scorer.MaskedLMScorer(checkpoint.model, "cpu", tokenizer=checkpoint.tokenizer)
+    return scorer.MaskedLMScorer(plain(checkpoint.model), "cpu", tokenizer=checkpoint.tokenizer)
 
 
 if __name__ == "__main__":

@@ -130,6 +130,10 @@ def _open(location: str, device: str, dtype: str, *, local: bool) -> Checkpoint:
             f"would start at random, among them {missing[0]}. Use a checkpoint that was saved with "
             f"its language-modelling head."
         )
+    if device == "cpu":
+        from contstim.models.onednn import use_onednn
+
+        use_onednn(model)
     return Checkpoint(model.to(device), tokenizer, location, device, kind)
 
 

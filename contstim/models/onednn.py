@@ -1,0 +1,58 @@
+"""Linear layers of networks on the CPU through oneDNN instead of the BLAS that PyTorch links.
+
+PyTorch's builds hand float32 products to MKL, which leaves the wide registers of AMD processors
+unused; oneDNN, part of the same build, does not. The weights stay where and what they are.
+"""
+
+from __future__ import annotations
+
+import torch
+from transformers.pytorch_utils import Conv1D
+
+
+class _Linear(torch.nn.Linear):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002
+        if not _suits(input, self.weight):
+            return super().forward(input)
+        return _product(input, self.weight, self.bias)
+
+
+class _TransposedLinear(Conv1D):
+    """GPT-2's layer, whose weight is (in, out)."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not _suits(x, self.weight):
+            whole: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
+            return whole
+        return _product(x, self.weight.t(), self.bias)
+
+
+_FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
+
+
+def use_onednn(model: torch.nn.Module) -> None:
+    """Let a network's linear layers compute through oneDNN wherever that is possible.
+
+    Layers of other classes than PyTorch's `Linear` and transformers' `Conv1D` are left alone. A
+    layer computes as before where a gradient is wanted, on another device or in another precision.
+    """
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return
+    for module in model.modules():
+        if type(module) in _FASTER:
+            module.__class__ = _FASTER[type(module)]
+
+
+def _suits(inputs: torch.Tensor, weight: torch.Tensor) -> bool:
+    return (
+        inputs.dtype == weight.dtype == torch.float32
+        and inputs.device.type == "cpu"
+        and inputs.numel() > 0
+        and not (torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad))
+    )
+
+
+def _product(inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Inputs · weightᵀ + bias; the last three arguments say that nothing is fused after it."""
+    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
+    return product
