@@ -29,6 +29,17 @@ def vocabulary(
     model: Annotated[
         list[str] | None, typer.Option(help="Keep only words this model knows; repeatable.")
     ] = None,
+    same_token_count: Annotated[
+        bool,
+        typer.Option(
+            "--same-token-count",
+            help="Keep only words that all tokenizers cut into equally many tokens.",
+        ),
+    ] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="Also write how many tokens each word is to each model (0: unknown)."),
+    ] = None,
     prose: Prose = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,33 +48,57 @@ def vocabulary(
     A word counts as sentence-initial by how often it starts a sentence, and as inner by how often
     it stands elsewhere.
 
-    Example: `contstim vocabulary --text corpus.txt --min-count 5 --out vocab.txt`
+    With --model, words stay that every model can score. Tokenizers that cut a word into different
+    numbers of tokens confound a comparison of their models; --same-token-count leaves such words
+    out.
+
+    Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
     from contstim.corpus import read_sentences
+    from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.models.vocabularies import shared_vocabulary
+    from contstim.models.vocabularies import shared_vocabulary, token_table
     from contstim.published.vocabulary import read_vocabulary
     from contstim.records import write_record
+    from contstim.tables import table_kind, write_table
     from contstim.vocabulary import Vocabulary
 
     if (text is None) == (published is None):
         raise InputError("Give either --text or --published: the words come from one of them.")
+    if (same_token_count or table) and not model:
+        raise InputError("--same-token-count and --table compare models: name some with --model.")
+    if table is not None:
+        table_kind(table)
     if text is not None:
         read = counting(read_sentences(text, prose=prose), quiet=quiet)
         words = Vocabulary.from_sentences(read, min_count=min_count)
     elif published is not None:
         words = read_vocabulary(published)
+    offered, models = words, load_models(model or [])
     dropped: tuple[str, ...] = ()
-    if model:
-        words, dropped = shared_vocabulary(load_models(model), words)
+    if models:
+        words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)
     words.save(out)
+    known = {m.name: int(m.knows(offered.words).sum()) for m in models}
     counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
-    write_record(out, min_count=min_count, models=model or [], words=counts)
+    write_record(
+        out,
+        min_count=min_count,
+        models=conventions(models),
+        same_token_count=same_token_count,
+        words=counts,
+        known=known,
+    )
     remark(
         f"{out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other words"
-        + (f"; {len(dropped):,} dropped that not every model knows." if model else "."),
+        + (f"; {len(dropped):,} dropped." if models else "."),
         quiet=quiet,
     )
+    for name, number in known.items():
+        remark(f"  {name} knows {number:,} of {len(offered.words):,} words", quiet=quiet)
+    if table is not None:
+        write_table(table, token_table(models, offered))
+        remark(f"{table}: tokens of each word", quiet=quiet)
 
 
 def sentences(

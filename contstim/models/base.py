@@ -152,6 +152,16 @@ class LanguageModel(ABC):
             ModelError: the model is word-level but its counts are not at hand.
         """
 
+    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
+        """How many tokens each word is read as, (n_words,); None for word-level models.
+
+        Args:
+            words: what to count.
+            initial: whether the words start a sentence or stand inside one.
+        """
+        del words, initial
+        return None
+
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """The terms whose sum is each sentence's log-probability, in reading order.
 

@@ -98,6 +98,10 @@ class Transformed(LanguageModel):
         """See `LanguageModel.vocabulary`."""
         return self._model.vocabulary(min_count)
 
+    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
+        """See `LanguageModel.tokens_per_word`."""
+        return self._model.tokens_per_word(words, initial=initial)
+
     def _convention(self, suffix: str, unit: str, *others: str) -> Convention:
         plain = self._model.convention
         digest = hashlib.sha256(" ".join((plain.fingerprint, suffix, *others)).encode()).hexdigest()

@@ -19,26 +19,79 @@ DEFAULT_MIN_COUNT = 5
 
 
 def shared_vocabulary(
-    models: Sequence[LanguageModel], vocabulary: Vocabulary
+    models: Sequence[LanguageModel], vocabulary: Vocabulary, *, same_token_count: bool = False
 ) -> tuple[Vocabulary, tuple[str, ...]]:
     """The words that every model knows, and those dropped because one does not.
 
+    Args:
+        models: who must know the words.
+        vocabulary: where the words come from.
+        same_token_count: also drop, where they may stand, words that the models' tokenizers cut
+            into different numbers of tokens: a model whose tokens are more finds a word less likely
+            for that reason alone. Word-level models have no say in it.
+
     Raises:
-        VocabularyError: no word is left, at the start of a sentence or elsewhere.
+        VocabularyError: no word is left, at the start of a sentence or elsewhere; or there are no
+            two tokenizers to compare.
     """
 
     def known(words: Sequence[str]) -> BoolArray:
         by_all: BoolArray = np.logical_and.reduce([model.knows(words) for model in models])
         return by_all
 
-    kept, dropped = vocabulary.restrict(known)
+    kept, _ = vocabulary.restrict(known)
+    if same_token_count:
+        kept = _same_token_count(models, kept)
     for place, words in (("start a sentence", kept.initial), ("follow another", kept.inner)):
         if not words:
             names = ", ".join(model.name for model in models)
+            how = " in the same number of tokens" if same_token_count else ""
             raise VocabularyError(
-                f"No word of the vocabulary that may {place} is known to all of {names}."
+                f"No word of the vocabulary that may {place} is known to all of {names}{how}."
             )
-    return kept, dropped
+    left = set(kept.words)
+    return kept, tuple(word for word in vocabulary.words if word not in left)
+
+
+def _same_token_count(models: Sequence[LanguageModel], vocabulary: Vocabulary) -> Vocabulary:
+    def equal(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
+        counts = [model.tokens_per_word(words, initial=initial) for model in models]
+        by_tokenizer = [of_one for of_one in counts if of_one is not None]
+        if len(by_tokenizer) < 2:
+            raise VocabularyError(
+                "Words with equal numbers of tokens need two models with tokenizers or more; "
+                f"given {', '.join(model.name for model in models)}."
+            )
+        same = np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)
+        return tuple(word for word, yes in zip(words, same, strict=True) if yes)
+
+    return Vocabulary(
+        equal(vocabulary.initial, initial=True),
+        equal(vocabulary.inner, initial=False),
+        vocabulary.repeatable,
+    )
+
+
+def token_table(
+    models: Sequence[LanguageModel], vocabulary: Vocabulary
+) -> dict[str, list[str] | list[int]]:
+    """How many tokens each word is to each model: columns `word`, `place`, one a model.
+
+    A word that may start a sentence and stand elsewhere has a row for each place, `initial` and
+    `inner`. A word-level model reads one token a word; 0 says that a model does not know the word.
+    """
+    table: dict[str, list[str] | list[int]] = {
+        "word": [*vocabulary.initial, *vocabulary.inner],
+        "place": ["initial"] * len(vocabulary.initial) + ["inner"] * len(vocabulary.inner),
+    }
+    for model in models:
+        column: list[int] = []
+        for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
+            counts = model.tokens_per_word(words, initial=initial)
+            known = model.knows(words)
+            column += np.where(known, 1 if counts is None else counts, 0).tolist()
+        table[model.name] = column
+    return table
 
 
 def default_vocabulary(

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from contstim.errors import VocabularyError
+from contstim.models.base import LanguageModel
+from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
-from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.models.vocabularies import default_vocabulary, shared_vocabulary, token_table
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -50,3 +53,56 @@ def test_without_word_level_models_the_embedded_lexicon() -> None:
     assert len(found.words) > 1_200
     assert {"The", "Dogs"} <= set(found.initial)
     assert "the" in found.repeatable
+
+
+@pytest.fixture
+def tokenizers(tiny_checkpoint: Callable[[str], Path]) -> list[LanguageModel]:
+    return [load_model(f"hf:{tiny_checkpoint(name)}", device="cpu") for name in ("bert", "gpt2")]
+
+
+def n_tokens(model: LanguageModel, words: str, position: int) -> int:
+    """Witness: the tokens that the score of the whole sentence is a sum over."""
+    (terms,) = model.token_log_probs([Sentence.parse(words)])
+    return sum(term.word == position for term in terms)
+
+
+def test_tokens_per_word_are_those_that_a_sentence_has(tokenizers: list[LanguageModel]) -> None:
+    words = ("teacher", "hospitals", "the", "Unbelievably", "dog")
+    for model in tokenizers:
+        inner = model.tokens_per_word(words, initial=False)
+        initial = model.tokens_per_word(words, initial=True)
+        assert inner is not None
+        assert initial is not None
+        for word, n_inner, n_initial in zip(words, inner, initial, strict=True):
+            assert n_inner == n_tokens(model, f"She sees {word} now", 2)
+            assert n_initial == n_tokens(model, f"{word} sees her", 0)
+
+
+def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
+    tokenizers: list[LanguageModel], bigram: KenlmModel
+) -> None:
+    """Witness: token by token, as above; a word-level model has no say."""
+    words = default_vocabulary([bigram])
+    words = Vocabulary(words.initial[:40], words.inner[:120], words.repeatable)
+    kept, dropped = shared_vocabulary([bigram, *tokenizers], words, same_token_count=True)
+    for place, offered, left in ((1, words.inner, kept.inner), (0, words.initial, kept.initial)):
+        assert 0 < len(left) < len(offered)
+        for word in offered:
+            text = f"She {word} it" if place else f"{word} sees it"
+            counts = {n_tokens(model, text, place) for model in tokenizers}
+            assert (word in left) == (len(counts) == 1)
+    assert not set(dropped) & set(kept.words)
+    with pytest.raises(VocabularyError, match="two models with tokenizers"):
+        shared_vocabulary([bigram, tokenizers[0]], words, same_token_count=True)
+
+
+def test_the_table_says_what_each_model_reads(
+    tokenizers: list[LanguageModel], bigram: KenlmModel
+) -> None:
+    words = Vocabulary(("The",), ("the", "zyzzyva"))
+    table = token_table([bigram, tokenizers[0]], words)
+    assert table["word"] == ["The", "the", "zyzzyva"]
+    assert table["place"] == ["initial", "inner", "inner"]
+    assert table[bigram.name] == [1, 1, 0]
+    column = table[tokenizers[0].name]
+    assert column[1:] == [n_tokens(tokenizers[0], f"She saw {w} now", 2) for w in words.inner]

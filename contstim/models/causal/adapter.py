@@ -156,6 +156,10 @@ class CausalModel(LanguageModel):
         """See `LanguageModel.vocabulary`: every word can be written in tokens."""
         del min_count
 
+    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
+        """See `LanguageModel.tokens_per_word`."""
+        return np.array(self._candidates.counts(words, initial=initial), np.int64)
+
     def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
         encodings = encode_batch(
             self._tokenizer,

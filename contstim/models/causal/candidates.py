@@ -63,6 +63,10 @@ class CandidateTokens:
             for encoding in rewritten
         ]
 
+    def counts(self, words: Sequence[str], *, initial: bool) -> list[int]:
+        """How many tokens each word has at the start of a sentence, or inside one."""
+        return [len(tokens) for tokens in self._remembered(tuple(words), not initial, False, ".")]
+
     def _cut(self, words: tuple[str, ...], inner: bool, last: bool, end: str) -> list[Tokens]:
         before, after = (_NEIGHBOUR,) * inner, (_NEIGHBOUR,) * (not last)
         framed = [Sentence((*before, word, *after), end) for word in words]

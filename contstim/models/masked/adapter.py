@@ -208,6 +208,11 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.vocabulary`: none of its own."""
         return
 
+    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
+        """See `LanguageModel.tokens_per_word`."""
+        tokens = self._tokens_in_frame(tuple(words), not initial, True, ".")
+        return np.fromiter(map(len, tokens), np.int64, len(words))
+
     @property
     def _is_pll(self) -> bool:
         return self.rule in HIDES

@@ -1,0 +1,66 @@
+"""`contstim vocabulary` with models: which words stay, and what is written about them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.errors import ContstimError, InputError, VocabularyError
+from contstim.vocabulary import Vocabulary
+from tests.models import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("words")
+    text = "The teacher sees hospitals\nShe sees the dog\nUnbelievably the dog sees her\n" * 3
+    (place / "text.txt").write_text(text, encoding="utf-8")
+    tiny.train_ngrams(2, place / "bigram.arpa")
+    for name in ("gpt2", "bert"):
+        tiny.build(name, place)
+    return place
+
+
+def run(folder: Path, *options: str) -> None:
+    paths = ["--text", str(folder / "text.txt"), "--out", str(folder / "out.txt"), "--quiet"]
+    result = CliRunner().invoke(app, ["vocabulary", *paths, "--min-count", "1", *options])
+    if result.exception is not None:
+        raise result.exception
+
+
+def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> None:
+    """Witness: the table read back; of each row, all token counts are equal or the word is gone."""
+    models = [f"hf:{folder / name}" for name in ("gpt2", "bert")]
+    named = [option for model in models for option in ("--model", model)]
+    run(folder, *named, "--same-token-count", "--table", str(folder / "tokens.csv"))
+    kept = Vocabulary.load(folder / "out.txt")
+    with (folder / "tokens.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert {row["word"] for row in table} >= {"teacher", "hospitals", "Unbelievably"}
+    for row in table:
+        words = kept.initial if row["place"] == "initial" else kept.inner
+        assert (row["word"] in words) == (row[models[0]] == row[models[1]] != "0")
+    record = json.loads((folder / "out.txt.meta.json").read_text(encoding="utf-8"))
+    assert record["same_token_count"] is True
+    assert set(record["known"]) == set(record["models"]) == set(models)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (["--same-token-count"], InputError, "name some with --model"),
+        (["--table", "tokens.csv"], InputError, "name some with --model"),
+        (["--same-token-count", "--model", "kenlm:{}/bigram.arpa"], VocabularyError, "two models"),
+        (["--table", "t.xlsx", "--model", "kenlm:{}/bigram.arpa"], InputError, "t.xlsx is no tabl"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    folder: Path, options: list[str], error: type[ContstimError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        run(folder, *(option.format(folder) for option in options))
