@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
@@ -83,6 +85,25 @@ class ScoreTable:
         """Fractional ranks r(s|m) = average rank / N (2023, text before Eq. 5), in (0, 1]."""
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
+    def agreement(self) -> FloatArray:
+        """How often two models order two sentences alike, (n_models, n_models), in [0, 1].
+
+        The share of all pairs of different rows, counted exactly; where a model gives both
+        sentences the same score, the pair counts one half. This is (1 + Kendall's tau-a) / 2.
+
+        Raises:
+            ScoreError: there are fewer than two sentences.
+        """
+        n = len(self.log_probs)
+        if n < 2:
+            raise ScoreError("Agreement is about pairs: it needs two sentences or more.")
+        n_models = len(self.models)
+        shares = np.empty((n_models, n_models))
+        for i, j in combinations_with_replacement(range(n_models), 2):
+            tau = _kendall_tau_a(self.log_probs[:, i], self.log_probs[:, j])
+            shares[i, j] = shares[j, i] = (1 + tau) / 2
+        return shares
+
     @classmethod
     def read(cls, path: Path | str) -> ScoreTable:
         """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
@@ -140,6 +161,21 @@ def _doubled_ranks(values: FloatArray) -> IntArray:
     last = np.cumsum(counts)  # rank of the last of each group of ties
     doubled: IntArray = (2 * last - counts + 1)[inverse]
     return doubled
+
+
+def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
+    """From SciPy's tau-b, whose denominator leaves out tied pairs."""
+    from scipy.stats import kendalltau
+
+    n_pairs = len(x) * (len(x) - 1) // 2
+    untied = [
+        n_pairs - sum(c * (c - 1) // 2 for c in np.unique(v, return_counts=True)[1].tolist())
+        for v in (x, y)
+    ]
+    if not all(untied):
+        return 0.0
+    tau_b = float(kendalltau(x, y, variant="b").statistic)
+    return tau_b * math.sqrt(untied[0] * untied[1]) / n_pairs
 
 
 def _read_npz(path: Path | str) -> dict[str, Any]:

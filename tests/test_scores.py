@@ -136,3 +136,30 @@ def test_unusable_files_name_the_culprit(
 def test_a_missing_file_is_named(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(InputError, match=r"Cannot read .*nowhere"):
         ScoreTable.read(tmp_path / f"nowhere{suffix}")
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=9),
+    st.booleans(),
+)
+def test_agreement_counts_every_pair(rows: list[tuple[int, int]], impossible: bool) -> None:
+    """Witness: a loop over all pairs."""
+    scores = np.array(rows, dtype=np.float64)
+    scores[0, 0] = -np.inf if impossible else scores[0, 0]
+    found = ScoreTable(None, ("a", "b"), scores).agreement()
+    pairs = [(i, j) for i in range(len(rows)) for j in range(i)]
+    for m in range(2):
+        for k in range(2):
+            alike = sum(
+                0.5
+                if scores[i, m] == scores[j, m] or scores[i, k] == scores[j, k]
+                else float((scores[i, m] > scores[j, m]) == (scores[i, k] > scores[j, k]))
+                for i, j in pairs
+            )
+            assert found[m, k] == pytest.approx(alike / len(pairs))
+
+
+def test_agreement_needs_a_pair() -> None:
+    with pytest.raises(ScoreError, match="two sentences or more"):
+        ScoreTable(None, ("a",), np.zeros((1, 1))).agreement()

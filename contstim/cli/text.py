@@ -57,7 +57,7 @@ def vocabulary(
     from contstim.corpus import read_sentences
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.models.vocabularies import shared_vocabulary, token_table
+    from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
     from contstim.published.vocabulary import read_vocabulary
     from contstim.records import write_record
     from contstim.tables import table_kind, write_table
@@ -97,7 +97,7 @@ def vocabulary(
     for name, number in known.items():
         remark(f"  {name} knows {number:,} of {len(offered.words):,} words", quiet=quiet)
     if table is not None:
-        write_table(table, token_table(models, offered))
+        write_table(table, tokens_of_words(models, offered))
         remark(f"{table}: tokens of each word", quiet=quiet)
 
 

@@ -23,6 +23,9 @@ th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid #ddd; 
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 tr.first td { border-top: 2px solid #888; }
 td.preferred { font-weight: 600; }
+table.map { width: auto; }
+table.map td { text-align: center; min-width: 4rem; font-variant-numeric: tabular-nums; }
+summary { cursor: pointer; font-weight: 600; margin: .5rem 0; }
 mark { background: #fde7a9; border-radius: .2rem; padding: 0 .15rem; }
 p.note { color: #555; }
 """
@@ -43,7 +46,8 @@ def write_report(
         title: its heading.
         triplets: synthetic stimuli, in the order to show.
         pairs: natural stimuli; their rows are rows of `scores`.
-        scores: log-probabilities of the natural sentences, nats.
+        scores: log-probabilities of the natural sentences, nats; how often its models agree on
+            them is drawn as a map.
 
     Raises:
         InputError: the file cannot be written.
@@ -57,6 +61,11 @@ def write_report(
         *(_triplet(triplet) for triplet in triplets),
         "<h2>Natural pairs</h2>",
         *_pairs(pairs, scores),
+        "<h2>How often the models agree</h2>",
+        '<p class="note">Of two natural sentences drawn at random, how often two models find the '
+        "same one likelier, in percent; 50 is chance. Only where they disagree can people decide "
+        "between them.</p>",
+        _agreement(scores),
     ]
     page = (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
@@ -104,7 +113,28 @@ def _pairs(pairs: Iterable[Pair], scores: ScoreTable) -> Iterable[str]:
             under = tuple(a < b for a, b in zip(first, second, strict=True))
             lines.append(_row("pair", escape(pair.sentence_1), first, over, opens=True))
             lines.append(_row("", escape(pair.sentence_2), second, under))
-        yield _table(lines)
+        yield (
+            f"<details open><summary>{escape(model_1)} against {escape(model_2)}</summary>"
+            f"{_table(lines)}</details>"
+        )
+
+
+def _agreement(scores: ScoreTable) -> str:
+    """A map of shares: the darker, the more agreement."""
+    shares = scores.agreement()
+    names = [escape(name) for name in scores.models]
+    lines = ["<tr><th></th>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
+    for i, name in enumerate(names):
+        cells = ("<td></td>" if i == j else _cell(share) for j, share in enumerate(shares[i]))
+        lines.append(f"<tr><th>{name}</th>{''.join(cells)}</tr>")
+    return '<table class="map">\n' + "\n".join(lines) + "\n</table>"
+
+
+def _cell(share: float) -> str:
+    depth = min(1.0, max(0.0, 2 * share - 1))  # chance is white
+    blue = ", ".join(str(round(255 + depth * (end - 255))) for end in (8, 69, 148))
+    ink = "#fff" if depth > 0.55 else "#1b1b1b"
+    return f'<td style="background: rgb({blue}); color: {ink}">{100 * share:.0f}</td>'
 
 
 def mark_changes(text: str, natural: str) -> str:

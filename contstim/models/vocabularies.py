@@ -72,7 +72,7 @@ def _same_token_count(models: Sequence[LanguageModel], vocabulary: Vocabulary) -
     )
 
 
-def token_table(
+def tokens_of_words(
     models: Sequence[LanguageModel], vocabulary: Vocabulary
 ) -> dict[str, list[str] | list[int]]:
     """How many tokens each word is to each model: columns `word`, `place`, one a model.

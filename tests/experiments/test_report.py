@@ -37,3 +37,16 @@ def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold(
     assert "<h1>A &amp; B</h1>" in page
     assert "<a>" not in page
     assert "http" not in page
+
+
+def test_the_map_shows_how_often_two_models_agree(tmp_path: Path) -> None:
+    """Witness: by hand. Of the three pairs of rows, a and b order two alike; c ties them all."""
+    scores = ScoreTable(
+        ("One.", "Two.", "Three."),
+        ("a", "b", "c"),
+        np.array([[-1.0, -1.0, -5.0], [-2.0, -3.0, -5.0], [-3.0, -2.0, -5.0]]),
+    )
+    path = tmp_path / "report.html"
+    write_report(path, title="t", triplets=[], pairs=[], scores=scores)
+    cells = re.findall(r"color: #\w+\">(\d+)<", path.read_text(encoding="utf-8"))
+    assert cells == ["67", "50", "67", "50", "50", "50"]

@@ -10,7 +10,7 @@ from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
-from contstim.models.vocabularies import default_vocabulary, shared_vocabulary, token_table
+from contstim.models.vocabularies import default_vocabulary, shared_vocabulary, tokens_of_words
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -100,7 +100,7 @@ def test_the_table_says_what_each_model_reads(
     tokenizers: list[LanguageModel], bigram: KenlmModel
 ) -> None:
     words = Vocabulary(("The",), ("the", "zyzzyva"))
-    table = token_table([bigram, tokenizers[0]], words)
+    table = tokens_of_words([bigram, tokenizers[0]], words)
     assert table["word"] == ["The", "the", "zyzzyva"]
     assert table["place"] == ["initial", "inner", "inner"]
     assert table[bigram.name] == [1, 1, 0]
