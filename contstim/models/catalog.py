@@ -72,7 +72,6 @@ class Specification:
     """A parsed model specification.
 
     Attributes:
-        text: as it was given.
         family: a key of `FAMILIES`.
         location: a file, a folder, or a name on the hub.
         rule: empty for the default.
@@ -80,7 +79,6 @@ class Specification:
         argument: what the transform is given, such as a file.
     """
 
-    text: str
     family: str
     location: str
     rule: str = ""
@@ -167,7 +165,7 @@ def parse_specification(text: str) -> Specification:
             f"'+{transform}' in {text!r} is not a transform; there are "
             f"{'; '.join(TRANSFORMS.values())}."
         )
-    return Specification(text, family, location, rule, transform, argument)
+    return Specification(family, location, rule, transform, argument)
 
 
 def load_model(
