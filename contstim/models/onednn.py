@@ -6,6 +6,8 @@ unused; oneDNN, part of the same build, does not. The weights stay where and wha
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from transformers.pytorch_utils import Conv1D
 
@@ -14,7 +16,7 @@ class _Linear(torch.nn.Linear):
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002
         if not _suits(input, self.weight):
             return super().forward(input)
-        return _product(input, self.weight, self.bias)
+        return _linear(input, self.weight, self.bias)
 
 
 class _TransposedLinear(Conv1D):
@@ -24,7 +26,7 @@ class _TransposedLinear(Conv1D):
         if not _suits(x, self.weight):
             whole: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
             return whole
-        return _product(x, self.weight.t(), self.bias)
+        return _linear(x, self.weight.t(), self.bias)
 
 
 _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
@@ -34,7 +36,7 @@ def use_onednn(model: torch.nn.Module) -> None:
     """Let a network's linear layers compute through oneDNN wherever that is possible.
 
     Layers of other classes than PyTorch's `Linear` and transformers' `Conv1D` are left alone. A
-    layer computes as before where a gradient is wanted, on another device or in another precision.
+    layer computes as before on another device or in another precision.
     """
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
@@ -48,11 +50,43 @@ def _suits(inputs: torch.Tensor, weight: torch.Tensor) -> bool:
         inputs.dtype == weight.dtype == torch.float32
         and inputs.device.type == "cpu"
         and inputs.numel() > 0
-        and not (torch.is_grad_enabled() and (inputs.requires_grad or weight.requires_grad))
+        and not torch.is_autocast_enabled("cpu")
     )
 
 
-def _product(inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+class _Product(torch.autograd.Function):
+    """inputs (…, in) · weight (out, in)ᵀ + bias (out,), and its gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+    ) -> torch.Tensor:
+        ctx.save_for_backward(inputs, weight)
+        return _product(inputs, weight, bias)
+
+    @staticmethod
+    def backward(
+        ctx: Any, *gradients: torch.Tensor
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+        inputs, weight = ctx.saved_tensors
+        of_inputs, of_weight, of_bias = ctx.needs_input_grad
+        outer = gradients[0].reshape(-1, weight.shape[0])  # (n, out)
+        inner = inputs.reshape(-1, weight.shape[1])  # (n, in)
+        return (
+            _product(gradients[0], weight.t()) if of_inputs else None,
+            _product(outer.t(), inner.t()) if of_weight else None,
+            outer.sum(0) if of_bias else None,
+        )
+
+
+def _linear(inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    product: torch.Tensor = _Product.apply(inputs, weight, bias)  # type: ignore[no-untyped-call]
+    return product
+
+
+def _product(
+    inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
     """Inputs · weightᵀ + bias; the last three arguments say that nothing is fused after it."""
     product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(inputs, weight, bias, "none", [], "")
     return product

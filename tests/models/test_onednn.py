@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -38,15 +39,33 @@ def test_any_shape_gives_what_pytorch_gives(shape: list[int], inputs: int, outpu
             torch.testing.assert_close(fast(x), layer(x), rtol=1e-5, atol=1e-5)
 
 
-def test_a_gradient_is_still_computed() -> None:
-    layer = torch.nn.Linear(3, 2)
-    plain = deepcopy(layer)
-    use_onednn(layer)
-    x = torch.randn(4, 3)
-    for each in (layer, plain):
+@pytest.mark.parametrize("shape", [(2, 4, 3), (3,)])
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        torch.nn.Linear(3, 2),
+        torch.nn.Linear(3, 2, bias=False),
+        Conv1D(2, 3),  # type: ignore[no-untyped-call]
+    ],
+    ids=["linear", "without bias", "transposed"],
+)
+def test_gradients_are_pytorchs(
+    layer: torch.nn.Module, frozen: bool, shape: tuple[int, ...]
+) -> None:
+    plain, fast = deepcopy(layer), deepcopy(layer)
+    use_onednn(fast)
+    gradients = []
+    for each in (plain, fast):
+        x = torch.linspace(0, 1, math.prod(shape)).reshape(shape).requires_grad_()
+        each.requires_grad_(not frozen)
         each(x).square().sum().backward()
-    assert plain.weight.grad is not None
-    torch.testing.assert_close(layer.weight.grad, plain.weight.grad)
+        gradients.append([x.grad, *(weight.grad for weight in each.parameters())])
+    for expected, found in zip(*gradients, strict=True):
+        if frozen and expected is None:
+            assert found is None
+        else:
+            torch.testing.assert_close(found, expected)
 
 
 def test_other_precisions_are_left_alone() -> None:
@@ -56,6 +75,10 @@ def test_other_precisions_are_left_alone() -> None:
     x = torch.randn(4, 3, dtype=torch.float64)
     with torch.inference_mode():
         assert torch.equal(layer(x), plain(x))
+    layer, plain = layer.float(), plain.float()
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        assert layer(x.float()).dtype == torch.bfloat16
+        assert torch.equal(layer(x.float()), plain(x.float()))
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
