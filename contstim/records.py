@@ -12,7 +12,7 @@ from typing import Any
 from contstim.files import write_text
 from contstim.version import __version__
 
-_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow", "torch", "transformers")
+_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow", "torch", "tokenizers", "transformers")
 
 
 def record_path(output: Path | str) -> Path:
@@ -25,18 +25,22 @@ def write_record(output: Path | str, **facts: Any) -> Path:
 
     The record holds no times, so that the same run gives the same bytes.
     """
-    record = {
+    path = record_path(output)
+    write_text(path, json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n")
+    return path
+
+
+def provenance() -> dict[str, Any]:
+    """The command and the versions of everything that computes."""
+    versions = {name: metadata.version(name) for name in _LIBRARIES}
+    return {
         "command": _command(),
         "versions": {
             "contstim": __version__,
             "python": platform.python_version(),
-            **{name: metadata.version(name) for name in _LIBRARIES},
+            **versions,
         },
-        **facts,
     }
-    path = record_path(output)
-    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-    return path
 
 
 def _command() -> list[str]:

@@ -6,6 +6,7 @@ A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:t
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,6 +33,10 @@ MASKED_RULES = (
 )
 
 
+RECURRENT_CONFIGURATION = "recurrent.json"
+"""The file by which a folder is known to hold a recurrent model."""
+
+
 @dataclass(frozen=True)
 class Family:
     """A kind of model.
@@ -41,7 +46,7 @@ class Family:
         summary: what it is.
         loader: `module:attribute`, called with the location, `name` and the options it takes.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `rule`, `device`, `dtype` and `prompt` the loader takes.
+        options: which of `family`, `rule`, `device`, `dtype` and `prompt` the loader takes.
         endings: file names that mean this family where none is given.
     """
 
@@ -103,6 +108,20 @@ FAMILIES: dict[str, Family] = {
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
             options=("rule", "device", "dtype", "prompt"),
         ),
+        *(
+            Family(
+                name=kind,
+                summary=f"{what} from a folder that contstim trained",
+                loader="contstim.models.recurrent.adapter:load_recurrent",
+                rules=(rule,),
+                options=("family", "device"),
+            )
+            for kind, what, rule in (
+                ("rnn", "recurrent network of words", "log-likelihood"),
+                ("lstm", "long short-term memory of words", "log-likelihood"),
+                ("bilstm", "LSTM that reads from both sides", "pseudo-log-likelihood"),
+            )
+        ),
     )
 }
 
@@ -137,7 +156,7 @@ _SPECIFICATION = re.compile(
 def parse_specification(text: str) -> Specification:
     """Read `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
 
-    The family may be told by the file's ending or by the folder's `config.json`.
+    The family may be told by the file's ending or by a file in the folder.
 
     Raises:
         ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
@@ -188,7 +207,13 @@ def load_model(
     """
     parsed = parse_specification(specification)
     family = FAMILIES[parsed.family]
-    given = {"rule": parsed.rule, "device": device, "dtype": dtype, "prompt": prompt}
+    given = {
+        "family": parsed.family,
+        "rule": parsed.rule,
+        "device": device,
+        "dtype": dtype,
+        "prompt": prompt,
+    }
     module, _, attribute = family.loader.partition(":")
     loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
     model = loader(
@@ -228,4 +253,10 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    return "hf" if (Path(location) / "config.json").is_file() else ""
+    if (Path(location) / "config.json").is_file():
+        return "hf"
+    try:
+        facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
+        return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

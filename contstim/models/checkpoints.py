@@ -80,7 +80,7 @@ def load_checkpoint(
             language-modelling head, its tokenizer needs a package that is not installed, or the
             device or the precision does not exist.
     """
-    place, precision = _device(device), _precision(dtype)
+    place, precision = resolve_device(device), _precision(dtype)
     _check_folder(location)
     key = (location, place, precision, _stamp(location))
     checkpoint = _loaded.get(key)
@@ -199,7 +199,12 @@ def _check_hub(location: str) -> None:
         ) from error
 
 
-def _device(name: str) -> str:
+def resolve_device(name: str) -> str:
+    """The device that a name stands for; `auto` is a GPU where there is one.
+
+    Raises:
+        ModelError: there is no such device.
+    """
     import torch
 
     if name not in get_args(Device):

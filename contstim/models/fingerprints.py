@@ -22,8 +22,18 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
         model: a `transformers` model.
         tokenizer: a `transformers` tokenizer.
     """
+    return fingerprint_of_network(model, _configuration(model.config), _tokenization(tokenizer))
+
+
+def fingerprint_of_network(network: Any, *descriptions: str) -> str:
+    """Hash of weights, their precision, and texts that say what is done with them.
+
+    Args:
+        network: a `torch` module.
+        descriptions: its configuration and vocabulary, in a fixed order.
+    """
     digest = hashlib.sha256()
-    for part in (*_weights(model), _configuration(model.config), _tokenization(tokenizer)):
+    for part in (*_weights(network), *descriptions):
         digest.update(part.encode())
     return digest.hexdigest()[:24]
 

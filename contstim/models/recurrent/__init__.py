@@ -1,0 +1,12 @@
+"""Recurrent networks over words: RNN, LSTM and BiLSTM.
+
+The parts, from what the rest of the package uses to what it rests on:
+
+    adapter        RecurrentModel, what the two below share; loading a folder
+    left_to_right  RNN and LSTM: words given those before them, and the end
+    both_sides     BiLSTM: words given those before and after them
+    folder         weights, configuration and words on disk
+    words          the words that a network tells apart, with their counts
+    network        the torch modules
+    output         their output layers
+"""

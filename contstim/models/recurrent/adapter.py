@@ -1,0 +1,184 @@
+"""RNN, LSTM and BiLSTM as language models: what they share, and how a folder becomes one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
+from contstim.models.batching import Budget, forward_in_batches, unique_rows
+from contstim.models.checkpoints import resolve_device
+from contstim.models.fingerprints import fingerprint_of_network
+from contstim.models.recurrent.folder import read_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import torch
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.checkpoints import Device
+    from contstim.models.recurrent.network import RecurrentNetwork
+    from contstim.models.recurrent.words import WordList
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+
+class Parts(NamedTuple):
+    """A sentence around one position, as numbers."""
+
+    before: tuple[int, ...]
+    word: int
+    after: tuple[int, ...]
+
+
+class RecurrentModel(LanguageModel):
+    """A recurrent network over words, under the contract of every language model.
+
+    The words are those of the sentence, case kept; the end mark is none of them. Words outside the
+    vocabulary are read and predicted as one. Log-probabilities are float32 and normalised over the
+    whole vocabulary, and are summed in float64.
+
+    Args:
+        network: of the kind that the subclass scores with.
+        words: what its numbers stand for.
+        name: names columns and files.
+        device: where the network runs.
+    """
+
+    rule: ClassVar[str]
+    end_scored: ClassVar[bool]
+
+    def __init__(
+        self, network: RecurrentNetwork, words: WordList, *, name: str, device: str = "cpu"
+    ) -> None:
+        self.name = name
+        self._network = network.to(device).eval()
+        self._words = words
+        self._device = device
+        self._budget = Budget.for_device(device).tokens
+
+    @cached_property
+    def convention(self) -> Convention:
+        """See `LanguageModel.convention`; the boundary is what is read before the first word."""
+        digest = fingerprint_of_network(
+            self._network, str(self._network.shape), "\n".join(self._words.words)
+        )
+        return Convention(
+            rule=self.rule,
+            context="<s>",
+            end_scored=self.end_scored,
+            fingerprint=f"{self._network.shape.kind}-{digest}",
+        )
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.log_probs`."""
+        totals = [terms.sum() for terms in self._terms(sentences)]
+        return np.array(totals, np.float64)
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`: one term a word, and `</s>` where it is scored."""
+        ends = ((-1, "</s>"),) if self.end_scored else ()
+        return [
+            [
+                TokenScore(position, word, float(term))
+                for (position, word), term in zip(
+                    (*enumerate(sentence.words), *ends), terms, strict=True
+                )
+            ]
+            for sentence, terms in zip(sentences, self._terms(sentences), strict=True)
+        ]
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`."""
+        return self._words.knows(words)
+
+    def vocabulary(self, min_count: int) -> Vocabulary:
+        """See `LanguageModel.vocabulary`."""
+        return self._words.vocabulary(min_count)
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """See `LanguageModel.replacements`; upper bounds for all words from one reading.
+
+        The log-probability of a sentence is a sum of terms that are never positive. Those whose
+        states have not read the candidate are the same for all candidates or, at its own place,
+        known for all of them at once. Their sum is the bound, and the estimate.
+        """
+        parts = self._parts(sentence, position)
+        bounds = self._bounds(parts)[self._words.numbers(words)]
+        return Replacements(np.full(len(words), np.nan), bounds, bounds)
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """See `LanguageModel.replacement_log_probs`; states before the word are computed once."""
+        parts = self._parts(sentence, position)
+        numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
+        scores = self._bounds(parts)[numbers]
+        rest = np.zeros(len(numbers))
+        run = self._rest(parts, rest)
+        budget = max(1, self._budget // len(sentence))
+        rows = numbers[:, None]
+        forward_in_batches(rows, run, pad=0, budget=budget, device=self._device)
+        found: FloatArray = (scores + rest)[twin]
+        return found
+
+    @abstractmethod
+    def _bounds(self, parts: Parts) -> FloatArray:
+        """The terms that do not read the candidate, for every number as candidate, (words,)."""
+
+    @abstractmethod
+    def _rest(
+        self, parts: Parts, out: FloatArray
+    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
+        """What writes the sum of the other terms for candidates (b, 1) at places of `out`."""
+
+    def _parts(self, sentence: Sentence, position: int) -> Parts:
+        sentence.check_position(position)
+        ids = tuple(self._words.numbers(sentence.words).tolist())
+        return Parts(ids[:position], ids[position], ids[position + 1 :])
+
+    def _terms(self, sentences: Sequence[Sentence]) -> list[FloatArray]:
+        """Log p of each word of each sentence (and of its end), nats."""
+        rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
+        terms: list[Any] = [None] * len(rows)
+
+        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+            flat = self._network(ids, attention.bool()).double().cpu().numpy()
+            counts = attention.sum(1).cpu().numpy() + self.end_scored
+            for row, part in zip(batch, np.split(flat, np.cumsum(counts)[:-1]), strict=True):
+                terms[row] = part
+
+        forward_in_batches(rows, run, pad=0, budget=self._budget, device=self._device)
+        return [terms[row] for row in twin]
+
+
+def load_recurrent(
+    location: str | Path, *, name: str | None = None, family: str = "", device: Device = "auto"
+) -> RecurrentModel:
+    """Load the model of a folder that `contstim train` wrote.
+
+    Args:
+        location: the folder.
+        name: the folder where none is given.
+        family: `rnn`, `lstm` or `bilstm`, where the model must be of that kind.
+        device: `auto` is a GPU where there is one.
+
+    Raises:
+        ModelError: the folder holds no complete model, or one of another kind; or there is no
+            such device.
+    """
+    from contstim.models.recurrent.both_sides import BothSidesModel
+    from contstim.models.recurrent.left_to_right import LeftToRightModel
+
+    network, words = read_folder(location)
+    kind = network.shape.kind
+    if family and family != kind:
+        raise ModelError(f"{location} holds a model of kind {kind}: write {kind}:{location}.")
+    adapter = BothSidesModel if network.shape.reads_both_sides else LeftToRightModel
+    return adapter(network, words, name=name or str(location), device=resolve_device(device))

@@ -1,0 +1,70 @@
+"""RNN and LSTM: each word given the words before it, and the end given all."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from contstim.models.recurrent.adapter import Parts, RecurrentModel
+from contstim.models.recurrent.network import BOUNDARY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.models.recurrent.network import State
+
+
+class _Prefix(NamedTuple):
+    """Words that have been read."""
+
+    log_prob: float  # of all of them, nats
+    next_log_probs: FloatArray  # (words,) of what may follow
+    state: State  # to read on from
+
+
+class LeftToRightModel(RecurrentModel):
+    """Sum over the words and the end of the sentence of log p(word | words before)."""
+
+    rule = "log-likelihood"
+    end_scored = True
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._after = lru_cache(maxsize=8)(self._read)
+
+    def _bounds(self, parts: Parts) -> FloatArray:
+        prefix = self._after(parts.before)
+        return prefix.log_prob + prefix.next_log_probs
+
+    def _rest(
+        self, parts: Parts, out: FloatArray
+    ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
+        network, prefix = self._network, self._after(parts.before)
+        followers = torch.tensor([(*parts.after, BOUNDARY)], device=self._device)  # (1, r)
+
+        def run(candidates: torch.Tensor, _: torch.Tensor, batch: IntArray) -> None:
+            follow = followers.expand(len(batch), -1)
+            ids = torch.cat([candidates, follow[:, :-1]], dim=1)
+            states, _last = network.read(ids, for_rows(prefix.state, len(batch)))
+            terms = network.log_probs(states.flatten(0, 1), follow.flatten())
+            out[batch] = terms.view(follow.shape).double().sum(1).cpu().numpy()
+
+        return run
+
+    def _read(self, before: tuple[int, ...]) -> _Prefix:
+        with torch.inference_mode():
+            ids = torch.tensor([[BOUNDARY, *before]], device=self._device)
+            states, last = self._network.read(ids)
+            terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
+            following = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
+        return _Prefix(float(terms.double().sum()), following, last)
+
+
+def for_rows(state: State, n_rows: int) -> State:
+    """The state of one row for many."""
+    if isinstance(state, tuple):
+        return tuple(for_rows(part, n_rows) for part in state)
+    return state.expand(-1, n_rows, -1).contiguous()

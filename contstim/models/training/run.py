@@ -1,0 +1,175 @@
+"""One training run, from sentences to a model in a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from contstim.errors import InputError, ModelError
+from contstim.models.checkpoints import resolve_device
+from contstim.models.training.batches import split
+from contstim.models.training.checkpoint import (
+    CHECKPOINT,
+    State,
+    forget_checkpoint,
+    is_begun,
+    read_checkpoint,
+    write_checkpoint,
+)
+from contstim.models.training.loop import BUILDING, Trainer, seeded
+from contstim.models.training.record import Training, best_of
+from contstim.models.training.settings import flattened, option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from torch import Tensor
+
+    from contstim.models.checkpoints import Device
+    from contstim.models.training.loop import Epoch, Progress
+    from contstim.models.training.settings import (
+        RecurrentSettings,
+        TrainingPrecision,
+        TrainingSettings,
+        TransformerSettings,
+    )
+    from contstim.models.training.task import Task
+    from contstim.sentence import Sentence
+
+
+def run(
+    build: Callable[[Sequence[Sentence]], Task],
+    sentences: Sequence[Sentence],
+    out: Path,
+    network: RecurrentSettings | TransformerSettings,
+    settings: TrainingSettings,
+    *,
+    device: Device,
+    precision: TrainingPrecision,
+    on_progress: Callable[[Progress], None] | None,
+) -> Training:
+    """Train from the start, or from where the same run was interrupted, and leave the model.
+
+    A run that is finished is not repeated.
+
+    Args:
+        build: makes the task from the sentences to train on.
+        sentences: the text, from which some are kept apart for validation.
+        out: the folder of the model.
+        network: sizes of the network.
+        settings: how it is trained.
+        device: `auto` is a GPU where there is one.
+        precision: `auto` is bfloat16 on a GPU that has it, else float32.
+        on_progress: told after every step.
+
+    Raises:
+        InputError: the text is shorter than a batch; the folder holds something else or a run with
+            other settings, or cannot be written.
+        ModelError: there is no such device, or the loss is no longer a number.
+    """
+    place = resolve_device(device)
+    bf16 = _computes_in_bf16(precision, place)
+    identity = {
+        **flattened(network, settings),
+        "precision": "bfloat16" if bf16 else "float32",
+        "text_sha256": _digest(sentences),
+    }
+    begun = is_begun(out, identity)
+    if begun and not (out / CHECKPOINT).is_file():
+        return Training.read(out)
+    training, validation = _split(sentences, settings)
+    with seeded(settings.seed, BUILDING, place):
+        task = build(training)
+    trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
+    if begun:
+        state = read_checkpoint(out, trainer)
+    else:
+        state = State((), {})
+        write_checkpoint(out, identity, trainer, state)
+    while (ended := _end(state.curve, settings)) is None:
+        epoch = trainer.epoch(state.curve, on_progress)
+        state = _after(state, epoch, task)
+        write_checkpoint(out, identity, trainer, state)
+    facts = {
+        "identity": identity,
+        "text": _counts(sentences, validation),
+        "model": {"parameters": sum(w.numel() for w in task.network.parameters()), **task.facts},
+        "device": place,
+        "threads": torch.get_num_threads(),
+    }
+    _restore(task, state.best)
+    task.save(out)
+    finished = Training(out, state.curve, ended, facts)
+    finished.write()
+    forget_checkpoint(out)
+    return finished
+
+
+def _end(curve: Sequence[Epoch], settings: TrainingSettings) -> str | None:
+    """Why a run goes no further after these epochs; None: it goes on."""
+    if len(curve) >= settings.epochs:
+        return "all epochs are done"
+    if curve and len(curve) - 1 - best_of(curve) >= settings.patience:
+        return f"no better validation loss in {settings.patience} epochs"
+    return None
+
+
+def _after(state: State, epoch: Epoch, task: Task) -> State:
+    """The state after one more epoch, with the weights of the best one."""
+    curve = (*state.curve, epoch)
+    if best_of(curve) < len(curve) - 1:
+        return State(curve, state.best)
+    weights = task.network.named_parameters()
+    return State(curve, {name: weight.detach().clone() for name, weight in weights})
+
+
+def _restore(task: Task, weights: Mapping[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, weight in task.network.named_parameters():
+            weight.copy_(weights[name])
+    task.network.eval()
+
+
+def _split(
+    sentences: Sequence[Sentence], settings: TrainingSettings
+) -> tuple[list[Sentence], list[Sentence]]:
+    training, validation = split(
+        len(sentences), settings.validation, np.random.default_rng(settings.seed)
+    )
+    if len(training) < settings.batch_size:
+        raise InputError(
+            f"Of {len(sentences):,} sentences {len(training):,} are left to train on, fewer than "
+            f"one batch of {settings.batch_size:,}. Give more text, or lower "
+            f"{option('batch_size')}."
+        )
+    return [sentences[row] for row in training], [sentences[row] for row in validation]
+
+
+def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
+    if precision not in ("auto", "float32", "bfloat16"):
+        raise ModelError(
+            f"There is no precision {precision!r}; there are auto, float32 and bfloat16."
+        )
+    has_it = device != "cuda" or torch.cuda.is_bf16_supported()
+    if precision == "bfloat16" and not has_it:
+        raise ModelError("This GPU does not compute in bfloat16. Use --precision float32.")
+    return precision == "bfloat16" or (precision == "auto" and device == "cuda" and has_it)
+
+
+def _digest(sentences: Sequence[Sentence]) -> str:
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        digest.update(f"{sentence.text}\n".encode())
+    return digest.hexdigest()
+
+
+def _counts(sentences: Sequence[Sentence], validation: Sequence[Sentence]) -> dict[str, Any]:
+    return {
+        "sentences": len(sentences),
+        "words": sum(map(len, sentences)),
+        "validation_sentences": len(validation),
+    }

@@ -1,0 +1,177 @@
+"""What can be chosen when a network is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
+TransformerKind: TypeAlias = Literal["gpt2", "bert"]
+TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a network is trained, whatever it is.
+
+    Attributes:
+        epochs: passes over the text at most.
+        batch_size: sentences a step.
+        learning_rate: its peak, reached after the warm-up; from there it falls to zero in a
+            straight line over the steps of all epochs.
+        warmup: share of the steps in which the learning rate rises.
+        weight_decay: AdamW's, for weight matrices.
+        clip: the largest norm of a gradient.
+        validation: share of the sentences that is kept for validation.
+        patience: how many epochs in a row may bring no better validation loss.
+        seed: decides the split, the first weights, the order of sentences, and what dropout and
+            masks hide.
+
+    Raises:
+        InputError: a value is out of range; names it.
+    """
+
+    epochs: int = 6
+    batch_size: int = 32
+    learning_rate: float = 0.002
+    warmup: float = 0.02
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    validation: float = 0.02
+    patience: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "epochs", "batch_size", "patience")
+        _at_least(self, 0, "seed", "weight_decay")
+        _between(self, "warmup", "validation")
+        _positive(self, "learning_rate", "clip")
+
+
+@dataclass(frozen=True)
+class RecurrentSettings:
+    """A recurrent network over words, by default with the sizes of the 2023 study.
+
+    Attributes:
+        kind: `rnn`, `lstm` or `bilstm`.
+        embedding: width of a word's vector.
+        hidden: width of a state.
+        layers: how many recurrent layers stand on each other.
+        dropout: share of embeddings and states that training hides.
+        vocabulary_size: how many words it tells apart; None: all that are frequent enough, 20,000
+            at most.
+        min_count: how often a word must occur to be told apart.
+
+    Raises:
+        InputError: a value is out of range; names it.
+    """
+
+    kind: RecurrentKind = "lstm"
+    embedding: int = 256
+    hidden: int = 512
+    layers: int = 1
+    dropout: float = 0.3
+    vocabulary_size: int | None = None
+    min_count: int = 2
+
+    def __post_init__(self) -> None:
+        _one_of(self, "kind", get_args(RecurrentKind))
+        _at_least(self, 1, "embedding", "hidden", "layers", "min_count", "vocabulary_size")
+        _share(self, "dropout")
+
+
+@dataclass(frozen=True)
+class TransformerSettings:
+    """A small GPT-2 or BERT with a tokenizer of its own.
+
+    Attributes:
+        kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
+        width: of the hidden states.
+        layers: how many.
+        heads: of attention in each layer.
+        window: how many tokens it reads at most, special ones included.
+        dropout: share of states that training hides.
+        vocabulary_size: how many tokens there are; None: up to 8,000, as many as the text gives.
+        mask_share: `bert`: share of the tokens that training hides; None: drawn anew for every
+            sentence, from one token to all of them.
+
+    Raises:
+        InputError: a value is out of range; names it.
+    """
+
+    kind: TransformerKind = "gpt2"
+    width: int = 256
+    layers: int = 4
+    heads: int = 4
+    window: int = 128
+    dropout: float = 0.1
+    vocabulary_size: int | None = None
+    mask_share: float | None = None
+
+    def __post_init__(self) -> None:
+        _one_of(self, "kind", get_args(TransformerKind))
+        _at_least(self, 1, "width", "layers", "heads", "vocabulary_size")
+        _at_least(self, 8, "window")
+        _share(self, "dropout")
+        if self.width % self.heads:
+            raise InputError(
+                f"A width of {self.width} cannot be shared by {self.heads} heads: choose a "
+                f"multiple of the heads."
+            )
+        if self.mask_share is not None:
+            _between(self, "mask_share")
+
+
+Settings: TypeAlias = TrainingSettings | RecurrentSettings | TransformerSettings
+
+
+def option(name: str) -> str:
+    """How a setting is called on the command line."""
+    return "--" + name.replace("_", "-")
+
+
+def _refuse(settings: Settings, name: str, allowed: str) -> None:
+    raise InputError(f"{option(name)} must be {allowed}, not {getattr(settings, name)!r}.")
+
+
+def _at_least(settings: Settings, least: int, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and not value >= least:
+            _refuse(settings, name, f"{least} or more")
+
+
+def _between(settings: Settings, *names: str) -> None:
+    for name in names:
+        if not 0 < getattr(settings, name) < 1:
+            _refuse(settings, name, "between 0 and 1")
+
+
+def _share(settings: Settings, name: str) -> None:
+    if not 0 <= getattr(settings, name) < 1:
+        _refuse(settings, name, "from 0 to below 1")
+
+
+def _positive(settings: Settings, *names: str) -> None:
+    for name in names:
+        if not 0 < getattr(settings, name) < float("inf"):
+            _refuse(settings, name, "above 0")
+
+
+def _one_of(settings: Settings, name: str, allowed: Iterable[str]) -> None:
+    if getattr(settings, name) not in allowed:
+        _refuse(settings, name, f"one of {', '.join(allowed)}")
+
+
+def flattened(*parts: Settings) -> dict[str, object]:
+    """All settings by name."""
+    return {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
+
+
+RECURRENT_TRAINING = TrainingSettings()
+TRANSFORMER_TRAINING = TrainingSettings(learning_rate=0.001, warmup=0.05, epochs=10)

@@ -1,0 +1,45 @@
+"""Recurrent models of every kind with random sharpened weights, and a few hundred words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from contstim.models.recurrent.adapter import RecurrentModel
+from contstim.models.recurrent.both_sides import BothSidesModel
+from contstim.models.recurrent.left_to_right import LeftToRightModel
+from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
+from contstim.models.recurrent.words import WordList
+from contstim.sentence import Sentence
+from tests.models.tiny import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Build = Callable[..., RecurrentModel]
+
+KINDS: tuple[Kind, ...] = ("rnn", "lstm", "bilstm")
+
+
+def word_list() -> WordList:
+    return WordList.from_sentences([Sentence.parse(text) for text in TEXTS])
+
+
+def build(kind: Kind, *, layers: int = 1, cutoffs: tuple[int, ...] = ()) -> RecurrentModel:
+    """A model whose scores differ by nats with every word, its place, and what is around it."""
+    words = word_list()
+    torch.manual_seed(3)
+    network = RecurrentNetwork(Shape(kind, len(words), 8, 16, layers, 0.3, cutoffs))
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(4)
+    adapter = BothSidesModel if kind == "bilstm" else LeftToRightModel
+    return adapter(network, words, name=kind)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    return found
