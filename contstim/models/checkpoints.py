@@ -85,7 +85,7 @@ def load_checkpoint(
     key = (location, place, precision, _stamp(location))
     checkpoint = _loaded.get(key)
     if checkpoint is None:
-        with _silence():
+        with silence():
             checkpoint = _load(location, place, precision)
         _loaded[key] = checkpoint
     return checkpoint
@@ -231,7 +231,7 @@ def _stamp(location: str) -> tuple[object, ...]:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Keep `transformers` from printing bars, advice and reports while it loads."""
     import transformers
 

@@ -1,0 +1,196 @@
+"""Training a small GPT-2 or BERT with a tokenizer of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from contstim.errors import InputError
+from contstim.models.checkpoints import silence
+from contstim.models.training.run import run
+from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
+from contstim.models.training.task import Task
+from contstim.models.training.tokenizers import train_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from torch import Tensor
+
+    from contstim.arrays import IntArray
+    from contstim.models.checkpoints import Device
+    from contstim.models.training.loop import Progress
+    from contstim.models.training.record import Training
+    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
+    from contstim.sentence import Sentence
+
+
+def train_transformer(
+    sentences: Iterable[Sentence],
+    out: Path | str,
+    network: TransformerSettings | None = None,
+    training: TrainingSettings = TRANSFORMER_TRAINING,
+    *,
+    device: Device = "auto",
+    precision: TrainingPrecision = "auto",
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Training:
+    """Train a small transformer on a text and leave it in a folder that `hf:DIR` reads.
+
+    Network and tokenizer are those of `transformers`, saved with `save_pretrained`. GPT-2 predicts
+    every token of a sentence and its end. BERT predicts hidden tokens; by default every sentence
+    hides a share of its tokens that is drawn anew each time, because the chain rule by which masked
+    models are scored asks for all shares (BERT's own was always 15 %).
+
+    The folder also gets `training.json` and `curve.png`; an interrupted training goes on as in
+    `train_recurrent`.
+
+    Args:
+        sentences: the text, of which a share is kept apart for validation. Sentences of more tokens
+            than the network reads are cut.
+        out: the folder, made if need be.
+        network: kind and sizes; by default a small GPT-2.
+        training: how it is trained.
+        device: `auto` is a GPU where there is one.
+        precision: `auto` is bfloat16 on a GPU that has it, else float32.
+        on_progress: told after every step.
+
+    Raises:
+        InputError: the text is shorter than a batch, or gives fewer tokens than asked for; the
+            folder holds something else or a training with other settings, or cannot be written.
+        ModelError: there is no such device, or the loss is no longer a number.
+    """
+    chosen = network or TransformerSettings()
+    with silence():
+        return run(
+            lambda text: transformer_task(text, chosen),
+            list(sentences),
+            Path(out),
+            chosen,
+            training,
+            device=device,
+            precision=precision,
+            on_progress=on_progress,
+        )
+
+
+def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> Task:
+    """A network with first weights, and a tokenizer for a text."""
+    tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
+    build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
+    network, log_probs = build(tokenizer, settings)
+
+    def encode(sentences: Sequence[Sentence]) -> list[IntArray]:
+        return [row[: settings.window] for row in _rows(tokenizer, settings.kind, sentences)]
+
+    lengths = [len(row) for row in _rows(tokenizer, settings.kind, text)]
+    return Task(
+        network=network,
+        encode=encode,
+        log_probs=log_probs,
+        save=lambda folder: _save(network, tokenizer, folder),
+        facts={
+            "vocabulary": len(tokenizer),
+            "tokens_a_sentence": float(np.mean(lengths)),
+            "sentences_cut": sum(length > settings.window for length in lengths),
+        },
+    )
+
+
+LogProbs = "Callable[[Tensor, Tensor], Tensor]"
+
+
+def _gpt2(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, Any]:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    network = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=len(tokenizer),
+            n_positions=settings.window,
+            n_embd=settings.width,
+            n_layer=settings.layers,
+            n_head=settings.heads,
+            resid_pdrop=settings.dropout,
+            embd_pdrop=settings.dropout,
+            attn_pdrop=settings.dropout,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+    )
+
+    def log_probs(ids: Tensor, present: Tensor) -> Tensor:
+        read = network.transformer(input_ids=ids, attention_mask=present.long(), use_cache=False)
+        followed = present[:, 1:]
+        states = read.last_hidden_state[:, :-1][followed]
+        return _log_probs(network.lm_head(states), ids[:, 1:][followed])
+
+    return network, log_probs
+
+
+def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, Any]:
+    from transformers import BertConfig, BertForMaskedLM
+
+    network = BertForMaskedLM(
+        BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=settings.width,
+            num_hidden_layers=settings.layers,
+            num_attention_heads=settings.heads,
+            intermediate_size=4 * settings.width,
+            max_position_embeddings=settings.window,
+            hidden_dropout_prob=settings.dropout,
+            attention_probs_dropout_prob=settings.dropout,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
+    frame = torch.tensor([tokenizer.cls_token_id, tokenizer.sep_token_id])
+
+    def log_probs(ids: Tensor, present: Tensor) -> Tensor:
+        words = present & ~torch.isin(ids, frame.to(ids.device))
+        hidden = draw_hidden(words, settings.mask_share)
+        seen = ids.masked_fill(hidden, tokenizer.mask_token_id)
+        read = network.bert(input_ids=seen, attention_mask=present.long())
+        return _log_probs(network.cls(read.last_hidden_state[hidden]), ids[hidden])
+
+    return network, log_probs
+
+
+def draw_hidden(words: Tensor, share: float | None) -> Tensor:
+    """Which tokens (b, l) are hidden: at random, a share of each row's, rounded up.
+
+    Args:
+        words: (b, l) which tokens may be hidden.
+        share: None: drawn for each row.
+    """
+    shares = torch.rand(len(words), device=words.device) if share is None else share
+    counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
+    noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
+    ranks = noise.argsort(dim=1).argsort(dim=1)
+    return words & (ranks < counts[:, None])
+
+
+def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
+    """Log p (n,) of one number by each row of logits (n, tokens), nats, in float32."""
+    return -torch.nn.functional.cross_entropy(logits.float(), numbers, reduction="none")
+
+
+def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
+    """What the network reads of each sentence, from the token before it to the one after it."""
+    texts = [sentence.text for sentence in sentences]
+    rows = tokenizer(texts, return_attention_mask=False, verbose=False)["input_ids"]
+    if kind == "gpt2":
+        rows = [[tokenizer.bos_token_id, *row, tokenizer.eos_token_id] for row in rows]
+    return [np.array(row, np.int64) for row in rows]
+
+
+def _save(network: Any, tokenizer: Any, folder: Path) -> None:
+    from safetensors import SafetensorError
+
+    try:
+        network.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"Cannot write the model into {folder}: {error}.") from error
