@@ -123,7 +123,7 @@ class RecurrentModel(LanguageModel):
         rest = np.zeros(len(numbers))
         run = self._rest(parts, rest)
         budget = max(1, self._budget // len(sentence))
-        rows = numbers[:, None]
+        rows = list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=budget, device=self._device)
         found: FloatArray = (scores + rest)[twin]
         return found

@@ -25,7 +25,8 @@ class FullSoftmax(nn.Linear):
 
     def all(self, states: Tensor) -> Tensor:
         """Log p (n, classes) of every class after each state (n, width), nats."""
-        return self(states).log_softmax(dim=1)
+        result: Tensor = self(states).log_softmax(dim=1)
+        return result
 
 
 class AdaptiveSoftmax(nn.AdaptiveLogSoftmaxWithLoss):
@@ -33,7 +34,8 @@ class AdaptiveSoftmax(nn.AdaptiveLogSoftmaxWithLoss):
 
     def of(self, states: Tensor, classes: Tensor) -> Tensor:
         """Log p (n,) of one class after each state (n, width), nats."""
-        return self(states, classes).output
+        result: Tensor = self(states, classes).output
+        return result
 
     def all(self, states: Tensor) -> Tensor:
         """Log p (n, classes) of every class after each state (n, width), nats."""

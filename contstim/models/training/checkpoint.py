@@ -71,8 +71,8 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> State:
     curve = tuple(Epoch(**epoch) for epoch in _told(path)["curve"])
     parts: dict[str, dict[str, Tensor]] = {"best": {}, "weights": {}}
     for name, tensor in safetensors.torch.load_file(path).items():
-        part, _, weight = name.partition("/")
-        parts.setdefault(part, {})[weight] = tensor
+        part, _, owner = name.partition("/")
+        parts.setdefault(part, {})[owner] = tensor
     best, weights = parts.pop("best"), parts.pop("weights")
     named = dict(trainer.task.network.named_parameters())
     if {n: w.shape for n, w in named.items()} != {n: w.shape for n, w in weights.items()}:

@@ -106,4 +106,4 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     with writing(path) as partial:
-        FigureCanvasAgg(figure).print_png(partial)
+        FigureCanvasAgg(figure).print_png(partial)  # type: ignore[no-untyped-call]

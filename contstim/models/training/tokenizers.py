@@ -40,16 +40,16 @@ def train_tokenizer(
     if size is not None and len(tokenizer) != size:
         raise InputError(
             f"The text gives {len(tokenizer):,} tokens, its single characters included, not "
-            f"{size:,}. Give that number to {option('vocabulary_size')}, leave it out, or give more "
-            f"text."
+            f"{size:,}. Give that number to {option('vocabulary_size')}, leave it out, or give "
+            f"more text."
         )
     tokenizer.model_max_length = window
     return tokenizer
 
 
 def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
+    import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-    from transformers import GPT2Tokenizer
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -61,7 +61,8 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
     )
     model = _trained(tokenizer, trainer, sentences)
     merges = [tuple(merge) for merge in model["merges"]]
-    return GPT2Tokenizer(vocab=model["vocab"], merges=merges)
+    hf: Any = transformers  # whose annotations know merges as texts only
+    return hf.GPT2Tokenizer(vocab=model["vocab"], merges=merges)
 
 
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:

@@ -40,7 +40,9 @@ def test_bilstm_probabilities_of_all_words_at_a_place_sum_to_one(
     sentence = Sentence.parse("Do you know the answer")
     everything = (*word_list().words, "zyzzyva")
     scored = model.token_log_probs([sentence.replace(position, word) for word in everything])
-    assert np.exp([terms[position].log_prob for terms in scored]).sum() == pytest.approx(1, abs=1e-5)
+    assert np.exp([terms[position].log_prob for terms in scored]).sum() == pytest.approx(
+        1, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])

@@ -1,4 +1,4 @@
-"""`contstim train …`."""
+"""`contstim train ngram`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import typer
 
 from contstim.cli.output import Quiet, counting, remark
 
-app = typer.Typer(help="Train a model on a text.", no_args_is_help=True)
 
-
-@app.callback()
-def _train() -> None:
-    """Train a model on a text."""
-
-
-@app.command("ngram")
 def ngram(
     text: Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")],
     out: Annotated[Path, typer.Option(help="The ARPA file to write.")],

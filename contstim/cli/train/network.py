@@ -1,0 +1,173 @@
+"""`contstim train rnn|lstm|bilstm|gpt2|bert`: options made from the settings' fields."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from contstim.cli.output import Device, Quiet, remark
+from contstim.models.training.settings import (
+    RecurrentSettings,
+    TrainingPrecision,
+    TrainingSettings,
+    TransformerSettings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from contstim.models.training.loop import Progress
+    from contstim.models.training.record import Training
+
+_HELP = {
+    "embedding": "Width of a word's vector.",
+    "hidden": "Width of a recurrent state.",
+    "width": "Width of the hidden states.",
+    "layers": "Layers that stand on each other.",
+    "heads": "Attention heads in each layer; they share the width.",
+    "window": "Tokens that the network reads at most.",
+    "dropout": "Share of states that training hides.",
+    "vocabulary_size": "Words or tokens that are told apart; by default as many as the text gives, "
+    "20,000 words or 8,000 tokens at most.",
+    "min_count": "How often a word must occur to be told apart.",
+    "mask_share": "Share of the tokens that training hides; by default drawn for every sentence.",
+    "epochs": "Passes over the text at most.",
+    "batch_size": "Sentences a step.",
+    "learning_rate": "Its peak, after the warm-up; from there it falls to zero.",
+    "warmup": "Share of the steps in which the learning rate rises.",
+    "weight_decay": "AdamW's, for weight matrices.",
+    "clip": "Largest norm of a gradient.",
+    "validation": "Share of the sentences that is kept apart for validation.",
+    "patience": "Epochs in a row that may bring no better validation loss.",
+    "seed": "Decides everything that is left to chance.",
+}
+_Settings = TypeVar("_Settings", bound=RecurrentSettings | TransformerSettings | TrainingSettings)
+_TEXT = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
+_OUT = Annotated[Path, typer.Option(help="The folder of the model.")]
+_PROSE = Annotated[
+    bool, typer.Option("--prose", help="The text is running prose: split it into sentences.")
+]
+_PRECISION = Annotated[
+    TrainingPrecision,
+    typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
+]
+
+
+def network_command(
+    network: RecurrentSettings | TransformerSettings, training: TrainingSettings, summary: str
+) -> Callable[..., None]:
+    """The command that trains a kind of network, with an option for each setting."""
+
+    def command(**given: Any) -> None:
+        _train(_chosen(network, given), _chosen(training, given), given)
+
+    command.__doc__ = f"""{summary}
+
+    The folder gets the model, training.json (settings, versions, losses) and curve.png. A training
+    that was interrupted goes on after its last whole epoch when the same command is given again.
+
+    Example: `contstim train {network.kind} --text corpus.txt --out {network.kind} --epochs 4`
+    """
+    parameters = [
+        _parameter("text", _TEXT),
+        _parameter("out", _OUT),
+        *_from_fields(network),
+        *_from_fields(training),
+        _parameter("prose", _PROSE, False),
+        _parameter("device", Device, "auto"),
+        _parameter("precision", _PRECISION, "auto"),
+        _parameter("quiet", Quiet, False),
+    ]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _from_fields(
+    settings: RecurrentSettings | TransformerSettings | TrainingSettings,
+) -> Iterator[Parameter]:
+    types = get_type_hints(type(settings))
+    for field in fields(settings):
+        masks_nothing = field.name == "mask_share" and getattr(settings, "kind", "") == "gpt2"
+        if field.name == "kind" or masks_nothing:
+            continue
+        annotated: Any = Annotated
+        annotation = annotated[types[field.name], typer.Option(help=_HELP[field.name])]
+        yield _parameter(field.name, annotation, getattr(settings, field.name))
+
+
+def _chosen(settings: _Settings, given: dict[str, Any]) -> _Settings:
+    return replace(settings, **{f.name: given[f.name] for f in fields(settings) if f.name in given})
+
+
+def _train(
+    network: RecurrentSettings | TransformerSettings,
+    training: TrainingSettings,
+    given: dict[str, Any],
+) -> None:
+    from contstim.cli.output import counting
+    from contstim.corpus import read_sentences
+
+    quiet = given["quiet"]
+    sentences = list(counting(read_sentences(given["text"], prose=given["prose"]), quiet=quiet))
+    where = {name: given[name] for name in ("device", "precision")}
+    with _training_progress(quiet=quiet) as progress:
+        if isinstance(network, RecurrentSettings):
+            from contstim.models.training.recurrent import train_recurrent
+
+            done = train_recurrent(
+                sentences, given["out"], network, training, on_progress=progress, **where
+            )
+        else:
+            from contstim.models.training.transformers import train_transformer
+
+            done = train_transformer(
+                sentences, given["out"], network, training, on_progress=progress, **where
+            )
+    family = network.kind if isinstance(network, RecurrentSettings) else "hf"
+    remark(_summary(done, f"{family}:{given['out']}"), quiet=quiet)
+
+
+def _summary(done: Training, specification: str) -> str:
+    number = done.curve.index(done.best) + 1
+    return (
+        f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {number} of "
+        f"{len(done.curve)}; {done.ended}. Load it as {specification}."
+    )
+
+
+@contextmanager
+def _training_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """A bar over all steps on standard error, with losses, perplexities and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("epoch {task.fields[epoch]} of {task.fields[epochs]}"),
+        BarColumn(),
+        TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), disable=quiet) as bars:
+
+        def show(now: Progress) -> None:
+            losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"
+            if now.validation_loss is not None:
+                losses += f" (validation {math.exp(now.validation_loss):,.1f})"
+            told: dict[str, Any] = {"epoch": now.epoch, "epochs": now.epochs, "losses": losses}
+            if not bars.tasks:
+                bars.add_task("", total=now.steps, completed=now.step - 1, **told)
+            bars.update(bars.tasks[0].id, completed=now.step, **told)
+
+        yield show

@@ -1,0 +1,66 @@
+"""Training runs that take a fraction of a second: few sentences, tiny networks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import safetensors.torch
+
+from contstim.models.training.record import Training
+from contstim.models.training.recurrent import train_recurrent
+from contstim.models.training.settings import (
+    RecurrentSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
+from contstim.models.training.transformers import train_transformer
+from contstim.sentence import Sentence
+from tests.models.tiny import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from contstim.models.training.loop import Progress
+
+KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")
+SENTENCES = [Sentence.parse(text) for text in TEXTS * 2]
+TRAINING = TrainingSettings(
+    epochs=3, batch_size=8, learning_rate=0.02, validation=0.2, patience=3, seed=4
+)
+
+
+def train(
+    kind: str,
+    out: Path,
+    training: TrainingSettings = TRAINING,
+    on_progress: Callable[[Progress], None] | None = None,
+    **network: object,
+) -> Training:
+    """Train a tiny network of a kind on the texts of the tiny checkpoints."""
+    if kind in ("gpt2", "bert"):
+        small = TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
+        chosen = replace(small, **network)  # type: ignore[arg-type]
+        return train_transformer(
+            SENTENCES, out, chosen, training, device="cpu", on_progress=on_progress
+        )
+    sizes = RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
+    return train_recurrent(
+        SENTENCES,
+        out,
+        replace(sizes, **network),  # type: ignore[arg-type]
+        training,
+        device="cpu",
+        on_progress=on_progress,
+    )
+
+
+def weights(folder: Path) -> dict[str, Tensor]:
+    return safetensors.torch.load_file(folder / "model.safetensors")
+
+
+def losses(done: Training) -> list[tuple[float, float]]:
+    return [(epoch.training_loss, epoch.validation_loss) for epoch in done.curve]

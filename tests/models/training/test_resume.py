@@ -1,0 +1,214 @@
+"""Interrupted training: it goes on bit for bit, and only where it may."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from contstim.errors import InputError
+from contstim.models.training.checkpoint import CHECKPOINT
+from contstim.models.training.loop import Progress
+from contstim.models.training.record import Training
+from tests.models.training.runs import KINDS, TRAINING, losses, train, weights
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+def interrupt(progress: Progress) -> None:
+    """In the middle of the third epoch."""
+    if progress.epoch == 3 and progress.step % 5 == 2:
+        raise _InterruptedError
+
+
+def begin(kind: str, out: Path) -> Path:
+    with pytest.raises(_InterruptedError):
+        train(kind, out, on_progress=interrupt)
+    assert (out / CHECKPOINT).is_file()
+    return out
+
+
+def assert_same(ours: Path, theirs: Path) -> None:
+    first, second = weights(ours), weights(theirs)
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
+    kind: str, tmp_path: Path
+) -> None:
+    """Witness: the same training without an interruption, with dropout and masks at work."""
+    whole = train(kind, tmp_path / "whole")
+    begin(kind, tmp_path / "parts")
+    torch.manual_seed(12345)  # whatever else has used chance in between
+    resumed = train(kind, tmp_path / "parts")
+    assert losses(resumed) == losses(whole)
+    assert_same(tmp_path / "parts", tmp_path / "whole")
+    assert not (tmp_path / "parts" / CHECKPOINT).exists()
+    assert losses(whole)[2][0] < losses(whole)[0][0]
+
+
+@pytest.mark.parametrize("kind", ["lstm", "bert"])
+def test_the_seed_decides(kind: str, tmp_path: Path) -> None:
+    first, again = (train(kind, tmp_path / name) for name in ("first", "again"))
+    other = train(kind, tmp_path / "other", replace(TRAINING, seed=5))
+    assert losses(first) == losses(again) != losses(other)
+
+
+def test_training_leaves_chance_as_it_was(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    expected = torch.rand(1)
+    torch.manual_seed(1)
+    train("bert", tmp_path / "bert")
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
+    def refuse(_: Progress) -> None:
+        raise AssertionError("trained again")
+
+    done = train("rnn", tmp_path / "rnn")
+    again = train("rnn", tmp_path / "rnn", on_progress=refuse)
+    assert again.curve == done.curve
+    assert again.ended == done.ended
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"epochs": 4}, r"--epochs is not .* \(3 then, 4 now\)"),
+        ({"learning_rate": 0.01}, r"--learning-rate .* \(0.02 then, 0.01 now\)"),
+        ({"seed": 1}, "--seed"),
+        ({"hidden": 9}, "--hidden"),
+        ({"vocabulary_size": 50}, r"--vocabulary-size .* \(None then, 50 now\)"),
+    ],
+)
+def test_changed_settings_are_refused_by_name(
+    finished: bool, changed: dict[str, float], message: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "lstm"
+    if finished:
+        train("lstm", out)
+    else:
+        begin("lstm", out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    loop = {name: value for name, value in changed.items() if hasattr(TRAINING, name)}
+    rest = {name: value for name, value in changed.items() if name not in loop}
+    with pytest.raises(InputError, match=message):
+        train("lstm", out, replace(TRAINING, **loop), **rest)  # type: ignore[arg-type]
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_another_kind_of_network_is_refused(tmp_path: Path) -> None:
+    train("lstm", tmp_path / "model")
+    with pytest.raises(InputError, match="The kind of model is not"):
+        train("rnn", tmp_path / "model")
+
+
+def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin("rnn", tmp_path / "rnn")
+    from tests.models.training import runs
+
+    monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
+    with pytest.raises(InputError, match="The text is not the one with which .* was begun"):
+        train("rnn", tmp_path / "rnn")
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match="is not empty and holds no training"):
+        train("gpt2", tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="it is a file"):
+        train("rnn", tmp_path / "file")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "file"]
+
+
+def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
+    out = begin("rnn", tmp_path / "rnn")
+    content = (out / CHECKPOINT).read_bytes()
+    for damaged in (b"", content[:200], content[:-50]):
+        (out / CHECKPOINT).write_bytes(damaged)
+        with pytest.raises(InputError, match="is damaged"):
+            train("rnn", out)
+
+
+def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text(json.dumps({"identity": None}))
+    with pytest.raises(InputError, match="no record of a training"):
+        train("rnn", tmp_path)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
+    """Witness: the operating system's own limit on the size of files."""
+    out = tmp_path / "lstm"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before: list[bytes] = []
+
+    def fill(progress: Progress) -> None:
+        if progress.epoch == 2 and not before:
+            before.append((out / CHECKPOINT).read_bytes())
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before[0]) // 2, hard))
+
+    try:
+        with pytest.raises(InputError, match="Cannot write .*File too large"):
+            train("lstm", out, on_progress=fill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (out / CHECKPOINT).read_bytes() == before[0]
+    assert [path.name for path in out.iterdir()] == [CHECKPOINT]
+    resumed = train("lstm", out)
+    assert losses(resumed) == losses(train("lstm", tmp_path / "whole"))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import safetensors.torch
+import torch
+torch.set_num_threads(1)
+from tests.models.training.runs import train
+write, calls = safetensors.torch.save_file, []
+def killed(tensors, path, metadata):
+    calls.append(path)
+    write(tensors, path, metadata)
+    if len(calls) == 3:  # the first checkpoint, the first epoch's, the second's
+        os.truncate(path, os.path.getsize(path) // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+safetensors.torch.save_file = killed
+train("lstm", Path(sys.argv[1]))
+"""
+
+
+def test_a_kill_during_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> None:
+    """Witness: a process killed with half of the second epoch's checkpoint written."""
+    out = tmp_path / "lstm"
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(out)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(list(out.iterdir())) == 2  # the checkpoint, and half of another one
+    epochs: list[int] = []
+    resumed = train("lstm", out, on_progress=lambda progress: epochs.append(progress.epoch))
+    assert set(epochs) == {2, 3}
+    whole: Training = train("lstm", tmp_path / "whole")
+    assert losses(resumed) == losses(whole)
+    assert_same(out, tmp_path / "whole")
+    assert not list(out.glob(".*"))
