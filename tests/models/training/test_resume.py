@@ -122,7 +122,7 @@ def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from tests.models.training import runs
 
     monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
-    with pytest.raises(InputError, match="The text is not the one with which .* was begun"):
+    with pytest.raises(InputError, match=r"The text is not the one with which .* was begun"):
         train("rnn", tmp_path / "rnn")
 
 
@@ -163,7 +163,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(before[0]) // 2, hard))
 
     try:
-        with pytest.raises(InputError, match="Cannot write .*File too large"):
+        with pytest.raises(InputError, match=r"Cannot write .*File too large"):
             train("lstm", out, on_progress=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
