@@ -27,7 +27,7 @@ TINY = "--embedding 8 --hidden 8 --epochs 3 --learning-rate 0.02 --device cpu".s
 
 @pytest.fixture
 def folder(tmp_path: Path, english: list[Sentence]) -> Path:
-    lines = "".join(f"{sentence.text}\n" for sentence in english[:400])
+    lines = "".join(f"{sentence.text}\n" for sentence in english[:150])
     (tmp_path / "corpus.txt").write_text(lines, encoding="utf-8")
     (tmp_path / "more.txt").write_text("The dog sleeps\nShe likes it!\n", encoding="utf-8")
     return tmp_path
@@ -57,7 +57,7 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     assert f"Load it as lstm:{out}" in done.stderr
     assert "validation perplexity" in done.stderr
     record = json.loads((folder / "lstm" / "training.json").read_text())
-    assert record["identity"]["embedding"] == 8
+    assert record["settings"]["embedding"] == 8
     scores = str(folder / "scores.csv")
     natural = ["--sentences", str(folder / "more.txt"), "--out", scores]
     score = ["score", "--model", f"lstm:{out}", "--model", out, *natural, "--per-word"]
@@ -72,7 +72,7 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
 
 def test_an_interrupted_training_goes_on_by_the_same_command(folder: Path) -> None:
     """Witness: the weights of the same training, never interrupted."""
-    sizes = [*TINY, "--batch-size", "8", "--epochs", "20", "--out"]
+    sizes = [*TINY, "--batch-size", "8", "--epochs", "16", "--out"]
     train = ["train", "rnn", "--text", str(folder / "corpus.txt"), *sizes]
     process = start(folder, *train, "parts")
     checkpoint = folder / "parts" / "checkpoint.safetensors"
@@ -111,8 +111,8 @@ def test_an_interrupted_training_goes_on_by_the_same_command(folder: Path) -> No
 )
 def test_what_cannot_go_on_is_refused(folder: Path, arguments: str, message: str) -> None:
     (folder / "out").mkdir()
-    identity = {"kind": "lstm", "embedding": 256, "hidden": 512}
-    (folder / "out" / "training.json").write_text(json.dumps({"identity": identity}))
+    settings = {"kind": "lstm", "embedding": 256, "hidden": 512}
+    (folder / "out" / "training.json").write_text(json.dumps({"settings": settings}))
     given = [*arguments.split(), "--text", str(folder / "corpus.txt")]
     done = CliRunner().invoke(app, ["train", *given, "--out", str(folder / "out")])
     assert isinstance(done.exception, ContstimError)

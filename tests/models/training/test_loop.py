@@ -112,9 +112,9 @@ def test_the_record_says_how_the_model_came_about(tmp_path: Path) -> None:
     done = train("rnn", tmp_path / "rnn")
     record = json.loads((tmp_path / "rnn" / "training.json").read_text())
     text = "".join(f"{sentence.text}\n" for sentence in SENTENCES)
-    assert record["identity"]["text_sha256"] == hashlib.sha256(text.encode()).hexdigest()
-    assert record["identity"]["seed"] == TRAINING.seed
-    assert record["identity"]["hidden"] == 8
+    assert record["settings"]["text_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+    assert record["settings"]["seed"] == TRAINING.seed
+    assert record["settings"]["hidden"] == 8
     assert record["text"]["sentences"] == len(SENTENCES)
     assert record["text"]["words"] == sum(map(len, SENTENCES))
     network, words = read_folder(tmp_path / "rnn")
