@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from contstim.models.catalog import load_model, load_models
     from contstim.models.ngram.training import train_ngram
     from contstim.models.scoring import score_sentences
+    from contstim.models.training.recurrent import train_recurrent
+    from contstim.models.training.settings import (
+        RecurrentSettings,
+        TrainingSettings,
+        TransformerSettings,
+    )
+    from contstim.models.training.transformers import train_transformer
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
     from contstim.optimization.selection import select_natural
     from contstim.optimization.synthesis import synthesize, synthesize_triplet
@@ -45,6 +52,11 @@ _HOMES = {
     "default_vocabulary": "contstim.models.vocabularies",
     "shared_vocabulary": "contstim.models.vocabularies",
     "train_ngram": "contstim.models.ngram.training",
+    "train_recurrent": "contstim.models.training.recurrent",
+    "train_transformer": "contstim.models.training.transformers",
+    "RecurrentSettings": "contstim.models.training.settings",
+    "TransformerSettings": "contstim.models.training.settings",
+    "TrainingSettings": "contstim.models.training.settings",
     "score_sentences": "contstim.models.scoring",
     "ScoreTable": "contstim.scores",
     "Store": "contstim.store",
@@ -63,10 +75,13 @@ __all__ = [
     "ContstimError",
     "LanguageModel",
     "Pair",
+    "RecurrentSettings",
     "Replacements",
     "ScoreTable",
     "Sentence",
     "Store",
+    "TrainingSettings",
+    "TransformerSettings",
     "Triplet",
     "Vocabulary",
     "__version__",
@@ -82,6 +97,8 @@ __all__ = [
     "synthesize",
     "synthesize_triplet",
     "train_ngram",
+    "train_recurrent",
+    "train_transformer",
     "verify_natural",
 ]
 

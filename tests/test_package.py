@@ -20,10 +20,13 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "ContstimError",
         "LanguageModel",
         "Pair",
+        "RecurrentSettings",
         "Replacements",
         "ScoreTable",
         "Sentence",
         "Store",
+        "TrainingSettings",
+        "TransformerSettings",
         "Triplet",
         "Vocabulary",
         "__version__",
@@ -39,6 +42,8 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "synthesize",
         "synthesize_triplet",
         "train_ngram",
+        "train_recurrent",
+        "train_transformer",
         "verify_natural",
     ]
     assert all(getattr(contstim, name) is not None for name in contstim.__all__)

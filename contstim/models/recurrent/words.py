@@ -68,11 +68,11 @@ class WordList:
             if count >= min_count and word.lower() not in _NO_WORDS
         ]
         if not frequent or (size is not None and not 0 < size <= len(frequent)):
+            wanted = "any size" if size is None else f"{size:,}"
             raise InputError(
                 f"The text has {len(frequent):,} distinct words that occur {min_count:,} times or "
-                f"more; a vocabulary of {'any' if size is None else f'{size:,}'} cannot be made of "
-                f"them. Ask for a size from 1 to their number, lower the least count, or give more "
-                f"text."
+                f"more; a vocabulary of {wanted} cannot be made of them. Ask for a size from 1 to "
+                f"their number, lower the least count, or give more text."
             )
         kept = tuple(frequent[: size or MOST_WORDS])
         return cls(kept, tuple(initial[w] for w in kept), tuple(inner[w] for w in kept))

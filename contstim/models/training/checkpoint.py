@@ -54,7 +54,7 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer, state: 
         tensors[f"weights/{name}"] = weight
         for moment, tensor in trainer.optimizer.state[weight].items():
             tensors[f"{moment}/{name}"] = tensor
-    told = {"identity": dict(identity), "curve": [asdict(epoch) for epoch in state.curve]}
+    told = {"settings": dict(identity), "curve": [asdict(epoch) for epoch in state.curve]}
     write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(told)})
 
 
@@ -97,10 +97,10 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     if not folder.is_dir():
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
     if (folder / CHECKPOINT).is_file():
-        _check_same(folder, identity, _told(folder / CHECKPOINT)["identity"])
+        _check_same(folder, identity, _told(folder / CHECKPOINT)["settings"])
         return True
     if (folder / RECORD).is_file():
-        _check_same(folder, identity, read_record(folder)["identity"])
+        _check_same(folder, identity, read_record(folder)["settings"])
         return True
     if any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
@@ -119,8 +119,8 @@ def read_record(folder: Path) -> dict[str, Any]:
     path = folder / RECORD
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record["identity"], dict):
-            raise TypeError("it has no identity")
+        if not isinstance(record["settings"], dict):
+            raise TypeError("it names no settings")
         return record
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is no record of a training ({error}).") from error

@@ -95,7 +95,7 @@ def run(
         state = _after(state, epoch, task)
         write_checkpoint(out, identity, trainer, state)
     facts = {
-        "identity": identity,
+        "settings": identity,
         "text": _counts(sentences, validation),
         "model": {"parameters": sum(w.numel() for w in task.network.parameters()), **task.facts},
         "device": place,

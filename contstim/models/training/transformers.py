@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from contstim.models.training.record import Training
     from contstim.models.training.settings import TrainingPrecision, TrainingSettings
     from contstim.sentence import Sentence
+
+    LogProbs: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
 def train_transformer(
@@ -100,10 +102,7 @@ def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) ->
     )
 
 
-LogProbs = "Callable[[Tensor, Tensor], Tensor]"
-
-
-def _gpt2(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, Any]:
+def _gpt2(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     network = GPT2LMHeadModel(
@@ -130,7 +129,7 @@ def _gpt2(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, Any]:
     return network, log_probs
 
 
-def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, Any]:
+def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]:
     from transformers import BertConfig, BertForMaskedLM
 
     network = BertForMaskedLM(

@@ -122,7 +122,7 @@ def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from tests.models.training import runs
 
     monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
-    with pytest.raises(InputError, match="The text is not the one with which .* was begun"):
+    with pytest.raises(InputError, match=r"The text is not the one with which .* was begun"):
         train("rnn", tmp_path / "rnn")
 
 
@@ -146,7 +146,7 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
 
 
 def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "training.json").write_text(json.dumps({"identity": None}))
+    (tmp_path / "training.json").write_text(json.dumps({"settings": None}))
     with pytest.raises(InputError, match="no record of a training"):
         train("rnn", tmp_path)
 
@@ -163,7 +163,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(before[0]) // 2, hard))
 
     try:
-        with pytest.raises(InputError, match="Cannot write .*File too large"):
+        with pytest.raises(InputError, match=r"Cannot write .*File too large"):
             train("lstm", out, on_progress=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

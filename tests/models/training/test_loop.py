@@ -1,0 +1,198 @@
+"""The loop's parts: order of sentences, learning rate, what is kept, what is recorded."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import InputError, ModelError
+from contstim.models.catalog import load_model
+from contstim.models.recurrent.folder import read_folder
+from contstim.models.training.batches import padded, shuffled_batches, sorted_batches, split
+from contstim.models.training.loop import Progress, learning_rate
+from contstim.models.training.settings import (
+    RecurrentSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
+from contstim.sentence import Sentence
+from tests.models.training.runs import SENTENCES, TRAINING, losses, train
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=300), st.integers(1, 9))
+def test_every_row_is_in_one_batch_and_similar_rows_meet(lengths: list[int], size: int) -> None:
+    found = np.array(lengths)
+    for batches in (
+        shuffled_batches(found, size, np.random.default_rng(0)),
+        sorted_batches(found, size),
+    ):
+        assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+        assert all(0 < len(batch) <= size for batch in batches)
+        assert sum(len(batch) < size for batch in batches) <= 1 + len(lengths) // (64 * size)
+    spans = [found[batch].max() - found[batch].min() for batch in sorted_batches(found, size)]
+    assert sum(spans) <= found.max() - found.min()
+
+
+def test_every_epoch_has_an_order_of_its_own() -> None:
+    lengths = np.full(100, 5)
+    first, again, other = (
+        np.concatenate(shuffled_batches(lengths, 8, np.random.default_rng([0, epoch])))
+        for epoch in (0, 0, 1)
+    )
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_rows_are_padded_on_the_right() -> None:
+    ids, present = padded([np.array([5]), np.array([7, 8, 9])])
+    assert ids.tolist() == [[5, 0, 0], [7, 8, 9]]
+    assert present.tolist() == [[True, False, False], [True, True, True]]
+
+
+@given(st.integers(2, 500), st.floats(0.001, 0.999), st.integers(0, 5))
+def test_validation_sentences_are_kept_apart(n: int, share: float, seed: int) -> None:
+    training, validation = split(n, share, np.random.default_rng(seed))
+    assert sorted([*training, *validation]) == list(range(n))
+    assert len(validation) == max(1, round(share * n))
+
+
+@given(st.integers(1, 2_000), st.floats(0.001, 0.999))
+def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero(steps: int, warmup: float) -> None:
+    settings = TrainingSettings(warmup=warmup, learning_rate=0.5)
+    rates = np.array([learning_rate(step, steps, settings) for step in range(steps)])
+    assert ((rates > 0) & (rates <= 0.5)).all()
+    peak = int(rates.argmax())
+    assert (np.diff(rates[: peak + 1]) > 0).all()
+    assert (np.diff(rates[peak:]) < 0).all()
+    assert peak <= warmup * steps + 1
+    if steps > 50:
+        assert rates.max() > 0.45 or warmup > 0.9
+        assert rates[-1] < 0.5 * 2 / ((1 - warmup) * steps)
+
+
+def test_the_loss_is_that_of_the_scores(tmp_path: Path) -> None:
+    """Witness: the finished model's own scores of the sentences kept apart."""
+    done = train("lstm", tmp_path / "lstm")
+    _, rows = split(len(SENTENCES), TRAINING.validation, np.random.default_rng(TRAINING.seed))
+    kept = [SENTENCES[row] for row in rows]
+    model = load_model(f"lstm:{tmp_path / 'lstm'}")
+    predictions = sum(len(sentence) + 1 for sentence in kept)
+    expected = math.exp(-model.log_probs(kept).sum() / predictions)
+    assert done.perplexity == pytest.approx(expected, rel=1e-4)
+    assert done.facts["text"]["validation_sentences"] == len(kept)
+
+
+def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: Path) -> None:
+    """A learning rate far too high: some epoch is worse than one before it."""
+    wild = replace(TRAINING, epochs=12, learning_rate=1.0, patience=1, warmup=0.01)
+    done = train("lstm", tmp_path / "lstm", wild)
+    validation = [epoch.validation_loss for epoch in done.curve]
+    assert len(validation) < 12
+    assert done.ended == "no better validation loss in 1 epochs"
+    assert done.best.validation_loss == min(validation) == validation[-2]
+    model = load_model(f"lstm:{tmp_path / 'lstm'}")
+    _, rows = split(len(SENTENCES), wild.validation, np.random.default_rng(wild.seed))
+    kept = [SENTENCES[row] for row in rows]
+    loss = -model.log_probs(kept).sum() / sum(len(sentence) + 1 for sentence in kept)
+    assert loss == pytest.approx(min(validation), rel=1e-4)
+
+
+def test_the_record_says_how_the_model_came_about(tmp_path: Path) -> None:
+    """Witness: the text's hash and sizes computed here."""
+    import hashlib
+
+    done = train("rnn", tmp_path / "rnn")
+    record = json.loads((tmp_path / "rnn" / "training.json").read_text())
+    text = "".join(f"{sentence.text}\n" for sentence in SENTENCES)
+    assert record["settings"]["text_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+    assert record["settings"]["seed"] == TRAINING.seed
+    assert record["settings"]["hidden"] == 8
+    assert record["text"]["sentences"] == len(SENTENCES)
+    assert record["text"]["words"] == sum(map(len, SENTENCES))
+    network, words = read_folder(tmp_path / "rnn")
+    assert record["model"]["parameters"] == sum(w.numel() for w in network.parameters())
+    assert record["model"]["vocabulary"] == len(words.words)
+    assert record["versions"]["torch"] == torch.__version__
+    assert [(e["training_loss"], e["validation_loss"]) for e in record["curve"]] == losses(done)
+    assert record["cpu_seconds"] > 0
+    assert record["tokens_per_second"] > 0
+    assert (tmp_path / "rnn" / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_progress_counts_every_step(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    done = train("rnn", tmp_path / "rnn", on_progress=told.append)
+    assert [progress.step for progress in told] == list(range(1, told[0].steps + 1))
+    assert {progress.epoch for progress in told} == {1, 2, 3}
+    assert told[0].validation_loss is None
+    assert told[-1].validation_loss == done.curve[1].validation_loss
+    assert told[-1].loss == done.curve[2].training_loss
+
+
+def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
+    broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
+    with pytest.raises(ModelError, match=r"no longer a number after .* lower --learning-rate"):
+        train("rnn", tmp_path / "rnn", broken)
+
+
+def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
+    for kind in ("lstm", "bert"):
+        with pytest.raises(InputError, match=r"38 are left .* fewer than one batch of 39"):
+            train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
+        assert not (tmp_path / kind).exists()
+
+
+def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
+    """Witness: the losses in float32, to the precision that bfloat16 has."""
+    from contstim.models.training.recurrent import train_recurrent
+
+    network = RecurrentSettings("lstm", embedding=8, hidden=8, min_count=1)
+    rough, exact = (
+        train_recurrent(SENTENCES, tmp_path / p, network, TRAINING, device="cpu", precision=p)
+        for p in ("bfloat16", "float32")
+    )
+    assert rough.curve != exact.curve
+    np.testing.assert_allclose(losses(rough), losses(exact), rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wrong", "message"),
+    [
+        (TrainingSettings, {"epochs": 0}, "--epochs must be 1 or more, not 0"),
+        (TrainingSettings, {"batch_size": 0}, "--batch-size"),
+        (TrainingSettings, {"learning_rate": 0.0}, "--learning-rate must be above 0"),
+        (TrainingSettings, {"learning_rate": math.nan}, "--learning-rate must be above 0"),
+        (TrainingSettings, {"clip": math.inf}, "--clip must be above 0"),
+        (TrainingSettings, {"validation": 0.0}, "--validation must be between 0 and 1"),
+        (TrainingSettings, {"warmup": 1.0}, "--warmup must be between 0 and 1"),
+        (TrainingSettings, {"seed": -1}, "--seed must be 0 or more"),
+        (RecurrentSettings, {"kind": "gru"}, "--kind must be one of rnn, lstm, bilstm"),
+        (RecurrentSettings, {"hidden": 0}, "--hidden"),
+        (RecurrentSettings, {"dropout": 1.0}, "--dropout must be from 0 to below 1"),
+        (RecurrentSettings, {"vocabulary_size": 0}, "--vocabulary-size must be 1 or more"),
+        (TransformerSettings, {"heads": 3}, "width of 256 cannot be shared by 3 heads"),
+        (TransformerSettings, {"window": 2}, "--window must be 8 or more"),
+        (TransformerSettings, {"mask_share": 1.5}, "--mask-share"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(
+    settings: type, wrong: dict[str, float], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        settings(**wrong)
+
+
+def test_one_sentence_is_no_text(tmp_path: Path) -> None:
+    from contstim.models.training.recurrent import train_recurrent
+
+    for text in ([], [Sentence.parse("Hello there")]):
+        with pytest.raises(InputError, match="fewer than one batch"):
+            train_recurrent(text, tmp_path / "x")

@@ -1,0 +1,140 @@
+"""Small transformers: tokenizers that round-trip, masks, and folders that `hf:` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import InputError
+from contstim.models.catalog import load_model
+from contstim.models.checkpoints import silence
+from contstim.models.training.batches import split
+from contstim.models.training.settings import TransformerKind, TransformerSettings
+from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.training.transformers import draw_hidden, transformer_task
+from contstim.sentence import Sentence
+from tests.models.training.runs import SENTENCES, TRAINING, train
+
+ODD = [Sentence.parse(text) for text in ("Naïve Füße sah 猫 im Café!", "It's the U.S. that won")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("transformers")
+    for kind in ("gpt2", "bert"):
+        train(kind, root / kind)
+    return root
+
+
+@pytest.mark.parametrize(("kind", "rule"), [("gpt2", "log-likelihood"), ("bert", "chain")])
+def test_trained_folders_load_as_transformers(folder: Path, kind: str, rule: str) -> None:
+    """Witness: `transformers` itself, which finds every weight and the same tokenizer."""
+    model = load_model(str(folder / kind), device="cpu")
+    assert model.convention.rule == rule
+    assert np.isfinite(model.log_probs(SENTENCES[:3])).all()
+    assert model.knows(["teacher"]).all()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_the_loss_is_the_networks_own(kind: TransformerKind) -> None:
+    """Witness: the loss that `transformers` computes from labels."""
+    task = transformer_task(SENTENCES, TransformerSettings(kind, 16, 1, 2, 32))
+    network = task.network.eval()
+    (row,) = task.encode(SENTENCES[:1])
+    ids = torch.from_numpy(row)[None]
+    present = torch.ones_like(ids, dtype=torch.bool)
+    with torch.no_grad(), silence():
+        torch.manual_seed(7)
+        ours = -float(task.log_probs(ids, present).mean())
+        if kind == "gpt2":
+            loss = network(input_ids=ids, labels=ids).loss
+        else:
+            torch.manual_seed(7)
+            hidden = draw_hidden(torch.nn.functional.pad(present[:, 2:], (1, 1)), None)
+            mask = train_tokenizer(SENTENCES, kind, None, 32).mask_token_id
+            labels = ids.masked_fill(~hidden, -100)
+            loss = network(input_ids=ids.masked_fill(hidden, mask), labels=labels).loss
+    assert ours == pytest.approx(float(loss), abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [None, 400])
+def test_byte_level_tokens_spell_any_text(size: int | None) -> None:
+    """Witness: decoding gives back the characters, seen in training or not."""
+    tokenizer = train_tokenizer(SENTENCES, "gpt2", size, 32)
+    for sentence in (*SENTENCES, *ODD):
+        assert tokenizer.decode(tokenizer(sentence.text)["input_ids"]) == sentence.text
+    assert size is None or len(tokenizer) == size
+
+
+def test_word_pieces_spell_the_words_they_were_trained_on() -> None:
+    """Case and accents kept; joined without their marks, the pieces are the text's characters."""
+    text = [*SENTENCES, *ODD]
+    tokenizer = train_tokenizer(text, "bert", None, 32)
+    for sentence in text:
+        pieces = tokenizer.tokenize(sentence.text)
+        assert "[UNK]" not in pieces
+        spelled = "".join(piece.removeprefix("##") for piece in pieces)
+        assert spelled == sentence.text.replace(" ", "")
+    assert tokenizer.tokenize("猫猫 ☃") == ["猫", "猫", "[UNK]"]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_saved_tokenizer_cuts_like_the_trained_one(folder: Path, kind: TransformerKind) -> None:
+    from transformers import AutoTokenizer
+
+    rows = split(len(SENTENCES), TRAINING.validation, np.random.default_rng(TRAINING.seed))[0]
+    trained = train_tokenizer([SENTENCES[row] for row in rows], kind, None, 32)
+    saved = AutoTokenizer.from_pretrained(folder / kind)
+    assert saved.model_max_length == 32
+    for sentence in (*SENTENCES, *ODD):
+        assert saved(sentence.text) == trained(sentence.text)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_the_same_text_gives_the_same_tokenizer(kind: TransformerKind) -> None:
+    """The library's own WordPiece training numbers characters by a hash that is never the same."""
+    first, *others = (train_tokenizer(SENTENCES, kind, 330, 32).get_vocab() for _ in range(4))
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_vocabulary_larger_than_the_text_is_refused(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"gives [0-9,]+ tokens.* not 7,777"):
+        train(kind, tmp_path / kind, vocabulary_size=7_777)
+    assert not (tmp_path / kind).exists()
+
+
+def test_sentences_longer_than_the_window_are_cut_and_counted(tmp_path: Path) -> None:
+    done = train("gpt2", tmp_path / "gpt2", window=8)
+    assert 0 < done.facts["model"]["sentences_cut"] <= len(SENTENCES)
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=6),
+    st.one_of(st.none(), st.floats(0.05, 0.95)),
+    st.integers(0, 99),
+)
+def test_hidden_tokens_are_a_share_of_the_words(
+    lengths: list[int], share: float | None, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    words = torch.arange(14) < torch.tensor(lengths)[:, None]
+    words = torch.cat([torch.zeros(len(lengths), 1, dtype=torch.bool), words], dim=1)
+    hidden = draw_hidden(words, share)
+    assert not (hidden & ~words).any()
+    counts = hidden.sum(1)
+    assert ((counts >= 1) & (counts <= torch.tensor(lengths))).all()
+    if share is not None:
+        assert counts.tolist() == [int(np.ceil(np.float32(share) * n)) for n in lengths]
+
+
+def test_hidden_shares_vary_from_one_token_to_all() -> None:
+    torch.manual_seed(0)
+    counts = draw_hidden(torch.ones(2_000, 8, dtype=torch.bool), None).sum(1)
+    shares = np.bincount(counts.numpy(), minlength=9)[1:] / 2_000
+    np.testing.assert_allclose(shares, 1 / 8, atol=0.03)
