@@ -62,13 +62,24 @@ def read_table(path: Path | str) -> dict[str, list[Any]]:
         InputError: the file is missing, empty, not UTF-8, ragged, names a column twice, or its
             name is no table's.
     """
-    path = Path(path)
-    kind = table_kind(path)
+    return _read(Path(path), table_kind(path))
+
+
+def read_csv(path: Path | str, *, delimiter: str = ",") -> dict[str, list[Any]]:
+    """Read named columns of texts from a CSV file, whatever its name.
+
+    Raises:
+        InputError: see `read_table`.
+    """
+    return _read(Path(path), ".csv", delimiter)
+
+
+def _read(path: Path, kind: str, delimiter: str = ",") -> dict[str, list[Any]]:
     try:
         if kind == ".parquet":
             return _read_parquet(path)
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _read_jsonl(path, file) if kind == ".jsonl" else _read_csv(path, file)
+            return _read_jsonl(path, file) if kind == ".jsonl" else _read_csv(path, file, delimiter)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
@@ -108,8 +119,8 @@ def _plain(column: Column) -> Sequence[Any]:
     return plain
 
 
-def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
-    reader = csv.reader(file)
+def _read_csv(path: Path, file: Iterable[str], delimiter: str) -> dict[str, list[Any]]:
+    reader = csv.reader(file, delimiter=delimiter)
     header = next(reader, None)
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
