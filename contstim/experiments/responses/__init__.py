@@ -3,6 +3,10 @@
 table       responses.csv, read and written
 checks      responses against trials: every problem by name
 admission   who takes part in an analysis, who does not, and why
+answers     what a platform recorded, and how it finds its trial
+building    trials from a platform's own columns (describing: what those say)
+gorilla     exports of Gorilla's task builders (gorilla_columns: which column is what)
+jspsych     data of jsPsych pages
 golan2023   experiment 1 of the 2023 study
 """
 

@@ -20,6 +20,7 @@ class Problem(StrEnum):
     """What can be wrong with a participant's responses; the text is what the user reads."""
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
+    NO_PAIR = "gave ratings where no pair of sentences was recorded"
     DUPLICATE = "rated the same trial more than once"
     OUTSIDE_SCALE = f"gave ratings outside {SCALE[0]}..{SCALE[-1]}"
     TWO_GROUPS = "is in more than one group"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.table import UNKNOWN, Response, number
+from contstim.experiments.responses.table import UNKNOWN, Response, mirrored, number
 from contstim.published.scores import read_stimulus_scores
 from contstim.published.stimuli import read_natural_pairs, read_triplets
 from contstim.sentence import Sentence
@@ -62,7 +62,7 @@ def read_experiment(
                 f"p{participant + 1:03}",
                 trial.group,
                 trial.trial_id,
-                rating if pair[0] == trial.sentence_1 else 7 - rating,
+                rating if pair[0] == trial.sentence_1 else mirrored(rating),
                 UNKNOWN,
                 position,
                 rt_ms,

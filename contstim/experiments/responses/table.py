@@ -39,6 +39,11 @@ class Response:
         return 0 if self.rating == UNKNOWN else 1 + (self.rating > 3)
 
 
+def mirrored(rating: int) -> int:
+    """The rating seen from the other sentence; what is not on the scale stays as it is."""
+    return SCALE[0] + SCALE[-1] - rating if rating in SCALE else rating
+
+
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
     """Write responses.csv (or `.parquet`, `.jsonl`): the fields of `Response`, in that order.
 
