@@ -30,15 +30,15 @@ def accuracy_lower(ratings: FloatArray, weights: FloatArray | None = None) -> Fl
     """The share of each person's choices made by the majority of the others; a draw counts 1/2.
 
     Args:
-        ratings: (n_participants, n_trials), 1 to 6.
+        ratings: (n_participants, n_trials), 1 to 6, of two participants or more.
         weights: (n_samples, n_trials).
 
     Returns:
-        (n_participants,) or (n_participants, n_samples); nan for a person alone.
+        (n_participants,) or (n_participants, n_samples); nan where no trial counts.
     """
     choices = np.sign(ratings - MIDDLE)
     agreement = choice_agreement(choices.sum(axis=0) - choices, ratings)
-    return _unless_alone(weighted_mean(agreement, weights))
+    return weighted_mean(agreement, weights)
 
 
 def accuracy_upper(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -47,7 +47,7 @@ def accuracy_upper(ratings: FloatArray, weights: FloatArray | None = None) -> Fl
     Args and returns are those of `accuracy_lower`.
     """
     votes = np.sign(ratings - MIDDLE).sum(axis=0)
-    return _unless_alone(weighted_mean(choice_agreement(votes, ratings), weights))
+    return weighted_mean(choice_agreement(votes, ratings), weights)
 
 
 def cosine_lower(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -57,12 +57,16 @@ def cosine_lower(ratings: FloatArray, weights: FloatArray | None = None) -> Floa
     """
     values = spread(ratings - MIDDLE, weights)
     ranks = resampled_ranks(ratings - MIDDLE, weights)
-    # Everybody has the same norm, so sums stand for means; they are halves, and ties stay exact.
-    others = ranks.sum(axis=0) - ranks
     counts = np.ones(ratings.shape[-1]) if weights is None else weights
+    norms = np.sqrt(np.maximum(rank_squares(values, counts), 1))
+    # A mean of normalised ranks, summed person by person as published: rounding tells apart what
+    # would tie in exact arithmetic, which moves the 2023 ceiling in its sixth digit.
+    normalised = ranks / norms[..., None]
+    everyone = range(len(ratings))
+    others = np.stack([np.delete(normalised, own, axis=0).mean(axis=0) for own in everyone])
     products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
     squares = rank_squares(others, counts) * rank_squares(values, counts)
-    return _unless_alone(cosine(products, squares, counts))
+    return cosine(products, squares, counts)
 
 
 def cosine_upper(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -76,8 +80,4 @@ def cosine_upper(ratings: FloatArray, weights: FloatArray | None = None) -> Floa
     mean = ranks.mean(axis=0)
     products = (counts * ranks * mean).sum(axis=-1)
     squares = rank_squares(values, counts) * (counts * mean**2).sum(axis=-1)
-    return _unless_alone(cosine(products, squares, counts))
-
-
-def _unless_alone(values: FloatArray) -> FloatArray:
-    return values if len(values) > 1 else np.full(values.shape, np.nan)
+    return cosine(products, squares, counts)

@@ -145,7 +145,7 @@ def weighted_mean(values: FloatArray, weights: FloatArray | None) -> FloatArray:
     counts = np.ones((1, values.shape[-1])) if weights is None else weights
     total = counts.sum(axis=-1)
     sums = values @ counts.T
-    means = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
+    means: FloatArray = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
     return means[..., 0] if weights is None else means
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from contstim.experiments.analysis.evaluation import evaluate_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.evaluation import Measure
@@ -63,7 +63,6 @@ def bootstrap(
     *,
     samples: int,
     seed: int,
-    progress: Callable[[], None] = lambda: None,
 ) -> Bootstrap:
     """Draw participants and trials of each group with replacement, apart and together.
 
@@ -78,13 +77,11 @@ def bootstrap(
         shares: (n_groups,); see `Bootstrap`.
         samples: how many resamples.
         seed: decides what is drawn.
-        progress: called after each group.
     """
     parts = []
     for group, mask in zip(ratings.groups, masks, strict=True):
         rng = np.random.default_rng([seed, group.number])
         parts.append(_bootstrap_group(group, measure, mask, samples, rng))
-        progress()
     values, lower = (np.stack(kind, axis=1) for kind in zip(*parts, strict=True))
     return Bootstrap(values, lower, shares)
 
@@ -99,7 +96,7 @@ def _bootstrap_group(
     at_once = max(1, _CELLS // group.ratings.size)
     chunks = [
         evaluate_group(group, measure, mask, items[start : start + at_once])[:2]
-        for start in range(0, samples, at_once)
+        for start in range(0, max(1, samples), at_once)
     ]
     resampled = (np.concatenate(kind, axis=-1) for kind in zip(*chunks, strict=True))
     as_it_is = evaluate_group(group, measure, mask)[:2]

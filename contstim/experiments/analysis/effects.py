@@ -13,7 +13,7 @@ from contstim.experiments.analysis.scopes import scope_mask
 from contstim.experiments.inference import CEILING, false_discovery, signed_rank_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.bootstrap import Bootstrap
@@ -30,14 +30,14 @@ class Sampling:
     """What counts as one observation, and how uncertainty is measured.
 
     Attributes:
-        units: tests compare means of groups, or participants.
+        units: tests compare means of groups, or participants; None leaves it to the design.
         samples: bootstrap resamples; 0 leaves intervals empty.
         seed: decides the resamples.
         level: the share of resamples inside an interval.
         false_discovery_rate: up to which adjusted p-values are significant.
     """
 
-    units: Units
+    units: Units | None = None
     samples: int = 1000
     seed: int = 0
     level: float = 0.95
@@ -127,8 +127,6 @@ def compare(
     measure: Measure,
     contrasts: Sequence[Contrast],
     sampling: Sampling,
-    *,
-    progress: Callable[[], None] = lambda: None,
 ) -> Result:
     """Evaluate all models in a scope and make the contrasts that concern two of them.
 
@@ -138,7 +136,6 @@ def compare(
         measure: accuracy or signed-rank cosine.
         contrasts: those of models without trials in this scope are left out.
         sampling: units, resamples, level.
-        progress: called after each group whose resamples are done.
     """
     masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
     evaluation = evaluate(ratings, measure, masks)
@@ -150,7 +147,6 @@ def compare(
         sizes if sampling.units == "participants" else np.ones(len(sizes)),
         samples=sampling.samples,
         seed=sampling.seed,
-        progress=progress,
     )
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)
     known = [model for model, count in zip(ratings.models, counts, strict=True) if count]
@@ -163,7 +159,7 @@ def compare(
     return Result(scope, measure, evaluation, models, comparisons)
 
 
-def units_of(evaluation: Evaluation, values: FloatArray, units: Units) -> FloatArray:
+def units_of(evaluation: Evaluation, values: FloatArray, units: Units | None) -> FloatArray:
     """The observations that tests compare, (n_units, n_models)."""
     return values if units == "participants" else evaluation.of_groups(values)
 

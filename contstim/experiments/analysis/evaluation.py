@@ -129,6 +129,7 @@ def evaluate_group(
         models = (mask == own).all(axis=1)
         rated = people[:, own], None if weights is None else weights[:, own]
         values[:, models] = measure.model(group.ratios[np.ix_(models, own)], *rated)
-        lower[:, models] = measure.lower(*rated)[:, None]
-        upper[:, models] = measure.upper(*rated)[:, None]
+        if len(people) > 1:
+            lower[:, models] = measure.lower(*rated)[:, None]
+            upper[:, models] = measure.upper(*rated)[:, None]
     return values, lower, upper

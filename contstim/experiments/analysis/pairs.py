@@ -14,6 +14,7 @@ from contstim.experiments.analysis.scopes import pair_mask
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.stimuli import Condition
@@ -35,25 +36,25 @@ class PairResult:
     n_ratings: int
 
 
-def pair_results(
-    ratings: Ratings, condition: Condition, measure: Measure
-) -> Iterator[PairResult]:
+def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[PairResult]:
     """A row for each pair of models that a condition sets against each other."""
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
         found = evaluate(ratings, measure, masks)
-        columns = [ratings.models.index(model) for model in pair]
-        seen = found.n_trials[:, columns[0]] > 0
-        values = found.values[np.ix_(seen, columns)].mean(axis=0)
-        ceilings = [kind[seen, columns[0]] for kind in (found.lower, found.upper)]
-        lower, upper = (float(kind[~np.isnan(kind)].mean()) if not np.isnan(kind).all() else np.nan for kind in ceilings)
+        first, second = (ratings.models.index(model) for model in pair)
         yield PairResult(
             condition,
             *pair,
             measure.name,
-            *map(float, values),
-            lower,
-            upper,
+            _mean(found.values[:, first]),
+            _mean(found.values[:, second]),
+            _mean(found.lower[:, first]),
+            _mean(found.upper[:, first]),
             sum(int(mask.any(axis=0).sum()) for mask in masks),
-            int(found.n_trials[:, columns[0]].sum()),
+            int(found.n_trials[:, first].sum()),
         )
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan

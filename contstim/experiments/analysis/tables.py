@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from contstim.experiments.consistency import MIDDLE
 
 if TYPE_CHECKING:
@@ -156,8 +154,3 @@ def _cells(row: Any) -> dict[str, Any]:
         else:
             cells[field.name] = value if isinstance(value, int | float) else str(value)
     return cells
-
-
-def finite(value: float, digits: int = 3) -> str:
-    """A number for a reader, or a dash where there is none."""
-    return f"{value:.{digits}f}" if np.isfinite(value) else "–"
