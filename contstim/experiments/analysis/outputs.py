@@ -56,6 +56,7 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "unanimity": tables.rows_table(analysis.unanimity),
         "trials": tables.trials_table(ratings),
         "failures": tables.failures_table(analysis.failures),
+        "regressions": tables.rows_table(analysis.regressions),
         "excluded": tables.rows_table(analysis.admission.excluded),
         **{
             f"{kind}-{condition}": tables.matrix_table(ratings.models, matrix)

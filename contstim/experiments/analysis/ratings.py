@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.experiments.responses import Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
@@ -91,6 +92,28 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
         log_probs = scores.log_probs[_lines(own, rows)].transpose(2, 0, 1)
         groups.append(GroupRatings(number, own, people, ratings, log_probs))
     return Ratings(scores.models, tuple(groups))
+
+
+def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
+    """The same participants on a part of their trials; groups without any are left out.
+
+    Args:
+        ratings: who rated what.
+        chosen: for each group, which trials, (n_trials,).
+    """
+    return Ratings(
+        ratings.models,
+        tuple(
+            replace(
+                group,
+                trials=tuple(compress(group.trials, own)),
+                ratings=group.ratings[:, own],
+                log_probs=group.log_probs[:, own],
+            )
+            for group, own in zip(ratings.groups, chosen, strict=True)
+            if own.any()
+        ),
+    )
 
 
 def _check_models(trials: Sequence[Trial], scores: ScoreTable) -> None:

@@ -47,6 +47,7 @@ def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> st
         *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
         *_pairs_of_models(images),
         *_unanimity(analysis),
+        *_regressions(analysis),
         *_failures(analysis),
         *_methods(analysis),
     ]
@@ -146,6 +147,32 @@ def _unanimity(analysis: Analysis) -> Iterator[str]:
             )
             for one in analysis.unanimity
         ],
+    )
+
+
+def _regressions(analysis: Analysis) -> Iterator[str]:
+    yield heading("Choices by log-probability ratio")
+    yield paragraph(
+        "Logistic regression of choices on a model's log-probability ratio: log odds per nat, "
+        "standard errors clustered by participants and by trials.",
+        note=True,
+    )
+    level = f"{analysis.sampling.level:.0%}"
+    yield table(
+        ("trials", "model", "log odds per nat", level, "p", "choices", "note"),
+        [
+            (
+                DESCRIPTIONS[one.scope],
+                one.model,
+                _number(one.estimate, 4),
+                f"{_number(one.low, 4)} … {_number(one.high, 4)}",
+                _number(one.p_value, 4),
+                f"{one.choices:,}",
+                one.note,
+            )
+            for one in analysis.regressions
+        ],
+        texts=2,
     )
 
 

@@ -12,6 +12,7 @@ from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.failures import SCOPES, failures
 from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
+from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.inference import every_contrast
 from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.regressions import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
     from contstim.experiments.inference import Contrast
     from contstim.experiments.responses import Admission, CatchRule, Response
@@ -57,6 +59,7 @@ class Analysis:
         unanimity: on how many trials nearly everybody agrees.
         unanimous: the share of people on one side that this takes.
         failures: where each model fails worst.
+        regressions: how choices follow each model's log-probability ratios.
     """
 
     admission: Admission
@@ -71,6 +74,7 @@ class Analysis:
     unanimity: tuple[Unanimity, ...]
     unanimous: float
     failures: tuple[Failure, ...]
+    regressions: tuple[ChoiceRegression, ...]
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
@@ -135,6 +139,7 @@ def analyze(
         agreements.near_unanimity(ratings, unanimous),
         unanimous,
         tuple(row for s in SCOPES for row in failures(ratings, s, worst=worst)),
+        tuple(regressions(ratings, sampling.level)),
     )
 
 

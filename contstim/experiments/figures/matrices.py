@@ -41,7 +41,7 @@ def matrix_figure(
     n = len(models)
     figure = new_figure(1.9 + 0.36 * n, 1.6 + 0.33 * n)
     axes = figure.subplots()
-    colours = "PuOr" if diverging else "cividis_r"
+    colours = "PuOr" if diverging else "Blues"
     low = 0.0 if diverging else np.floor(10 * np.nanmin(shares)) / 10
     image = axes.imshow(shares, cmap=colours, vmin=low, vmax=1)
     for row, column in np.argwhere(np.isfinite(shares)):
