@@ -12,6 +12,7 @@ import typer
 
 from contstim.cli import (
     analyze,
+    controls,
     demo,
     import_responses,
     models,
@@ -59,6 +60,7 @@ app.command("synthesize")(synthesize.synthesize)
 app.add_typer(select.app, name="select")
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
+app.command("controls")(controls.controls)
 app.add_typer(reproduce.app, name="reproduce")
 app.command("demo")(demo.demo)
 
