@@ -39,6 +39,8 @@ def drawings(
     Raises:
         InputError: no trial sets the given pair against each other.
     """
+    if pair and not _met(analysis, pair):
+        raise InputError(f"No trial sets {pair[0]!r} against {pair[1]!r}.")
     for result in analysis.results:
         measure = COSINE if result.scope is Scope.OVERALL else ACCURACY
         if result.measure is measure:
@@ -46,8 +48,6 @@ def drawings(
             yield name, consistency_figure(result, analysis.sampling.units)
     yield from _matrices(analysis)
     drawn = pair or best_rivals(analysis)
-    if pair and not _met(analysis, pair):
-        raise InputError(f"No trial sets {pair[0]!r} against {pair[1]!r}.")
     if drawn:
         yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn)
 

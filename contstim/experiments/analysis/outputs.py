@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from contstim.experiments.analysis import tables
 from contstim.experiments.analysis.drawings import drawings
 from contstim.experiments.analysis.report import report
-from contstim.experiments.figures.canvas import png, save, styled
+from contstim.experiments.figures.canvas import save, styled
 from contstim.files import write_text
 from contstim.tables import write_table
 
@@ -38,8 +38,7 @@ def write_analysis(
     images = {}
     with styled():
         for name, figure in drawings(analysis, pair):
-            save(figure, folder / "figures" / name)
-            images[name] = png(figure)
+            images[name] = save(figure, folder / "figures" / name)
     write_text(folder / "report.html", report(analysis, images, title=title))
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
 SIZE = 8  # points, what journals ask for
 _DPI = 300
-_SCREEN_DPI = 130
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "pdf.fonttype": 42,  # text stays text, as publishers ask
@@ -44,23 +43,18 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_STYLE)
 
 
-def save(figure: Figure, path: Path | str) -> None:
-    """Write `path`.pdf and `path`.png.
+def save(figure: Figure, path: Path | str) -> bytes:
+    """Write `path`.pdf and `path`.png, and return the latter.
 
     Raises:
         InputError: a file cannot be written.
     """
-    for ending, metadata in ((".pdf", {"CreationDate": None}), (".png", {"Software": None})):
-        with writing(Path(f"{path}{ending}")) as partial:
-            figure.savefig(
-                partial, format=ending[1:], dpi=_DPI, bbox_inches="tight", metadata=metadata
-            )
-
-
-def png(figure: Figure) -> bytes:
-    """The figure for a screen."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # it is laid out: not again for each format
     buffer = BytesIO()
-    figure.savefig(
-        buffer, format="png", dpi=_SCREEN_DPI, bbox_inches="tight", metadata={"Software": None}
-    )
+    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    with writing(Path(f"{path}.png")) as partial:
+        partial.write_bytes(buffer.getvalue())
+    with writing(Path(f"{path}.pdf")) as partial:
+        figure.savefig(partial, format="pdf", metadata={"CreationDate": None})
     return buffer.getvalue()
