@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,10 @@ app = typer.Typer(help="Make responses.csv from the data of a platform.", no_arg
 
 Out = Annotated[Path, typer.Option(help="The table of responses to write.")]
 TrialsOut = Annotated[Path | None, typer.Option(help="The table of trials to write.")]
+Duplicates = Annotated[
+    Literal["all", "first", "last"],
+    typer.Option(help="Of several ratings of a trial by a person: write all, the first, the last."),
+]
 _PUBLISHED = "The folder with `contstimlang` and `contstimlang-fork`."
 
 
@@ -38,6 +42,7 @@ def gorilla(
     options: Annotated[
         Path | None, typer.Option(help="Which columns hold what: TOML or JSON, see the docs.")
     ] = None,
+    duplicates: Duplicates = "all",
     quiet: Quiet = False,
 ) -> None:
     """Read exports of Gorilla's task builders: a row for each event, ratings by button.
@@ -62,7 +67,7 @@ def gorilla(
         scores=None if scores is None else ScoreTable.read(scores),
         options=None if options is None else GorillaOptions.read(options),
     )
-    _write(found, out, trials_out, quiet=quiet)
+    _write(found, out, trials_out, duplicates, quiet=quiet)
 
 
 @app.command("jspsych")
@@ -70,6 +75,7 @@ def jspsych(
     files: Annotated[list[Path], typer.Argument(help="CSV, JSON, or JSON lines.")],
     trials: Annotated[Path, typer.Option(help="What was shown: trials.csv.")],
     out: Out,
+    duplicates: Duplicates = "all",
     quiet: Quiet = False,
 ) -> None:
     """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
@@ -81,7 +87,7 @@ def jspsych(
     from contstim.experiments.responses.jspsych import import_jspsych
     from contstim.stimuli import read_trials
 
-    _write(import_jspsych(files, read_trials(trials)), out, None, quiet=quiet)
+    _write(import_jspsych(files, read_trials(trials)), out, None, duplicates, quiet=quiet)
 
 
 @app.command("golan2023")
@@ -107,15 +113,25 @@ def golan2023(
     trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
     if scores_out is not None:
         read_stimulus_scores(folder).write(scores_out)
-    _write(Imported(trials, responses, (), ()), out, trials_out, quiet=quiet)
+    _write(Imported(trials, responses, (), ()), out, trials_out, "all", quiet=quiet)
 
 
-def _write(found: Imported, out: Path, trials_out: Path | None, *, quiet: bool) -> None:
+def _write(
+    found: Imported,
+    out: Path,
+    trials_out: Path | None,
+    duplicates: Literal["all", "first", "last"],
+    *,
+    quiet: bool,
+) -> None:
     """Write what was found with its record, and print every problem."""
     from contstim.experiments.responses import write_responses
+    from contstim.experiments.responses.answers import keep_one
     from contstim.records import write_record
     from contstim.stimuli import write_trials
 
+    if duplicates != "all":
+        found = keep_one(found, duplicates)
     report = found.report
     facts = {
         "responses": report.responses,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from contstim.experiments.responses import read_responses
@@ -37,6 +38,21 @@ def test_import_gorilla(tmp_path: Path) -> None:
     failed = run(tmp_path, *"import gorilla export.csv --out r.csv".split())
     assert failed.returncode == 2
     assert failed.stderr.startswith("error: Give either --trials")
+
+
+def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
+    again = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
+    write(tmp_path / "data.json", page([*RESPONSES, again]))
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
+    assert "9001 rated the same trial more than once" in succeed(tmp_path, *command)
+    for which, kept in (("first", RESPONSES[0]), ("last", again)):
+        said = run(tmp_path, *command, "--duplicates", which)
+        assert "every participant rated every trial" in said.stdout
+        assert f"9001 were left out, the {which} kept: {again.trial_id}." in said.stderr
+        first, *others = read_responses(tmp_path / "responses.csv")
+        assert first.rating == kept.rating
+        assert others == RESPONSES[1:]
 
 
 def test_import_jspsych(tmp_path: Path) -> None:

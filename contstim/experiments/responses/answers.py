@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
@@ -108,6 +108,24 @@ def align(
     ]
     notes = (*notes, *find.notes)
     return Imported(tuple(trials), tuple(responses), notes, (*unmatched, *unknown))
+
+
+def keep_one(found: Imported, which: Literal["first", "last"]) -> Imported:
+    """The same with one rating of each trial by each participant; notes say whose were left out."""
+    kept: dict[tuple[str, str], Response] = {}
+    more: dict[str, list[str]] = defaultdict(list)
+    for response in found.responses:
+        key = (response.participant, response.trial_id)
+        if key in kept:
+            more[response.participant].append(response.trial_id)
+        if which == "last" or key not in kept:
+            kept[key] = response
+    left_out = [
+        f"{len(trials):,} further ratings by {participant} were left out, the {which} kept: "
+        f"{', '.join(trials)}."
+        for participant, trials in more.items()
+    ]
+    return replace(found, responses=tuple(kept.values()), notes=(*found.notes, *left_out))
 
 
 class _Finder:

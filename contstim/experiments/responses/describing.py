@@ -64,10 +64,14 @@ def description(answer: Answer) -> frozenset[object]:
 def kinds_of(answer: Answer) -> Kinds:
     """What the platform says of both sentences, left and right; None where it says nothing."""
     left, right = (_kind(answer, f"kind_{side}") for side in ("left", "right"))
-    words = [sorted(Sentence.parse(text).words) for text in answer.shown]
-    if words[0] == words[1] and Kind.SHUFFLED not in (left, right):
+    if _same_words(answer) and Kind.SHUFFLED not in (left, right):
         return None, None
     return left, right
+
+
+def _same_words(answer: Answer) -> bool:
+    first, second = (sorted(Sentence.parse(text.lower()).words) for text in answer.shown)
+    return first == second
 
 
 def _kind(answer: Answer, name: str) -> Kind | None:
@@ -114,8 +118,7 @@ def condition_of(answer: Answer, kinds: Kinds, models: tuple[str, str]) -> Condi
 
 
 def _inferred(answer: Answer, kinds: Kinds, models: tuple[str, str]) -> Condition:
-    first, second = (sorted(Sentence.parse(text).words) for text in answer.shown)
-    if Kind.SHUFFLED in kinds or first == second:
+    if Kind.SHUFFLED in kinds or _same_words(answer):
         return Condition.CATCH
     synthetic = sum(kind in SYNTHETIC for kind in kinds)
     if None in kinds:

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -232,12 +233,16 @@ def _scale(
     for name, cells in tried.items():
         known = {cell: value for cell in cells if (value := rating(cell)) is not None}
         if known:
-            return lambda row, name=name, known=known: known.get(row.cells[name])  # type: ignore[misc]
+            return partial(_looked_up, name, known)
     raise InputError(
         f"No rating was found in {files}. Zones are {_some(tried['zone'])}; responses are "
         f"{_some(tried['response'])}. State under [ratings] which of them means what, from 1 (very "
         "confident in the left sentence) to 6."
     )
+
+
+def _looked_up(name: str, known: Mapping[str, int], row: _Row) -> int | None:
+    return known.get(row.cells[name])
 
 
 def _some(names: Iterable[str]) -> str:
