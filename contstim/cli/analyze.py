@@ -123,6 +123,8 @@ def show(found: Analysis, *, quiet: bool) -> None:
     console = Console()
     console.print(_consistency_table(found))
     console.print("* significantly below the noise ceiling on the same trials", markup=False)
+    if found.caution:
+        remark(f"warning: {found.caution}")
 
 
 def _consistency_table(found: Analysis) -> Table:
@@ -134,7 +136,8 @@ def _consistency_table(found: Analysis) -> Table:
     columns = [{one.model: one for one in result.models} for result in results]
     table = Table("model", title="Consistency with people")
     for result in results:
-        table.add_column(f"{result.measure.name}\n{result.scope}", justify="right")
+        measure = result.measure.name.rpartition("-")[2]
+        table.add_column(f"{result.scope.name.lower()}\n{measure}", justify="right")
     for model in found.ratings.models:
         cells = [
             f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"

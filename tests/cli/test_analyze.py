@@ -51,7 +51,7 @@ def test_thirty_people_in_one_group(tmp_path: Path, made: Experiment) -> None:
     done = run(tmp_path, "analyze", *FILES, *options)
     assert done.returncode == 0, done.stderr
     assert "30 participants kept, 0 left out" in done.stderr
-    assert "natural-controversial" in done.stdout
+    assert "Consistency with people" in done.stdout
     assert (tmp_path / "results" / "report.html").is_file()
     assert (tmp_path / "results" / "figures" / "ranks.pdf").is_file()
     with (tmp_path / "results" / "tables" / "comparisons.csv").open(newline="") as file:

@@ -214,6 +214,8 @@ def _methods(analysis: Analysis) -> Iterator[str]:
         f"{sampling.samples:,} bootstrap resamples of both participants and trials (seed "
         f"{sampling.seed})."
     )
+    if analysis.caution:
+        yield paragraph(analysis.caution)
 
 
 def _number(value: float, digits: int = 3) -> str:

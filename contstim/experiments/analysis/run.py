@@ -76,6 +76,17 @@ class Analysis:
     failures: tuple[Failure, ...]
     regressions: tuple[ChoiceRegression, ...]
 
+    @property
+    def caution(self) -> str:
+        """Why no test can be significant, where none can; else empty."""
+        units = self.sampling.units
+        n = len(self.ratings.groups if units == "groups" else self.ratings.participants)
+        if 2 * 0.5**n < self.sampling.false_discovery_rate:
+            return ""
+        return f"With {n} {units} no signed-rank test can be significant" + (
+            ", whatever the data; tests may compare participants instead." if n > 1 else "."
+        )
+
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
 

@@ -205,3 +205,17 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
         "All choices are the same, so nothing can be regressed on anything."
     }
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
+
+
+@pytest.mark.parametrize(
+    ("groups", "cautious"), [((2,) * 5, True), ((2,) * 6, False), ((6,), False)]
+)
+def test_too_few_units_for_any_significance_are_said_so(
+    groups: tuple[int, ...], cautious: bool
+) -> None:
+    """By hand: n differences of one sign have p = 2 / 2^n, .0625 for five and .031 for six."""
+    made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, samples=0)
+    assert bool(found.caution) == cautious
+    if cautious:
+        assert found.caution.startswith("With 5 groups no signed-rank test can be significant")
