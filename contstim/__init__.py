@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from contstim.corpus import read_sentences
     from contstim.english import generate
     from contstim.errors import ContstimError
+    from contstim.experiments.analysis.outputs import write_analysis
+    from contstim.experiments.analysis.run import Analysis, analyze
+    from contstim.experiments.responses import Response, read_responses
     from contstim.filters import keep
     from contstim.models.base import LanguageModel, Replacements
     from contstim.models.catalog import load_model, load_models
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.optimization.verification import verify_natural
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
-    from contstim.stimuli import Pair, Triplet
+    from contstim.stimuli import Pair, Trial, Triplet, read_trials
     from contstim.store import Store
     from contstim.vocabulary import Vocabulary
 
@@ -67,30 +70,44 @@ _HOMES = {
     "verify_natural": "contstim.optimization.verification",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
+    # what people said
+    "Trial": "contstim.stimuli",
+    "read_trials": "contstim.stimuli",
+    "Response": "contstim.experiments.responses",
+    "read_responses": "contstim.experiments.responses",
+    "Analysis": "contstim.experiments.analysis.run",
+    "analyze": "contstim.experiments.analysis.run",
+    "write_analysis": "contstim.experiments.analysis.outputs",
     # what goes wrong
     "ContstimError": "contstim.errors",
 }
 
 __all__ = [
+    "Analysis",
     "ContstimError",
     "LanguageModel",
     "Pair",
     "RecurrentSettings",
     "Replacements",
+    "Response",
     "ScoreTable",
     "Sentence",
     "Store",
     "TrainingSettings",
     "TransformerSettings",
+    "Trial",
     "Triplet",
     "Vocabulary",
     "__version__",
+    "analyze",
     "default_vocabulary",
     "generate",
     "keep",
     "load_model",
     "load_models",
+    "read_responses",
     "read_sentences",
+    "read_trials",
     "score_sentences",
     "select_natural",
     "shared_vocabulary",
@@ -100,6 +117,7 @@ __all__ = [
     "train_recurrent",
     "train_transformer",
     "verify_natural",
+    "write_analysis",
 ]
 
 

@@ -12,7 +12,19 @@ from typing import Any
 from contstim.files import write_text
 from contstim.version import __version__
 
-_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow", "torch", "tokenizers", "transformers")
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "statsmodels",
+    "matplotlib",
+    "kenlm",
+    "ortools",
+    "nltk",
+    "pyarrow",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
 
 
 def record_path(output: Path | str) -> Path:

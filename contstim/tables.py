@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -62,13 +63,35 @@ def read_table(path: Path | str) -> dict[str, list[Any]]:
         InputError: the file is missing, empty, not UTF-8, ragged, names a column twice, or its
             name is no table's.
     """
-    path = Path(path)
-    kind = table_kind(path)
+    return _read(Path(path), table_kind(path))
+
+
+def read_csv(
+    path: Path | str, *, delimiters: str = ",", footer: str | None = None
+) -> dict[str, list[Any]]:
+    """Read named columns of texts from a CSV file, whatever its name.
+
+    Args:
+        path: the file.
+        delimiters: what may separate cells; the one that is most frequent in the header does.
+        footer: a first cell that ends the table; its row is left out.
+
+    Raises:
+        InputError: see `read_table`.
+    """
+    return _read(Path(path), ".csv", delimiters, footer)
+
+
+def _read(
+    path: Path, kind: str, delimiters: str = ",", footer: str | None = None
+) -> dict[str, list[Any]]:
     try:
         if kind == ".parquet":
             return _read_parquet(path)
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _read_jsonl(path, file) if kind == ".jsonl" else _read_csv(path, file)
+            if kind == ".jsonl":
+                return _read_jsonl(path, file)
+            return _read_csv(path, file, delimiters, footer)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
@@ -108,14 +131,20 @@ def _plain(column: Column) -> Sequence[Any]:
     return plain
 
 
-def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
-    reader = csv.reader(file)
+def _read_csv(
+    path: Path, file: Iterable[str], delimiters: str, footer: str | None
+) -> dict[str, list[Any]]:
+    lines = iter(file)
+    first = next(lines, "")
+    reader = csv.reader(chain([first], lines), delimiter=max(delimiters, key=first.count))
     header = next(reader, None)
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
     _distinct(path, header)
     columns: list[list[Any]] = [[] for _ in header]
     for row in reader:
+        if footer is not None and row[:1] == [footer]:
+            break
         if len(row) != len(header):
             if not row:
                 continue

@@ -12,30 +12,39 @@ import pytest
 
 import contstim
 
-HEAVY = ("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow")
+HEAVY = (
+    *("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow"),
+    *("scipy", "statsmodels", "matplotlib", "pandas"),
+)
 
 
 def test_the_public_face_is_this_and_no_more() -> None:
     assert contstim.__all__ == [
+        "Analysis",
         "ContstimError",
         "LanguageModel",
         "Pair",
         "RecurrentSettings",
         "Replacements",
+        "Response",
         "ScoreTable",
         "Sentence",
         "Store",
         "TrainingSettings",
         "TransformerSettings",
+        "Trial",
         "Triplet",
         "Vocabulary",
         "__version__",
+        "analyze",
         "default_vocabulary",
         "generate",
         "keep",
         "load_model",
         "load_models",
+        "read_responses",
         "read_sentences",
+        "read_trials",
         "score_sentences",
         "select_natural",
         "shared_vocabulary",
@@ -45,6 +54,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "train_recurrent",
         "train_transformer",
         "verify_natural",
+        "write_analysis",
     ]
     assert all(getattr(contstim, name) is not None for name in contstim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

@@ -10,7 +10,19 @@ import warnings
 
 import typer
 
-from contstim.cli import demo, models, score, select, synthesize, text, train
+from contstim.cli import (
+    analyze,
+    controls,
+    demo,
+    import_responses,
+    models,
+    reproduce,
+    score,
+    select,
+    synthesize,
+    text,
+    train,
+)
 from contstim.cli.output import show_warning
 from contstim.errors import ContstimError
 from contstim.version import __version__
@@ -46,6 +58,10 @@ app.command("sentences")(text.sentences)
 app.command("score")(score.score)
 app.command("synthesize")(synthesize.synthesize)
 app.add_typer(select.app, name="select")
+app.add_typer(import_responses.app, name="import")
+app.command("analyze")(analyze.analyze)
+app.command("controls")(controls.controls)
+app.add_typer(reproduce.app, name="reproduce")
 app.command("demo")(demo.demo)
 
 

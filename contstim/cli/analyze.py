@@ -1,0 +1,160 @@
+"""`contstim analyze`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from contstim.cli.output import Quiet, Seed, remark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.table import Table
+
+    from contstim.experiments.analysis.run import Analysis
+
+Samples = Annotated[
+    int, typer.Option(min=0, help="Bootstrap resamples of participants and items; 0 for none.")
+]
+
+
+def analyze(
+    trials: Annotated[Path, typer.Option(help="The table of trials that people saw.")],
+    responses: Annotated[Path, typer.Option(help="The table of responses.")],
+    scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, as of `score`.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    contrasts: Annotated[
+        Path | None,
+        typer.Option(
+            help="The comparisons to test: a table with the columns first and second, which name "
+            "two models, or a model and 'ceiling'. By default all pairs of models and each model "
+            "against the ceiling."
+        ),
+    ] = None,
+    min_catch: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+        ),
+    ] = None,
+    units: Annotated[
+        Literal["auto", "groups", "participants"],
+        typer.Option(help="What tests compare; auto: groups, or participants where there is one."),
+    ] = "auto",
+    bootstrap: Samples = 1000,
+    fdr: Annotated[
+        float, typer.Option(min=0, max=1, help="The false-discovery rate of significance.")
+    ] = 0.05,
+    unanimous: Annotated[
+        float, typer.Option(min=0.5, max=1, help="The share of people that counts as near all.")
+    ] = 0.9,
+    worst: Annotated[int, typer.Option(min=0, help="Failures to list for each model.")] = 5,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Two models whose sentences to draw; by default the best two rivals."),
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say which models people agree with, how much a model could, and how sure that is.
+
+    Writes tables (CSV), figures (PDF and PNG) and `report.html`. Participants who did not finish or
+    failed catch trials are left out, and named.
+
+    Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
+    --out results`
+    """
+    from contstim.experiments.analysis.effects import Sampling
+    from contstim.experiments.analysis.outputs import write_analysis
+    from contstim.experiments.analysis.run import analyze as run
+    from contstim.experiments.inference import read_contrasts
+    from contstim.experiments.responses import CatchRule, read_responses
+    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.records import write_record
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import read_trials
+
+    table = ScoreTable.read(scores)
+    with steps(quiet=quiet) as progress:
+        found = run(
+            read_trials(trials),
+            read_responses(responses),
+            table,
+            contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
+            catch=ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch),
+            sampling=Sampling(
+                None if units == "auto" else units,
+                samples=bootstrap,
+                seed=seed,
+                false_discovery_rate=fdr,
+            ),
+            unanimous=unanimous,
+            worst=worst,
+            progress=progress,
+        )
+    write_analysis(found, out, title="Which models people agree with", pair=pair)
+    write_record(out / "report.html", seed=seed, **facts(found))
+    remark(str(found.admission.report), quiet=quiet)
+    show(found, quiet=quiet)
+    remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+
+
+def facts(found: Analysis) -> dict[str, object]:
+    """What a record tells of an analysis."""
+    return {
+        "participants": len(found.ratings.participants),
+        "left_out": {one.participant: one.reason for one in found.admission.excluded},
+        "units": found.sampling.units,
+        "bootstrap": found.sampling.samples,
+        "false_discovery_rate": found.sampling.false_discovery_rate,
+    }
+
+
+def show(found: Analysis, *, quiet: bool) -> None:
+    """Print who takes part, and how consistent each model is, on standard output."""
+    from rich.console import Console
+
+    remark(str(found.admission), quiet=quiet)
+    console = Console()
+    console.print(_consistency_table(found))
+    console.print("* significantly below the noise ceiling on the same trials", markup=False)
+    if found.caution:
+        remark(f"warning: {found.caution}")
+
+
+def _consistency_table(found: Analysis) -> Table:
+    from rich.table import Table
+
+    from contstim.experiments.analysis.report import shown
+
+    results = shown(found)
+    columns = [{one.model: one for one in result.models} for result in results]
+    table = Table("model", title="Consistency with people")
+    for result in results:
+        measure = result.measure.name.rpartition("-")[2]
+        table.add_column(f"{result.scope.name.lower()}\n{measure}", justify="right")
+    for model in found.ratings.models:
+        cells = [
+            f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
+            if model in column
+            else "–"
+            for result, column in zip(results, columns, strict=True)
+        ]
+        table.add_row(model, *cells)
+    return table
+
+
+@contextmanager
+def steps(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error for a known number of steps."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as progress:
+        task = progress.add_task("comparing", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

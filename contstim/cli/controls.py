@@ -1,0 +1,123 @@
+"""`contstim controls`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contstim.cli.output import Quiet, counting, remark
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.experiments.controls import FeaturePreference, TokenCountTest
+
+
+def controls(
+    trials: Annotated[Path, typer.Option(help="The table of trials that people saw.")],
+    responses: Annotated[Path, typer.Option(help="The table of responses.")],
+    scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, as of `score`.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    features: Annotated[
+        Path | None, typer.Option(help="A table: sentence, and a column for each feature.")
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="UTF-8 text, one sentence a line: adds log_frequency of its words."),
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(help="A table: sentence, and numbers of tokens for each model.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Count the tokens of this model, scored under this name; repeatable."),
+    ] = None,
+    min_catch: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
+
+    Writes token_counts.csv (do models prefer the sentence with fewer tokens, a binomial test each),
+    feature_preferences.csv (do they prefer more of a feature than people do, on synthetic
+    controversial pairs) and feature_shares.csv (how often each person and model does).
+
+    Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
+    --text corpus.txt --model hf:gpt2 --out controls`
+    """
+    from contstim.corpus import read_sentences
+    from contstim.experiments.analysis.ratings import gather
+    from contstim.experiments.controls import (
+        count_tokens,
+        feature_preferences,
+        feature_shares,
+        mean_log_frequencies,
+        read_features,
+        token_count_control,
+        word_frequencies,
+    )
+    from contstim.experiments.responses import CatchRule, admit, read_responses
+    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.models.catalog import load_models
+    from contstim.records import write_record
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import read_stimuli, read_trials
+
+    if not (features or text or tokens or model):
+        raise InputError("Give something to control for: --features, --text, --tokens or --model.")
+    design = read_trials(trials)
+    rule = ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch)
+    admission = admit(design, read_responses(responses), catch=rule)
+    ratings = gather(design, admission.responses, ScoreTable.read(scores))
+    sentences = read_stimuli(trials)
+    measured: dict[str, dict[str, float]] = {} if features is None else read_features(features)
+    if text is not None:
+        frequencies = word_frequencies(counting(read_sentences(text), quiet=quiet))
+        measured["log_frequency"] = mean_log_frequencies(sentences, frequencies)
+    counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
+    counts |= count_tokens(load_models(model or []), sentences)
+    tests = token_count_control(ratings, counts)
+    preferences = feature_preferences(ratings, measured)
+    for name, rows in (
+        ("token_counts", tests),
+        ("feature_preferences", preferences),
+        ("feature_shares", feature_shares(ratings, measured)),
+    ):
+        if rows:
+            _write(out / f"{name}.csv", rows)
+    write_record(out / "controls", excluded=[asdict(one) for one in admission.excluded])
+    remark(str(admission), quiet=quiet)
+    _print(tests, preferences)
+
+
+def _write(path: Path, rows: Sequence[Any]) -> None:
+    from contstim.tables import write_table
+
+    cells = [asdict(row) for row in rows]
+    write_table(path, {name: [row[name] for row in cells] for name in cells[0]})
+
+
+def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePreference]) -> None:
+    for test in tests:
+        where = (
+            "where people prefer the other sentence" if test.errors_only else "on all its trials"
+        )
+        print(
+            f"{test.model} prefers fewer tokens {where}: {test.fewer:,} of {test.pairs:,}, "
+            f"adjusted p = {test.adjusted:.2g}"
+        )
+    for row in preferences:
+        print(
+            f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of {row.trials:,} "
+            f"trials, people in {row.people_share:.1%}; t = {row.statistic:.2f}, adjusted p = "
+            f"{row.adjusted:.2g}"
+        )

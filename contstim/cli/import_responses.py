@@ -1,0 +1,152 @@
+"""`contstim import …`: from a platform's data to responses.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from contstim.cli.output import Quiet, remark
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from contstim.experiments.responses.answers import Imported
+
+app = typer.Typer(help="Make responses.csv from the data of a platform.", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option(help="The table of responses to write.")]
+TrialsOut = Annotated[Path | None, typer.Option(help="The table of trials to write.")]
+Duplicates = Annotated[
+    Literal["all", "first", "last"],
+    typer.Option(help="Of several ratings of a trial by a person: write all, the first, the last."),
+]
+_PUBLISHED = "The folder with `contstimlang` and `contstimlang-fork`."
+
+
+@app.callback()
+def _import() -> None:
+    """Make responses.csv from the data of a platform."""
+
+
+@app.command("gorilla")
+def gorilla(
+    files: Annotated[list[Path], typer.Argument(help="CSV exports of one experiment.")],
+    out: Out,
+    trials: Annotated[Path | None, typer.Option(help="What was shown: trials.csv.")] = None,
+    trials_out: TrialsOut = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="With --trials-out: scores, to tell which sentence a model rejects."),
+    ] = None,
+    options: Annotated[
+        Path | None, typer.Option(help="Which columns hold what: TOML or JSON, see the docs.")
+    ] = None,
+    duplicates: Duplicates = "all",
+    quiet: Quiet = False,
+) -> None:
+    """Read exports of Gorilla's task builders: a row for each event, ratings by button.
+
+    With `--trials`, ratings are matched with the trials and brought into their canonical order.
+    Without, `--trials-out` writes the trials that the export itself describes. What does not fit is
+    listed by name; nothing is dropped in silence.
+
+    Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
+    --out responses.csv`
+    """
+    from contstim.experiments.responses.gorilla import import_gorilla
+    from contstim.experiments.responses.gorilla_columns import GorillaOptions
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import read_trials
+
+    if (trials is None) == (trials_out is None):
+        raise InputError("Give either --trials, what was shown, or --trials-out, to have it built.")
+    found = import_gorilla(
+        files,
+        trials=None if trials is None else read_trials(trials),
+        scores=None if scores is None else ScoreTable.read(scores),
+        options=None if options is None else GorillaOptions.read(options),
+    )
+    _write(found, out, trials_out, duplicates, quiet=quiet)
+
+
+@app.command("jspsych")
+def jspsych(
+    files: Annotated[list[Path], typer.Argument(help="CSV, JSON, or JSON lines.")],
+    trials: Annotated[Path, typer.Option(help="What was shown: trials.csv.")],
+    out: Out,
+    duplicates: Duplicates = "all",
+    quiet: Quiet = False,
+) -> None:
+    """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
+
+    A file that names no participant is one participant.
+
+    Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
+    """
+    from contstim.experiments.responses.jspsych import import_jspsych
+    from contstim.stimuli import read_trials
+
+    _write(import_jspsych(files, read_trials(trials)), out, None, duplicates, quiet=quiet)
+
+
+@app.command("golan2023")
+def golan2023(
+    data: Annotated[Path, typer.Option(help=_PUBLISHED)],
+    out: Out,
+    trials_out: TrialsOut = None,
+    scores_out: Annotated[
+        Path | None, typer.Option(help="The published scores of its sentences, to write.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Rebuild experiment 1 of the 2023 study: 16,500 ratings of 100 participants.
+
+    Example: `contstim import golan2023 --data data --out responses.csv --trials-out trials.csv
+    --scores-out scores.csv`
+    """
+    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.golan2023 import read_experiment
+    from contstim.published.scores import read_stimulus_scores
+
+    folder = data / "contstimlang"
+    trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
+    if scores_out is not None:
+        read_stimulus_scores(folder).write(scores_out)
+    _write(Imported(trials, responses, (), ()), out, trials_out, "all", quiet=quiet)
+
+
+def _write(
+    found: Imported,
+    out: Path,
+    trials_out: Path | None,
+    duplicates: Literal["all", "first", "last"],
+    *,
+    quiet: bool,
+) -> None:
+    """Write what was found with its record, and print every problem."""
+    from contstim.experiments.responses import write_responses
+    from contstim.experiments.responses.answers import keep_one
+    from contstim.records import write_record
+    from contstim.stimuli import write_trials
+
+    if duplicates != "all":
+        found = keep_one(found, duplicates)
+    report = found.report
+    facts = {
+        "responses": report.responses,
+        "participants": len(report.participants),
+        "notes": list(found.notes),
+        "problems": [
+            {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
+            for f in report.findings
+        ],
+    }
+    if trials_out is not None:
+        write_trials(trials_out, found.trials)
+        write_record(trials_out, **facts)
+    write_responses(out, found.responses)
+    write_record(out, **facts)
+    for note in found.notes:
+        remark(note, quiet=quiet)
+    print(report)

@@ -1,0 +1,89 @@
+"""`contstim reproduce …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contstim.cli.analyze import Samples, facts, show, steps
+from contstim.cli.output import Quiet, Seed, remark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.table import Table
+
+    from contstim.experiments.reproduce.claims import Claim
+
+app = typer.Typer(help="Analyse published data again, claim by claim.", no_args_is_help=True)
+
+
+@app.callback()
+def _reproduce() -> None:
+    """Analyse published data again, claim by claim."""
+
+
+@app.command("golan2023")
+def golan2023(
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="A folder with contstimlang and contstimlang-fork/data, or a checkout of "
+            "dpmlab/contstimlang."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    ratings: Annotated[
+        Path | None,
+        typer.Option(help="The file of ratings (`data` in LpZamora/contstimlang), if elsewhere."),
+    ] = None,
+    bootstrap: Samples = 1000,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Experiment 1 of Golan et al. (2023): each published claim, and what we find.
+
+    Writes the tables, figures and page of `contstim analyze`, and `tables/claims.csv`. Exits with
+    status 1 if a claim does not hold.
+
+    Example: `contstim reproduce golan2023 --data data --out golan2023`
+    """
+    from rich.console import Console
+
+    from contstim.experiments.analysis.effects import Sampling
+    from contstim.experiments.analysis.outputs import write_analysis
+    from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
+    from contstim.records import write_record
+    from contstim.tables import write_table
+
+    folder, file = locate(data, ratings)
+    with steps(quiet=quiet) as progress:
+        sampling = Sampling(samples=bootstrap, seed=seed)
+        found = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
+    made = claims(found)
+    write_analysis(found, out, title="Golan et al. (2023), experiment 1")
+    columns = ("about", "published", "ours", "holds")
+    write_table(
+        out / "tables" / "claims.csv",
+        {name: [getattr(claim, name) for claim in made] for name in columns},
+    )
+    write_record(out / "report.html", seed=seed, **facts(found))
+    show(found, quiet=quiet)
+    Console().print(_claims_table(made))
+    failed = sum(not claim.holds for claim in made)
+    print(f"{len(made) - failed} of {len(made)} claims hold.")
+    remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _claims_table(made: Iterable[Claim]) -> Table:
+    from rich.table import Table
+
+    table = Table("", "published", "ours", "", title="Published claims", show_lines=True)
+    for claim in made:
+        verdict = "holds" if claim.holds else "does not hold"
+        table.add_row(claim.about, claim.published, claim.ours, verdict)
+    return table

@@ -1,0 +1,17 @@
+"""From ratings and scores to results: which model people agree with, and how sure we are.
+
+ratings      who rated which trials, and the models' log-probabilities of their sentences
+scopes       which trials evaluate which model
+evaluation   both measures and their noise ceilings, per person, group and model
+agreement    models with models, people with people, people with rival models
+bootstrap    resamples of participants and items
+effects      comparisons of models and ceilings, with tests and bootstrap intervals
+regressions  choices by log-probability ratio, errors clustered by people and items
+failures     the trials on which each model fails worst
+pairs        rival models on the trials that set them against each other
+tables       the results as tables
+drawings     the results as figures
+report       the results as a page
+outputs      the folder that holds all three
+run          all results at once
+"""

@@ -1,0 +1,117 @@
+"""Who agrees with whom: models with models, people with people, and people with rival models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.scopes import roles
+from contstim.experiments.consistency import MIDDLE, choice_agreement
+from contstim.stimuli import Condition, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True)
+class Unanimity:
+    """On how many trials of a condition nearly everybody prefers the same sentence."""
+
+    condition: Condition
+    trials: int
+    near_unanimous: int
+
+
+@dataclass(frozen=True)
+class RolePreference:
+    """How often people prefer the synthetic sentence that one model accepts, another rejects."""
+
+    accept: str
+    reject: str
+    trials: int
+    ratings: int
+    prefer_synthetic: int
+
+
+def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
+    """The share of a condition's trials in which two models prefer the same sentence.
+
+    A tie counts one half. (n_models, n_models), symmetric, 1 on the diagonal; nan without trials.
+    """
+    signs = [np.sign(g.ratios[:, _of(g, condition)]) for g in ratings.groups]
+    preferred = np.concatenate(signs, axis=1)
+    n_models, n_trials = preferred.shape
+    if not n_trials:
+        return np.full((n_models, n_models), np.nan)
+    agreement: FloatArray = (1 + preferred @ preferred.T / n_trials) / 2
+    np.fill_diagonal(agreement, 1.0)
+    return agreement
+
+
+def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
+    """The share of ratings that side with the row's model against the column's.
+
+    Only trials count that were made to set the two against each other. (n_models, n_models); nan
+    where there are none. Cells across the diagonal add up to one where the models do disagree.
+    """
+    n_models = len(ratings.models)
+    sums, counts = np.zeros((2, n_models, n_models))
+    for group in ratings.groups:
+        agreed = choice_agreement(group.ratios[:, None], group.ratings).sum(axis=1)
+        for column in np.flatnonzero(_of(group, condition)):
+            trial = group.trials[column]
+            rivals = [ratings.models.index(name) for name in (trial.model_1, trial.model_2)]
+            for own, other in (rivals, rivals[::-1]):
+                sums[own, other] += agreed[own, column]
+                counts[own, other] += len(group.participants)
+    shares: FloatArray = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return shares
+
+
+def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
+    """Synthetic against natural sentences, for each model that accepts and each that rejects."""
+    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for trial, rated in _trials(ratings, Condition.NATURAL_SYNTHETIC):
+        synthetic = rated > MIDDLE if trial.kind_2 is not Kind.NATURAL else rated < MIDDLE
+        found.setdefault(roles(trial), []).append((len(rated), int(synthetic.sum())))
+    order = ratings.models.index
+    return tuple(
+        RolePreference(*models, len(rows), *map(sum, zip(*rows, strict=True)))
+        for models, rows in sorted(found.items(), key=lambda item: tuple(map(order, item[0])))
+    )
+
+
+def near_unanimity(ratings: Ratings, share: float = 0.9) -> tuple[Unanimity, ...]:
+    """How many trials of each condition have at least `share` of people on one side."""
+    found = []
+    for condition in Condition:
+        sides = [np.mean(rated > MIDDLE) for _, rated in _trials(ratings, condition)]
+        majorities = np.maximum(sides, 1 - np.array(sides))
+        if sides:
+            agreed = int((majorities >= share - 1e-9).sum())
+            found.append(Unanimity(condition, len(sides), agreed))
+    return tuple(found)
+
+
+def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
+    """The pairs of models that a condition sets against each other, in the models' order."""
+    met = {frozenset((trial.model_1, trial.model_2)) for trial, _ in _trials(ratings, condition)}
+    return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in met)
+
+
+def _of(group: GroupRatings, condition: Condition) -> BoolArray:
+    return np.array([trial.condition is condition for trial in group.trials], dtype=bool)
+
+
+def _trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
+    """Each trial of a condition with its ratings, (n_participants,)."""
+    for group in ratings.groups:
+        for column in np.flatnonzero(_of(group, condition)):
+            yield group.trials[column], group.ratings[:, column]

@@ -1,0 +1,222 @@
+"""How models compare with one another and with the noise ceiling, and how sure we are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from contstim.experiments.analysis.bootstrap import bootstrap
+from contstim.experiments.analysis.evaluation import evaluate
+from contstim.experiments.analysis.scopes import scope_mask
+from contstim.experiments.inference import CEILING, false_discovery, signed_rank_test
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.bootstrap import Bootstrap
+    from contstim.experiments.analysis.evaluation import Evaluation, Measure
+    from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.inference import Contrast
+
+Units = Literal["groups", "participants"]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What counts as one observation, and how uncertainty is measured.
+
+    Attributes:
+        units: tests compare means of groups, or participants; None leaves it to the design.
+        samples: bootstrap resamples; 0 leaves intervals empty.
+        seed: decides the resamples.
+        level: the share of resamples inside an interval.
+        false_discovery_rate: up to which adjusted p-values are significant.
+    """
+
+    units: Units | None = None
+    samples: int = 1000
+    seed: int = 0
+    level: float = 0.95
+    false_discovery_rate: float = 0.05
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A bootstrap interval by what was resampled; nan where nothing was."""
+
+    low: float
+    high: float
+    low_items: float
+    high_items: float
+    low_participants: float
+    high_participants: float
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """A model's mean over units, beside the noise ceilings on the same trials."""
+
+    model: str
+    value: float
+    interval: Interval
+    lower: float
+    upper: float
+    n_trials: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A contrast: the difference of means over units, its interval and its test."""
+
+    first: str
+    second: str
+    value_first: float
+    value_second: float
+    difference: float
+    interval: Interval
+    n_units: int
+    statistic: float
+    rank_biserial: float
+    p_value: float
+    q_value: float
+    significant: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One measure in one scope.
+
+    Attributes:
+        scope: which trials evaluate which model.
+        measure: accuracy or signed-rank cosine.
+        evaluation: of every participant.
+        models: those that the scope evaluates.
+        comparisons: of these models; the family of the false-discovery rate.
+    """
+
+    scope: Scope
+    measure: Measure
+    evaluation: Evaluation
+    models: tuple[ModelResult, ...]
+    comparisons: tuple[Comparison, ...]
+
+    def below_ceiling(self) -> frozenset[str]:
+        """The models significantly below the lower noise ceiling."""
+        return frozenset(
+            one.first
+            for one in self.comparisons
+            if one.second == CEILING and one.significant and one.difference < 0
+        )
+
+    def beaten_by(self, model: str) -> frozenset[str]:
+        """The models that are significantly worse than this one."""
+        pairs = [one for one in self.comparisons if one.significant and one.second != CEILING]
+        over = {one.second for one in pairs if one.first == model and one.difference > 0}
+        return frozenset(
+            over | {one.first for one in pairs if one.second == model and one.difference < 0}
+        )
+
+
+def compare(
+    ratings: Ratings,
+    scope: Scope,
+    measure: Measure,
+    contrasts: Sequence[Contrast],
+    sampling: Sampling,
+) -> Result:
+    """Evaluate all models in a scope and make the contrasts that concern two of them.
+
+    Args:
+        ratings: who rated what.
+        scope: which trials evaluate which model.
+        measure: accuracy or signed-rank cosine.
+        contrasts: those of models without trials in this scope are left out.
+        sampling: units, resamples, level.
+    """
+    masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+    evaluation = evaluate(ratings, measure, masks)
+    sizes = np.array([float(len(group.participants)) for group in ratings.groups])
+    resampled = bootstrap(
+        ratings,
+        measure,
+        masks,
+        sizes if sampling.units == "participants" else np.ones(len(sizes)),
+        samples=sampling.samples,
+        seed=sampling.seed,
+    )
+    counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)
+    known = [model for model, count in zip(ratings.models, counts, strict=True) if count]
+    family = [c for c in contrasts if c.first in known and c.second in (*known, CEILING)]
+    models = tuple(
+        _model(evaluation, resampled, model, int(counts[ratings.models.index(model)]), sampling)
+        for model in known
+    )
+    comparisons = _comparisons(evaluation, resampled, family, sampling)
+    return Result(scope, measure, evaluation, models, comparisons)
+
+
+def units_of(evaluation: Evaluation, values: FloatArray, units: Units | None) -> FloatArray:
+    """The observations that tests compare, (n_units, n_models)."""
+    return values if units == "participants" else evaluation.of_groups(values)
+
+
+def _model(
+    evaluation: Evaluation, resampled: Bootstrap, model: str, n_trials: int, sampling: Sampling
+) -> ModelResult:
+    column = evaluation.models.index(model)
+    means = [
+        _mean(units_of(evaluation, kind, sampling.units)[:, column])
+        for kind in (evaluation.values, evaluation.lower, evaluation.upper)
+    ]
+    interval = _interval(resampled, resampled.values[:, :, column], sampling)
+    return ModelResult(model, means[0], interval, means[1], means[2], n_trials)
+
+
+def _comparisons(
+    evaluation: Evaluation, resampled: Bootstrap, family: Sequence[Contrast], sampling: Sampling
+) -> tuple[Comparison, ...]:
+    values, lower = (
+        units_of(evaluation, kind, sampling.units) for kind in (evaluation.values, evaluation.lower)
+    )
+    sides = []
+    for contrast in family:
+        first = evaluation.models.index(contrast.first)
+        ceiling = contrast.second == CEILING
+        second = first if ceiling else evaluation.models.index(contrast.second)
+        others, drawn = (lower, resampled.lower) if ceiling else (values, resampled.values)
+        moved = resampled.values[:, :, first] - drawn[:, :, second]
+        sides.append((values[:, first], others[:, second], moved))
+    tests = [signed_rank_test(first, second) for first, second, _ in sides]
+    adjusted = false_discovery(np.array([test.p_value for test in tests]))
+    return tuple(
+        Comparison(
+            contrast.first,
+            contrast.second,
+            _mean(first),
+            _mean(second),
+            _mean(first - second),
+            _interval(resampled, moved, sampling),
+            test.n,
+            test.statistic,
+            test.rank_biserial,
+            test.p_value,
+            float(q_value),
+            bool(q_value < sampling.false_discovery_rate),
+        )
+        for contrast, (first, second, moved), test, q_value in zip(
+            family, sides, tests, adjusted, strict=True
+        )
+    )
+
+
+def _interval(resampled: Bootstrap, group_means: FloatArray, sampling: Sampling) -> Interval:
+    return Interval(*map(float, resampled.interval(group_means, sampling.level).ravel()))
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan

@@ -1,0 +1,109 @@
+"""The trials on which each model fails worst (2023, Tables 1-3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.consistency import MIDDLE, signed_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+
+SCOPES = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.ACCEPT, Scope.REJECT)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial in which people side against a model.
+
+    Attributes:
+        scope: which trials were considered.
+        model: the one that fails.
+        rival: the model it was set against; empty for random pairs.
+        group: of the participants.
+        trial_id: the trial.
+        people_prefer: the sentence that the model finds less likely.
+        model_prefers: the sentence that the model finds likelier, or as likely.
+        log_probs: nats; of `people_prefer` and `model_prefers` under the model, then under the
+            rival (nan where there is none).
+        choices: how many participants chose `people_prefer`, and `model_prefers`.
+        error: what the trial takes from the model's mean signed-rank cosine in its group.
+    """
+
+    scope: Scope
+    model: str
+    rival: str
+    group: int
+    trial_id: str
+    people_prefer: str
+    model_prefers: str
+    log_probs: tuple[float, ...]
+    choices: tuple[int, int]
+    error: float
+
+
+def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> tuple[Failure, ...]:
+    """For each model the trials that contribute most to its error, worst first.
+
+    A trial's contribution is its term of the signed-rank cosine of the model with the participants
+    on the model's own trials, averaged over them and with its sign changed. Only trials in which
+    most people prefer the other sentence are listed.
+
+    Args:
+        ratings: who rated what.
+        scope: which trials evaluate which model.
+        worst: how many to list for each model.
+    """
+    found: dict[str, list[Failure]] = {model: [] for model in ratings.models}
+    for group in ratings.groups:
+        mask = scope_mask(group.trials, scope, ratings.models)
+        for row, model in enumerate(ratings.models):
+            columns = np.flatnonzero(mask[row])
+            found[model] += _of_group(group, scope, ratings.models, row, columns.tolist())
+    return tuple(
+        one
+        for rows in found.values()
+        for one in sorted(rows, key=lambda failure: -failure.error)[:worst]
+    )
+
+
+def _of_group(
+    group: GroupRatings, scope: Scope, models: tuple[str, ...], row: int, columns: list[int]
+) -> Iterator[Failure]:
+    rated, ratios = group.ratings[:, columns], group.ratios[row, columns]
+    people = signed_ranks(rated - MIDDLE).mean(axis=0)
+    k, n = np.count_nonzero(ratios), len(columns)
+    scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
+    errors = -signed_ranks(ratios) * people / (scale or 1.0)
+    second = (rated > MIDDLE).sum(axis=0)
+    for place, column in enumerate(columns):
+        trial = group.trials[column]
+        prefer_second = int(second[place]), len(rated) - int(second[place])
+        likelier = int(ratios[place] > 0)  # the place of the sentence that the model prefers
+        choices = prefer_second if likelier == 0 else prefer_second[::-1]
+        if ratios[place] == 0 or choices[0] <= choices[1]:
+            continue
+        texts = (trial.sentence_1, trial.sentence_2)
+        rival = trial.model_2 if trial.model_1 == models[row] else trial.model_1
+        order = [1 - likelier, likelier]
+        under_rival = (
+            group.log_probs[models.index(rival), column, order] if rival else (np.nan, np.nan)
+        )
+        yield Failure(
+            scope,
+            models[row],
+            rival,
+            group.number,
+            trial.trial_id,
+            texts[order[0]],
+            texts[order[1]],
+            (*map(float, group.log_probs[row, column, order]), *map(float, under_rival)),
+            choices,
+            float(errors[place]),
+        )

@@ -1,0 +1,68 @@
+"""The folder that an analysis writes: tables, figures and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.experiments.analysis import tables
+from contstim.experiments.analysis.drawings import drawings
+from contstim.experiments.analysis.report import report
+from contstim.experiments.figures.canvas import save, styled
+from contstim.files import write_text
+from contstim.tables import write_table
+
+if TYPE_CHECKING:
+    from contstim.experiments.analysis.run import Analysis
+    from contstim.experiments.analysis.tables import Columns
+
+
+def write_analysis(
+    analysis: Analysis, folder: Path | str, *, title: str, pair: tuple[str, str] | None = None
+) -> None:
+    """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
+
+    Args:
+        analysis: what `analyze` found.
+        folder: made where it is missing; files of the same names are replaced.
+        title: the page's heading.
+        pair: two models whose sentences to draw; by default the most consistent rivals.
+
+    Raises:
+        InputError: a file cannot be written, or no trial sets the pair against each other.
+    """
+    folder = Path(folder)
+    for name, columns in result_tables(analysis).items():
+        if columns:
+            write_table(folder / "tables" / f"{name}.csv", columns)
+    images = {}
+    with styled():
+        for name, figure in drawings(analysis, pair):
+            images[name] = save(figure, folder / "figures" / name)
+    write_text(folder / "report.html", report(analysis, images, title=title))
+
+
+def result_tables(analysis: Analysis) -> dict[str, Columns]:
+    """Every table by its name; one without rows has no columns."""
+    ratings, results = analysis.ratings, analysis.results
+    return {
+        "participants": tables.participants_table(results, ratings),
+        "groups": tables.groups_table(results),
+        "models": tables.models_table(results),
+        "comparisons": tables.comparisons_table(results),
+        "model_pairs": tables.rows_table(analysis.pairs),
+        "roles": tables.rows_table(analysis.roles),
+        "unanimity": tables.rows_table(analysis.unanimity),
+        "trials": tables.trials_table(ratings),
+        "failures": tables.failures_table(analysis.failures),
+        "regressions": tables.rows_table(analysis.regressions),
+        "excluded": tables.rows_table(analysis.admission.excluded),
+        **{
+            f"{kind}-{condition}": tables.matrix_table(ratings.models, matrix)
+            for kind, found in (
+                ("agreement", analysis.agreement),
+                ("dominance", analysis.dominance),
+            )
+            for condition, matrix in found.items()
+        },
+    }

@@ -1,0 +1,64 @@
+"""Pieces of an HTML page that stands alone: no scripts, nothing fetched."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1b1b1b; background: #fff; }
+table { border-collapse: collapse; margin: .5rem 0 2rem; }
+th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #ddd;
+         vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+img { max-width: 100%; margin: .5rem 0; }
+p.note { color: #555; }
+"""
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """A whole page with a heading."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+    )
+
+
+def heading(text: str, level: int = 2) -> str:
+    """A heading."""
+    return f"<h{level}>{escape(text)}</h{level}>"
+
+
+def paragraph(text: str, *, note: bool = False) -> str:
+    """A paragraph; a note is printed more lightly."""
+    kind = ' class="note"' if note else ""
+    return f"<p{kind}>{escape(text)}</p>"
+
+
+def image(png: bytes, alternative: str, width: int = 760) -> str:
+    """A picture, kept inside the page."""
+    data = b64encode(png).decode()
+    return (
+        f'<img src="data:image/png;base64,{data}" alt="{escape(alternative)}" '
+        f'style="width: min(100%, {width}px)">'
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
+    """A table whose first columns hold texts and whose other columns hold numbers."""
+    kinds = [""] * texts + [' class="number"'] * (len(header) - texts)
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        inside = (f"<{tag}{k}>{escape(c)}</{tag}>" for k, c in zip(kinds, cells, strict=True))
+        return f"<tr>{''.join(inside)}</tr>"
+
+    return "\n".join(
+        ["<table>", line("th", header), *(line("td", row) for row in rows), "</table>"]
+    )

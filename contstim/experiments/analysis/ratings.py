@@ -1,0 +1,169 @@
+"""Who rated which trials, beside the models' log-probabilities of the sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.consistency import log_ratios
+from contstim.experiments.responses import check_responses
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.experiments.responses import Response
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+_NAMED = 5  # how many culprits a message names
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRatings:
+    """What the participants of one group answered: everybody rated every trial.
+
+    Attributes:
+        number: the group's, as in its trials.
+        trials: in the order of the columns below.
+        participants: distinct names.
+        ratings: (n_participants, n_trials), 1 to 6, for sentence_1 … sentence_2.
+        log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
+    """
+
+    number: int
+    trials: tuple[Trial, ...]
+    participants: tuple[str, ...]
+    ratings: FloatArray
+    log_probs: FloatArray
+
+    @cached_property
+    def ratios(self) -> FloatArray:
+        """How much likelier sentence_2 is than sentence_1, (n_models, n_trials), nats."""
+        return log_ratios(self.log_probs)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """All groups of an experiment, and the models that are put to the test.
+
+    Attributes:
+        models: names, in the order of the groups' first axis of log-probabilities.
+        groups: in the order of their numbers; every group has a participant.
+    """
+
+    models: tuple[str, ...]
+    groups: tuple[GroupRatings, ...]
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Everybody, group after group."""
+        return tuple(name for group in self.groups for name in group.participants)
+
+
+def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: ScoreTable) -> Ratings:
+    """Bring trials, responses and scores together; sentences are matched by `Sentence.text`.
+
+    Args:
+        trials: of all groups. Groups that nobody answered are left out.
+        responses: a rating of every trial of their group by each participant, as `admit` keeps.
+        scores: log-probabilities of all sentences, and the models to evaluate.
+
+    Raises:
+        InputError: no responses, or responses that do not fit the trials or lack some of them; a
+            sentence without scores; a model that trials name and the scores lack.
+    """
+    trials, responses = tuple(trials), tuple(responses)
+    _check_models(trials, scores)
+    _check_complete(trials, responses)
+    rows = _rows(scores)
+    given = {(one.participant, one.trial_id): float(one.rating) for one in responses}
+    groups = []
+    for number in sorted({response.group for response in responses}):
+        own = tuple(trial for trial in trials if trial.group == number)
+        people = tuple(dict.fromkeys(one.participant for one in responses if one.group == number))
+        ratings = np.array([[given[name, trial.trial_id] for trial in own] for name in people])
+        log_probs = scores.log_probs[_lines(own, rows)].transpose(2, 0, 1)
+        groups.append(GroupRatings(number, own, people, ratings, log_probs))
+    return Ratings(scores.models, tuple(groups))
+
+
+def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
+    """The same participants on a part of their trials; groups without any are left out.
+
+    Args:
+        ratings: who rated what.
+        chosen: for each group, which trials, (n_trials,).
+    """
+    return Ratings(
+        ratings.models,
+        tuple(
+            replace(
+                group,
+                trials=tuple(compress(group.trials, own)),
+                ratings=group.ratings[:, own],
+                log_probs=group.log_probs[:, own],
+            )
+            for group, own in zip(ratings.groups, chosen, strict=True)
+            if own.any()
+        ),
+    )
+
+
+def _check_models(trials: Sequence[Trial], scores: ScoreTable) -> None:
+    named = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
+    missing = sorted(named - set(scores.models))
+    if missing:
+        raise InputError(
+            f"The trials name models without scores: {', '.join(missing)}; there are scores of "
+            f"{', '.join(scores.models)}. Score the trials' sentences under every model, with "
+            f"the same names."
+        )
+
+
+def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
+    if not responses:
+        raise InputError("There are no responses to analyse.")
+    report = check_responses(trials, responses)
+    report.raise_errors()
+    if report.findings:
+        raise InputError(
+            f"Only participants who rated every trial of their group can be analysed.\n{report}\n"
+            f"`admit` leaves out the others, and says whom."
+        )
+
+
+def _rows(scores: ScoreTable) -> dict[str, int]:
+    if scores.sentences is None:
+        raise InputError("These scores have no sentences, so trials cannot be matched with them.")
+    rows: dict[str, int] = {}
+    for row, sentence in enumerate(scores.sentences):
+        same = rows.setdefault(Sentence.parse(sentence).text, row)
+        if (scores.log_probs[same] != scores.log_probs[row]).any():
+            raise InputError(f"{sentence!r} is scored twice, with different results.")
+    return rows
+
+
+def _lines(trials: Sequence[Trial], rows: dict[str, int]) -> IntArray:
+    texts = [
+        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
+        for trial in trials
+    ]
+    missing = [text for pair in texts for text in pair if text not in rows]
+    if missing:
+        raise InputError(
+            f"{len(missing)} sentences of the trials have no scores: {_some(missing)}. "
+            f"`contstim score --sentences trials.csv` scores them all."
+        )
+    return np.array([[rows[text] for text in pair] for pair in texts], dtype=np.int64)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more

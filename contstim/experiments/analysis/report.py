@@ -1,0 +1,226 @@
+"""The results of an experiment as one page to read."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
+from contstim.experiments.analysis.page import heading, image, page, paragraph, table
+from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
+from contstim.experiments.inference import CEILING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from contstim.experiments.analysis.effects import Comparison, Interval, Result
+    from contstim.experiments.analysis.run import Analysis
+
+_PAIRS = {
+    "agreement": (
+        "How often two models prefer the same sentence. Where models agree, people cannot tell "
+        "which is better."
+    ),
+    "dominance": (
+        "Trials made to set two models against each other: how often people side with the row's."
+    ),
+    "roles": "How often people prefer a synthetic sentence to the natural one it came from.",
+    "ranks": (
+        "The sentences of two rival models, by rank under each. A line joins the two sentences of "
+        "a trial; blue circles: preferred by most people; orange squares: the other."
+    ),
+}
+
+
+def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> str:
+    """The page as HTML.
+
+    Args:
+        analysis: what was found.
+        images: figures as PNG, by name.
+        title: the page's heading.
+    """
+    body = [
+        *_people(analysis),
+        *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
+        *_pairs_of_models(images),
+        *_unanimity(analysis),
+        *_regressions(analysis),
+        *_failures(analysis),
+        *_methods(analysis),
+    ]
+    return page(title, body)
+
+
+def shown(analysis: Analysis) -> list[Result]:
+    """What comes first: accuracy by condition and, over all trials, the cosine."""
+    return [
+        one
+        for one in analysis.results
+        if one.measure is (COSINE if one.scope is Scope.OVERALL else ACCURACY)
+    ]
+
+
+def _people(analysis: Analysis) -> Iterator[str]:
+    ratings, excluded = analysis.ratings, analysis.admission.excluded
+    answers = sum(group.ratings.size for group in ratings.groups)
+    yield paragraph(
+        f"{len(ratings.participants):,} participants in {len(ratings.groups):,} "
+        f"group{'s' * (len(ratings.groups) != 1)} gave {answers:,} ratings of "
+        f"{sum(len(group.trials) for group in ratings.groups):,} sentence pairs; "
+        f"{len(ratings.models)} models are compared. {len(excluded):,} participants were left out"
+        + (":" if excluded else ".")
+    )
+    if excluded:
+        yield table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+
+
+def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[str]:
+    yield heading(DESCRIPTIONS[result.scope].capitalize())
+    name = f"{result.measure.name}-{result.scope}"
+    yield image(images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
+    against = {one.first: one for one in result.comparisons if one.second == CEILING}
+    level = f"{analysis.sampling.level:.0%}"
+    yield table(
+        ("model", result.measure.name, level, "ceiling", "to the ceiling", level, "q", "trials"),
+        [
+            (
+                one.model,
+                _number(one.value),
+                _range(one.interval),
+                f"{_number(one.lower)} – {_number(one.upper)}",
+                *_versus(against.get(one.model)),
+                f"{one.n_trials:,}",
+            )
+            for one in sorted(result.models, key=lambda one: -one.value)
+        ],
+    )
+    yield paragraph(_verdict(result))
+
+
+def _versus(comparison: Comparison | None) -> tuple[str, str, str]:
+    if comparison is None:
+        return ("–", "–", "–")
+    mark = "*" if comparison.significant else ""
+    return (
+        _number(comparison.difference),
+        _range(comparison.interval),
+        _number(comparison.q_value) + mark,
+    )
+
+
+def _verdict(result: Result) -> str:
+    ordered = [one.model for one in sorted(result.models, key=lambda one: -one.value)]
+    below = [model for model in ordered if model in result.below_ceiling()]
+    beats = [
+        f"{model} > {', '.join(other for other in ordered if other in worse)}"
+        for model in ordered
+        if (worse := result.beaten_by(model))
+    ]
+    return (
+        f"Significantly below the noise ceiling: {', '.join(below) or 'none'}. "
+        f"Significant differences between models: {'; '.join(beats) or 'none'}."
+    )
+
+
+def _pairs_of_models(images: Mapping[str, bytes]) -> Iterator[str]:
+    for kind, text in _PAIRS.items():
+        names = [name for name in images if name.split("-")[0] == kind]
+        if names:
+            yield heading(kind.capitalize())
+            yield paragraph(text, note=True)
+            yield from (image(images[name], name, width=520) for name in names)
+
+
+def _unanimity(analysis: Analysis) -> Iterator[str]:
+    yield heading("Near-unanimity")
+    yield table(
+        ("condition", f"trials on which {analysis.unanimous:.0%} agree", "trials", "share"),
+        [
+            (
+                str(one.condition),
+                f"{one.near_unanimous:,}",
+                f"{one.trials:,}",
+                f"{one.near_unanimous / one.trials:.1%}",
+            )
+            for one in analysis.unanimity
+        ],
+    )
+
+
+def _regressions(analysis: Analysis) -> Iterator[str]:
+    yield heading("Choices by log-probability ratio")
+    yield paragraph(
+        "Logistic regression of choices on a model's log-probability ratio: log odds per nat, "
+        "standard errors clustered by participants and by trials.",
+        note=True,
+    )
+    level = f"{analysis.sampling.level:.0%}"
+    yield table(
+        ("trials", "model", "log odds per nat", level, "p", "choices", "note"),
+        [
+            (
+                DESCRIPTIONS[one.scope],
+                one.model,
+                _number(one.estimate, 4),
+                f"{_number(one.low, 4)} … {_number(one.high, 4)}",
+                _number(one.p_value, 4),
+                f"{one.choices:,}",
+                one.note,
+            )
+            for one in analysis.regressions
+        ],
+        texts=2,
+    )
+
+
+def _failures(analysis: Analysis) -> Iterator[str]:
+    for scope, rows in groupby(analysis.failures, key=lambda one: one.scope):
+        yield heading(f"Where models fail: {DESCRIPTIONS[scope]}")
+        yield table(
+            ("model", "rival", "sentence", "log p, model", "log p, rival", "people"),
+            [
+                (
+                    one.model if place == 0 else "",
+                    one.rival if place == 0 else "",
+                    (one.people_prefer, one.model_prefers)[place],
+                    _number(one.log_probs[place], 2),
+                    _number(one.log_probs[2 + place], 2),
+                    f"{one.choices[place]:,}",
+                )
+                for one in rows
+                for place in (0, 1)
+            ],
+            texts=3,
+        )
+
+
+def _methods(analysis: Analysis) -> Iterator[str]:
+    sampling = analysis.sampling
+    yield heading("How this was computed")
+    yield paragraph(
+        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
+        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
+        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
+        "everybody; both on the trials that evaluate the model. In controversial conditions these "
+        "are the trials that target it."
+    )
+    yield paragraph(
+        f"Tests are Wilcoxon's signed-rank test over {sampling.units}; q is adjusted for the "
+        f"false-discovery rate over all contrasts of a scope, * marks q < "
+        f"{sampling.false_discovery_rate:g}. Intervals hold {sampling.level:.0%} of "
+        f"{sampling.samples:,} bootstrap resamples of both participants and trials (seed "
+        f"{sampling.seed})."
+    )
+    if analysis.caution:
+        yield paragraph(analysis.caution)
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else "–"
+
+
+def _range(interval: Interval) -> str:
+    return f"{_number(interval.low)} … {_number(interval.high)}"

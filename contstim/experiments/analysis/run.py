@@ -1,0 +1,169 @@
+"""The whole analysis of an experiment: from trials, responses and scores to results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.analysis import agreement as agreements
+from contstim.experiments.analysis.effects import Sampling, compare
+from contstim.experiments.analysis.evaluation import MEASURES
+from contstim.experiments.analysis.failures import SCOPES, failures
+from contstim.experiments.analysis.pairs import pair_results
+from contstim.experiments.analysis.ratings import gather
+from contstim.experiments.analysis.regressions import regressions
+from contstim.experiments.analysis.scopes import scopes_of
+from contstim.experiments.inference import every_contrast
+from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.agreement import RolePreference, Unanimity
+    from contstim.experiments.analysis.effects import Result
+    from contstim.experiments.analysis.evaluation import Measure
+    from contstim.experiments.analysis.failures import Failure
+    from contstim.experiments.analysis.pairs import PairResult
+    from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.regressions import ChoiceRegression
+    from contstim.experiments.analysis.scopes import Scope
+    from contstim.experiments.inference import Contrast
+    from contstim.experiments.responses import Admission, CatchRule, Response
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+CONTROVERSIAL = (
+    Condition.NATURAL_CONTROVERSIAL,
+    Condition.NATURAL_SYNTHETIC,
+    Condition.SYNTHETIC_SYNTHETIC,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Everything that an experiment says about its models; conditions it lacks are left out.
+
+    Attributes:
+        admission: who takes part, who does not, and why.
+        ratings: what the participants answered, and the models' log-probabilities.
+        scores: of all sentences.
+        sampling: how uncertainty was measured.
+        results: both measures in every scope.
+        pairs: rival models on their own trials.
+        agreement: for each condition, how often two models prefer the same sentence.
+        dominance: for each controversial condition, how often people side with the row's model.
+        roles: synthetic against natural sentences, by who accepts and who rejects.
+        unanimity: on how many trials nearly everybody agrees.
+        unanimous: the share of people on one side that this takes.
+        failures: where each model fails worst.
+        regressions: how choices follow each model's log-probability ratios.
+    """
+
+    admission: Admission
+    ratings: Ratings
+    scores: ScoreTable
+    sampling: Sampling
+    results: tuple[Result, ...]
+    pairs: tuple[PairResult, ...]
+    agreement: dict[Condition, FloatArray]
+    dominance: dict[Condition, FloatArray]
+    roles: tuple[RolePreference, ...]
+    unanimity: tuple[Unanimity, ...]
+    unanimous: float
+    failures: tuple[Failure, ...]
+    regressions: tuple[ChoiceRegression, ...]
+
+    @property
+    def caution(self) -> str:
+        """Why no test can be significant, where none can; else empty."""
+        units = self.sampling.units
+        n = len(self.ratings.groups if units == "groups" else self.ratings.participants)
+        if 2 * 0.5**n < self.sampling.false_discovery_rate:
+            return ""
+        return f"With {n} {units} no signed-rank test can be significant" + (
+            ", whatever the data; tests may compare participants instead." if n > 1 else "."
+        )
+
+    def result(self, scope: Scope, measure: Measure) -> Result:
+        """One measure in one scope.
+
+        Raises:
+            InputError: the design has no such trials.
+        """
+        for one in self.results:
+            if one.scope is scope and one.measure is measure:
+                return one
+        raise InputError(f"This design has no trials for {scope}.")
+
+
+def analyze(
+    trials: Iterable[Trial],
+    responses: Iterable[Response],
+    scores: ScoreTable,
+    *,
+    contrasts: Sequence[Contrast] | None = None,
+    catch: CatchRule | None = ELEVEN_OF_TWELVE,
+    sampling: Sampling | None = None,
+    unanimous: float = 0.9,
+    worst: int = 5,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Analysis:
+    """Which model people agree with, by the methods of Golan et al. (2023).
+
+    Args:
+        trials: what was compared; see `read_trials`.
+        responses: what people answered; see `read_responses`.
+        scores: log-probabilities of the trials' sentences under every model, nats.
+        contrasts: the family of tests; by default all pairs of models, and each model against the
+            lower noise ceiling.
+        catch: how many catch trials must be right; None excludes nobody by them.
+        sampling: units of the tests, resamples, seed; by default tests compare groups, or
+            participants where there is one group.
+        unanimous: the share of people on one side that counts as near-unanimity.
+        worst: how many trials to list for each model and scope.
+        progress: told how many of how many steps are done.
+
+    Raises:
+        InputError: responses, trials and scores do not fit together, or nobody is left.
+    """
+    trials = tuple(trials)
+    admission = admit(trials, tuple(responses), catch=catch)
+    ratings = gather(trials, admission.responses, scores)
+    sampling = sampling or Sampling()
+    if sampling.units is None:
+        sampling = replace(sampling, units="groups" if len(ratings.groups) > 1 else "participants")
+    present = {trial.condition for group in ratings.groups for trial in group.trials}
+    rival = [condition for condition in CONTROVERSIAL if condition in present]
+    return Analysis(
+        admission,
+        ratings,
+        scores,
+        sampling,
+        _results(ratings, contrasts or every_contrast(ratings.models), sampling, progress),
+        tuple(row for c in rival for m in MEASURES for row in pair_results(ratings, c, m)),
+        {c: agreements.model_agreement(ratings, c) for c in Condition if c in present},
+        {c: agreements.dominance(ratings, c) for c in rival},
+        agreements.role_preferences(ratings),
+        agreements.near_unanimity(ratings, unanimous),
+        unanimous,
+        tuple(row for s in SCOPES for row in failures(ratings, s, worst=worst)),
+        tuple(regressions(ratings, sampling.level)),
+    )
+
+
+def _results(
+    ratings: Ratings,
+    contrasts: Sequence[Contrast],
+    sampling: Sampling,
+    progress: Callable[[int, int], None],
+) -> tuple[Result, ...]:
+    steps = [(scope, measure) for scope in scopes_of(ratings) for measure in MEASURES]
+    results = []
+    for done, (scope, measure) in enumerate(steps):
+        progress(done, len(steps))
+        results.append(compare(ratings, scope, measure, contrasts, sampling))
+    progress(len(steps), len(steps))
+    return tuple(results)

@@ -1,0 +1,156 @@
+"""The results as tables: named columns of equal length."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from contstim.experiments.consistency import MIDDLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.effects import Result
+    from contstim.experiments.analysis.failures import Failure
+    from contstim.experiments.analysis.ratings import Ratings
+
+Columns = dict[str, list[Any]]
+
+
+def rows_table(rows: Sequence[Any], **before: object) -> Columns:
+    """A column for each field of dataclass values; fields that are dataclasses are spread out."""
+    return columns_of([{**before, **_cells(row)} for row in rows])
+
+
+def columns_of(rows: Iterable[dict[str, Any]]) -> Columns:
+    """Rows with the same keys, turned into columns."""
+    rows = list(rows)
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def participants_table(results: Iterable[Result], ratings: Ratings) -> Columns:
+    """A row for each participant, scope, measure and model."""
+    return columns_of(
+        {
+            "participant": name,
+            "group": int(found.groups[row]),
+            "scope": str(result.scope),
+            "measure": result.measure.name,
+            "model": model,
+            "value": float(found.values[row, column]),
+            "lower_ceiling": float(found.lower[row, column]),
+            "upper_ceiling": float(found.upper[row, column]),
+            "n_trials": int(found.n_trials[row, column]),
+        }
+        for result in results
+        for found in [result.evaluation]
+        for row, name in enumerate(ratings.participants)
+        for column, model in enumerate(found.models)
+        if found.n_trials[row, column]
+    )
+
+
+def groups_table(results: Iterable[Result]) -> Columns:
+    """A row for each group, scope, measure and model: means over the group's participants."""
+    return columns_of(
+        {
+            "group": int(number),
+            "scope": str(result.scope),
+            "measure": result.measure.name,
+            "model": model,
+            "value": float(values[row, column]),
+            "lower_ceiling": float(lower[row, column]),
+            "upper_ceiling": float(upper[row, column]),
+            "n_participants": int((found.groups == number).sum()),
+            "n_trials": int(found.n_trials[found.groups == number][0, column]),
+        }
+        for result in results
+        for found in [result.evaluation]
+        for values, lower, upper in [map(found.of_groups, (found.values, found.lower, found.upper))]
+        for row, number in enumerate(found.group_numbers)
+        for column, model in enumerate(found.models)
+        if found.n_trials[found.groups == number][0, column]
+    )
+
+
+def models_table(results: Iterable[Result]) -> Columns:
+    """A row for each scope, measure and model."""
+    return _results_table(results, "models")
+
+
+def comparisons_table(results: Iterable[Result]) -> Columns:
+    """A row for each scope, measure and contrast."""
+    return _results_table(results, "comparisons")
+
+
+def matrix_table(models: Sequence[str], matrix: FloatArray) -> Columns:
+    """A square matrix with its rows' names in the column `model`."""
+    return {"model": list(models), **dict(zip(models, matrix.T.tolist(), strict=True))}
+
+
+def trials_table(ratings: Ratings) -> Columns:
+    """A row for each trial: how often each rating was given, and every model's ratio (nats)."""
+    return columns_of(
+        {
+            "trial_id": trial.trial_id,
+            "group": group.number,
+            "condition": str(trial.condition),
+            "model_1": trial.model_1,
+            "model_2": trial.model_2,
+            "sentence_1": trial.sentence_1,
+            "sentence_2": trial.sentence_2,
+            **{f"rated_{n}": int((rated == n).sum()) for n in range(1, 7)},
+            "mean_rating": float(rated.mean()),
+            "share_sentence_2": float((rated > MIDDLE).mean()),
+            **{
+                f"log_ratio {model}": float(group.ratios[row, column])
+                for row, model in enumerate(ratings.models)
+            },
+        }
+        for group in ratings.groups
+        for column, trial in enumerate(group.trials)
+        for rated in [group.ratings[:, column]]
+    )
+
+
+def failures_table(rows: Iterable[Failure]) -> Columns:
+    """A row for each failure: both sentences, their log-probabilities (nats), people's choices."""
+    return columns_of(
+        {
+            "scope": str(one.scope),
+            "model": one.model,
+            "rival": one.rival,
+            "group": one.group,
+            "trial_id": one.trial_id,
+            "people_prefer": one.people_prefer,
+            "model_prefers": one.model_prefers,
+            "log_prob_people_prefer_model": one.log_probs[0],
+            "log_prob_model_prefers_model": one.log_probs[1],
+            "log_prob_people_prefer_rival": one.log_probs[2],
+            "log_prob_model_prefers_rival": one.log_probs[3],
+            "chose_people_prefer": one.choices[0],
+            "chose_model_prefers": one.choices[1],
+            "error": one.error,
+        }
+        for one in rows
+    )
+
+
+def _results_table(results: Iterable[Result], kind: str) -> Columns:
+    return columns_of(
+        {"scope": str(result.scope), "measure": result.measure.name, **_cells(row)}
+        for result in results
+        for row in getattr(result, kind)
+    )
+
+
+def _cells(row: Any) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for field in fields(row):
+        value = getattr(row, field.name)
+        if is_dataclass(value):
+            cells.update(_cells(value))
+        else:
+            cells[field.name] = value if isinstance(value, int | float) else str(value)
+    return cells

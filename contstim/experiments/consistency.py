@@ -1,0 +1,154 @@
+"""How well a model's log-probability ratios predict people's ratings (2023, Eqs. 7-11).
+
+Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
+and the signed-rank cosine, which also asks whether model and person are sure of the same trials.
+Arrays have trials last. With weights (n_samples, n_trials), how often each trial counts in each of
+n_samples resamples, results gain a last axis of samples.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from contstim.arrays import FloatArray
+
+MIDDLE = 3.5  # of the scale 1 to 6: every rating prefers a sentence
+
+
+def log_ratios(log_probs: FloatArray) -> FloatArray:
+    """How much likelier the second sentence is, log p(s2) - log p(s1), nats.
+
+    Two impossible sentences (both -inf) are a tie, 0; one alone gives an infinite ratio, which
+    ranks above all finite ones and ties with other infinite ones.
+
+    Args:
+        log_probs: (..., 2) nats, of the first and the second sentence.
+    """
+    first, second = log_probs[..., 0], log_probs[..., 1]
+    with np.errstate(invalid="ignore"):  # -inf - -inf
+        return np.where(first == second, 0.0, second - first)
+
+
+def choice_agreement(ratios: FloatArray, ratings: FloatArray) -> FloatArray:
+    """1 where model and person prefer the same sentence, 0 where not, 1/2 where the model ties.
+
+    Args:
+        ratios: (..., n_trials), nats, positive for the second sentence.
+        ratings: (..., n_trials), 1 to 6, above 3.5 for the second sentence.
+    """
+    return (1 + np.sign(ratios) * np.sign(ratings - MIDDLE)) / 2
+
+
+def accuracy(
+    ratios: FloatArray, ratings: FloatArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """The share of each person's choices that each model predicts; a tie counts one half.
+
+    Args:
+        ratios: log-probability ratios, (n_models, n_trials), nats; see `log_ratios`.
+        ratings: (n_participants, n_trials), 1 to 6.
+        weights: (n_samples, n_trials); see the module.
+
+    Returns:
+        (n_participants, n_models) or (n_participants, n_models, n_samples); nan where no trial
+        counts.
+    """
+    return weighted_mean(choice_agreement(ratios, ratings[:, None, :]), weights)
+
+
+def signed_rank_cosine(
+    ratios: FloatArray, ratings: FloatArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """The cosine of each model's and each person's signed ranks (2023, Eqs. 7-11).
+
+    This is what breaking ties at random gives on average, in closed form: ties are broken
+    independently on both sides, so the expected product of two ranks is the product of their
+    average ranks; and whatever the ties, k non-zero values have ranks 1 to k, whose squares sum to
+    k(k+1)(2k+1)/6. A model that ties everywhere has the cosine 0. Args and returns are those of
+    `accuracy`.
+    """
+    people = ratings - MIDDLE
+    counts = np.ones(ratings.shape[-1]) if weights is None else weights
+    counted = counts * resampled_ranks(ratios, weights)
+    products = np.stack([(counted * own).sum(axis=-1) for own in resampled_ranks(people, weights)])
+    models, people = spread(ratios, weights), spread(people, weights)
+    squares = rank_squares(models, counts) * rank_squares(people, counts)[:, None]
+    return cosine(products, squares, counts)
+
+
+def cosine(products: FloatArray, squares: FloatArray, counts: FloatArray) -> FloatArray:
+    """Products over the root of squares; 0 where a vector is 0, nan where no trial counts."""
+    scales = np.broadcast_to(np.sqrt(squares), products.shape)
+    cosines = np.divide(products, scales, out=np.zeros_like(products), where=scales > 0)
+    return np.where(counts.sum(axis=-1) > 0, cosines, np.nan)
+
+
+def signed_ranks(values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
+    """Average ranks, from 1, of the non-zero values by size, with their signs; zeros stay 0.
+
+    Args:
+        values: (..., n_trials); infinite ones rank highest, tied.
+        counts: how often each value stands in its list, broadcastable to `values`.
+    """
+    sizes = np.abs(values)
+    counts = np.broadcast_to(1.0 if counts is None else counts, values.shape) * (sizes > 0)
+    order = np.argsort(sizes, axis=-1)
+    sizes, counts = (np.take_along_axis(array, order, axis=-1) for array in (sizes, counts))
+    opens = np.ones(values.shape, dtype=bool)  # where a run of ties begins
+    opens[..., 1:] = sizes[..., 1:] != sizes[..., :-1]
+    closes = np.ones(values.shape, dtype=bool)
+    closes[..., :-1] = opens[..., 1:]
+    upto = np.cumsum(counts, axis=-1)
+    below = np.maximum.accumulate(np.where(opens, upto - counts, 0), axis=-1)
+    last = np.flip(np.where(closes, upto, np.inf), axis=-1)
+    last = np.flip(np.minimum.accumulate(last, axis=-1), axis=-1)
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (below + last + 1) / 2, axis=-1)
+    signed: FloatArray = np.sign(values) * ranks
+    return signed
+
+
+def resampled_ranks(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """`signed_ranks` of each list in each resample, (n_lists, n_samples, n_trials).
+
+    Args:
+        values: (n_lists, n_trials).
+        weights: (n_samples, n_trials); None leaves out the axis of samples.
+    """
+    if weights is None:
+        return signed_ranks(values)
+    lists: FloatArray = np.stack([_resampled(own, weights) for own in values])
+    return lists
+
+
+def _resampled(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """One list: sorted once for all resamples, which is several times faster."""
+    sizes, run = np.unique(np.abs(values), return_inverse=True)
+    counts = weights @ (run[:, None] == np.arange(len(sizes))) * (sizes > 0)
+    ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
+    signed: FloatArray = np.sign(values) * ranks[:, run]
+    return signed
+
+
+def rank_squares(values: FloatArray, counts: FloatArray) -> FloatArray:
+    """k(k+1)(2k+1)/6 for the number k of non-zero values (2023, Eq. 9), (...)."""
+    k = np.where(values == 0, 0.0, counts).sum(axis=-1)
+    squares: FloatArray = k * (k + 1) * (2 * k + 1) / 6
+    return squares
+
+
+def weighted_mean(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Means over trials, (...) or (..., n_samples); nan where no trial counts."""
+    counts = np.ones((1, values.shape[-1])) if weights is None else weights
+    total = counts.sum(axis=-1)
+    sums = values @ counts.T
+    means: FloatArray = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
+    return means[..., 0] if weights is None else means
+
+
+def spread(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """(..., n_trials) as (..., 1, n_trials) where there is an axis of samples to meet."""
+    return values if weights is None else values[..., None, :]

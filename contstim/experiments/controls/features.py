@@ -1,0 +1,88 @@
+"""What can be said of a sentence without asking a model how probable it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+from contstim.tables import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
+"""Feature (or model) → `Sentence.text` → value."""
+
+
+def read_features(path: Path | str) -> dict[str, dict[str, float]]:
+    """Read a table with a column `sentence` and a column of numbers for each feature.
+
+    Raises:
+        InputError: the file cannot be read, has no such columns, a cell that is no number, or a
+            sentence twice with different values.
+    """
+    table = read_table(path)
+    if "sentence" not in table or len(table) < 2:
+        raise InputError(
+            f"{path} must have a column `sentence` and one for each feature; its columns are "
+            f"{', '.join(table)}."
+        )
+    texts = [Sentence.parse(str(text)).text for text in table["sentence"]]
+    features: dict[str, dict[str, float]] = {}
+    for name, cells in table.items():
+        if name != "sentence":
+            features[name] = {}
+            for row, (text, cell) in enumerate(zip(texts, cells, strict=True)):
+                value = _number(path, row, name, cell)
+                if features[name].setdefault(text, value) != value:
+                    raise InputError(f"{path}, row {row}: {text!r} has two values of {name}.")
+    return features
+
+
+def _number(path: Path | str, row: int, name: str, cell: object) -> float:
+    try:
+        value = float(str(cell))
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise InputError(f"{path}, row {row}: {cell!r} under {name} is no number.")
+    return value
+
+
+def word_frequencies(text: Iterable[Sentence]) -> dict[str, float]:
+    """The relative frequency of each word of a text, as it is written there."""
+    counts = Counter(word for sentence in text for word in sentence.words)
+    total = counts.total()
+    return {word: count / total for word, count in counts.items()}
+
+
+def mean_log_frequencies(
+    sentences: Iterable[Sentence], frequencies: Mapping[str, float]
+) -> dict[str, float]:
+    """The mean log10 frequency of the words of each sentence.
+
+    A word is looked up as written, then in lower case; one that is not there counts like the rarest
+    that is.
+
+    Args:
+        sentences: what to measure.
+        frequencies: word → relative frequency, such as `word_frequencies` of a text or the
+            published ones (`contstim.published.vocabulary.read_frequencies`).
+
+    Raises:
+        InputError: no frequencies, or one that is not positive.
+    """
+    rarest = min(frequencies.values(), default=0.0)
+    if not rarest > 0:
+        raise InputError("Frequencies of words must be positive, and there must be some.")
+
+    def log_frequency(word: str) -> float:
+        frequency = frequencies.get(word, frequencies.get(word.lower(), rarest))
+        return float(np.log10(frequency))
+
+    return {s.text: float(np.mean(list(map(log_frequency, s.words)))) for s in sentences}

@@ -1,0 +1,64 @@
+"""A number for each pair of models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.figures.canvas import SIZE, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from contstim.arrays import FloatArray
+
+_DARK = 0.55  # of the colour scale, from where numbers are white
+_STRONG = 0.3  # the same for a scale with a middle, from there
+
+
+def matrix_figure(
+    models: Sequence[str],
+    shares: FloatArray,
+    *,
+    title: str,
+    rows: str = "",
+    columns: str = "",
+    diverging: bool = False,
+) -> Figure:
+    """Shares as a matrix of cells with their numbers in per cent; cells without trials stay empty.
+
+    Args:
+        models: names of rows and columns.
+        shares: (n_models, n_models), 0 to 1, nan where there is none.
+        title: above the matrix.
+        rows: what a row's model does.
+        columns: what a column's model does.
+        diverging: whether one half is the middle of the scale.
+    """
+    n = len(models)
+    figure = new_figure(1.9 + 0.36 * n, 1.6 + 0.33 * n)
+    axes = figure.subplots()
+    colours = "PuOr" if diverging else "Blues"
+    low = 0.0 if diverging else np.floor(10 * np.nanmin(shares)) / 10
+    image = axes.imshow(shares, cmap=colours, vmin=low, vmax=1)
+    for row, column in np.argwhere(np.isfinite(shares)):
+        share = shares[row, column]
+        strong = abs(share - 0.5) > _STRONG if diverging else share - low > _DARK * (1 - low)
+        ink = "white" if strong else "black"
+        axes.text(
+            column, row, f"{100 * share:.0f}", ha="center", va="center", color=ink, size=SIZE - 1
+        )
+    axes.set_xticks(range(n), models, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(n), models)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set(xlabel=columns, ylabel=rows)
+    axes.set_title(title, loc="left", fontsize="medium")
+    bar = figure.colorbar(
+        image, ax=axes, shrink=0.7, ticks=[low, (low + 1) / 2, 1], format="{x:.0%}"
+    )
+    bar.outline.set_visible(False)
+    return figure

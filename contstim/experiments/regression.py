@@ -1,0 +1,244 @@
+"""How choices follow log-probability ratios, with standard errors for people and items at once.
+
+Judgements of the same participant, and of the same sentence pair, are not independent; items vary
+far more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011, *Robust
+inference with multiway clustering*) allow for both without a model of either.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.experiments.analysis.ratings import Ratings
+    from contstim.stimuli import Condition
+
+INTERCEPT = "intercept"
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """What one predictor adds to the log odds of choosing sentence_2.
+
+    Attributes:
+        name: the predictor's; for a model's log-probability ratio, the model's.
+        estimate: log odds per unit of the predictor, for ratios per nat.
+        standard_error: two-way clustered.
+        low: the interval's lower end.
+        high: its upper end.
+        statistic: estimate / standard_error.
+        p_value: two-sided, by Student's t with one degree of freedom less than the smaller number
+            of clusters.
+    """
+
+    name: str
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    statistic: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class ClusteredLogit:
+    """A logistic regression whose standard errors are clustered by participant and by item.
+
+    Attributes:
+        coefficients: of the intercept, then of the predictors in their order.
+        level: of the intervals.
+        choices: how many.
+        participants: clusters of the first way.
+        items: clusters of the second way.
+        left_out: choices without a finite ratio: a sentence has probability zero under a model.
+        repaired: whether the covariance had negative eigenvalues, which were set to zero (Cameron
+            et al., section 2.3): then clusters are few, and standard errors too small.
+    """
+
+    coefficients: tuple[Coefficient, ...]
+    level: float
+    choices: int
+    participants: int
+    items: int
+    left_out: int
+    repaired: bool
+
+    def __getitem__(self, name: str) -> Coefficient:
+        return next(one for one in self.coefficients if one.name == name)
+
+
+def regress_choices(
+    ratings: Ratings,
+    models: Sequence[str],
+    *,
+    conditions: Collection[Condition] | None = None,
+    level: float = 0.95,
+) -> ClusteredLogit:
+    """Regress choices of sentence_2 on the log-probability ratios of one or several models.
+
+    Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models each coefficient
+    is what that model adds to the others. The intercept is needed because sentence_1 is by design
+    not any sentence: it may be the natural one.
+
+    Args:
+        ratings: who chose what, and the models' log-probabilities.
+        models: the predictors.
+        conditions: which trials; all by default.
+        level: of the intervals.
+
+    Raises:
+        InputError: see `clustered_logit`; or there is no such model or no such trial.
+    """
+    unknown = [model for model in models if model not in ratings.models]
+    if unknown or not models:
+        raise InputError(
+            f"There are no ratios of {', '.join(unknown) or 'no model'}; there are those of "
+            f"{', '.join(ratings.models)}."
+        )
+    rows = [ratings.models.index(model) for model in models]
+    choices, ratios, people, items = [], [], [], []
+    for group in ratings.groups:
+        columns = [
+            column
+            for column, trial in enumerate(group.trials)
+            if conditions is None or trial.condition in conditions
+        ]
+        names = [group.trials[column].trial_id for column in columns]
+        chosen = group.ratings[:, columns] > 3.5  # (n_participants, n_trials)
+        own = group.ratios[rows][:, columns]  # (n_models, n_trials)
+        choices.append(chosen.ravel())
+        ratios.append(np.tile(own, len(group.participants)))
+        people += [name for name in group.participants for _ in columns]
+        items += names * len(group.participants)
+    every = np.concatenate(ratios, axis=1)
+    finite = np.isfinite(every).all(axis=0)
+    return clustered_logit(
+        np.concatenate(choices)[finite],
+        dict(zip(models, every[:, finite], strict=True)),
+        np.array(people)[finite],
+        np.array(items)[finite],
+        level=level,
+        left_out=int((~finite).sum()),
+    )
+
+
+def clustered_logit(
+    choices: ArrayLike,
+    predictors: Mapping[str, FloatArray],
+    participants: ArrayLike,
+    items: ArrayLike,
+    *,
+    level: float = 0.95,
+    left_out: int = 0,
+) -> ClusteredLogit:
+    """Maximum-likelihood logistic regression with an intercept and two-way clustered errors.
+
+    Args:
+        choices: (n,) whether the event happened.
+        predictors: name → (n,) finite values.
+        participants: (n,) the cluster of the first way.
+        items: (n,) the cluster of the second way.
+        level: of the intervals.
+        left_out: choices that were left out before; only noted.
+
+    Raises:
+        InputError: fewer than two participants or items, choices or a predictor without variance,
+            predictors that determine each other, or choices that they predict without error, so
+            that no finite estimate exists.
+    """
+    chosen = np.asarray(choices, np.float64)
+    clusters = np.stack([_codes(participants), _codes(items)], axis=1)
+    counts = clusters.max(axis=0, initial=-1) + 1
+    _check(chosen, predictors, counts)
+    values = np.stack([np.asarray(column, np.float64) for column in predictors.values()], axis=1)
+    centre, scale = values.mean(axis=0), values.std(axis=0)
+    fitted, covariance = _fit(chosen, (values - centre) / scale, clusters)
+    back = np.diag(np.concatenate([[1.0], 1 / scale]))  # from standardised to given predictors
+    back[0, 1:] = -centre / scale
+    covariance, repaired = _positive(back @ covariance @ back.T)
+    freedom = int(counts.min()) - 1
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
+    coefficients = tuple(
+        _coefficient(name, estimate, error, freedom, level)
+        for name, estimate, error in zip(
+            (INTERCEPT, *predictors), (back @ fitted).tolist(), errors.tolist(), strict=True
+        )
+    )
+    people, pairs = counts.tolist()
+    return ClusteredLogit(coefficients, level, len(chosen), people, pairs, left_out, repaired)
+
+
+def _coefficient(
+    name: str, estimate: float, error: float, freedom: int, level: float
+) -> Coefficient:
+    from scipy.stats import t as student
+
+    width = float(student.ppf((1 + level) / 2, freedom)) * error
+    statistic = estimate / error if error else float("inf") * np.sign(estimate)
+    p_value = float(2 * student.sf(abs(statistic), freedom))
+    return Coefficient(
+        name, estimate, error, estimate - width, estimate + width, statistic, p_value
+    )
+
+
+def _positive(covariance: FloatArray) -> tuple[FloatArray, bool]:
+    """The covariance without negative eigenvalues, and whether it had any."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    if eigenvalues.min() >= -1e-12 * eigenvalues.max():
+        return covariance, False
+    return (vectors * np.maximum(eigenvalues, 0)) @ vectors.T, True
+
+
+def _codes(names: ArrayLike) -> IntArray:
+    return np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int64)
+
+
+def _check(chosen: FloatArray, predictors: Mapping[str, FloatArray], counts: IntArray) -> None:
+    for what, count in zip(("participants", "items"), counts, strict=True):
+        if count < 2:
+            raise InputError(
+                f"Standard errors clustered by {what} need two of them at least; there are {count}."
+            )
+    if chosen.min() == chosen.max():
+        raise InputError("All choices are the same, so nothing can be regressed on anything.")
+    for name, values in predictors.items():
+        if not np.isfinite(values).all():
+            raise InputError(f"The predictor {name!r} has values that are not finite.")
+        if np.ptp(values) == 0:
+            raise InputError(f"The predictor {name!r} has the same value everywhere.")
+
+
+def _fit(
+    chosen: FloatArray, standardised: FloatArray, clusters: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Estimates and their covariance, for the intercept and the standardised predictors."""
+    from statsmodels.discrete.discrete_model import Logit
+    from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
+
+    design = np.column_stack([np.ones(len(chosen)), standardised])
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        raise InputError("The predictors determine each other; leave some of them out.")
+    with warnings.catch_warnings():
+        for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
+            warnings.simplefilter("error", warning)
+        try:
+            fitted = Logit(chosen, design).fit(
+                disp=False, cov_type="cluster", cov_kwds={"groups": clusters}
+            )
+        except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
+            raise InputError(
+                "The predictors tell the choices without error, so that no finite coefficient "
+                "fits best. Add trials, or leave predictors out."
+            ) from error
+    return np.asarray(fitted.params), np.asarray(fitted.cov_params())

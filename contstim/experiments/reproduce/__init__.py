@@ -1,0 +1,4 @@
+"""Published experiments, analysed again, with each published claim beside ours.
+
+golan2023   experiment 1 of Golan et al. (2023)
+"""

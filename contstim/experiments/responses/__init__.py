@@ -1,0 +1,36 @@
+"""What people answered: one table, whatever platform asked.
+
+table       responses.csv, read and written
+checks      responses against trials: every problem by name
+admission   who takes part in an analysis, who does not, and why
+answers     what a platform recorded, and how it finds its trial
+building    trials from a platform's own columns (describing: what those say)
+gorilla     exports of Gorilla's task builders (gorilla_columns: which column is what)
+jspsych     data of jsPsych pages
+golan2023   experiment 1 of the 2023 study
+"""
+
+from contstim.experiments.responses.admission import (
+    Admission,
+    CatchRule,
+    Exclusion,
+    admit,
+    catch_scores,
+)
+from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
+from contstim.experiments.responses.table import Response, read_responses, write_responses
+
+__all__ = [
+    "Admission",
+    "CatchRule",
+    "Exclusion",
+    "Finding",
+    "Problem",
+    "Report",
+    "Response",
+    "admit",
+    "catch_scores",
+    "check_responses",
+    "read_responses",
+    "write_responses",
+]

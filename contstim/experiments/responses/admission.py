@@ -1,0 +1,145 @@
+"""Who takes part in an analysis: those who finished and passed the catch trials."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.responses.checks import Problem, Report, check_responses
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from contstim.experiments.responses.table import Response
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True)
+class CatchRule:
+    """How many catch trials a participant must get right: a number, or a share of those shown.
+
+    A catch trial is right when the unshuffled sentence is preferred. The 2023 study asked for 11 of
+    12.
+
+    Raises:
+        InputError: neither or both are given, the number is negative, the share not in 0..1.
+    """
+
+    number: int | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.number is None) == (self.share is None):
+            raise InputError("A rule for catch trials is either a number or a share.")
+        if self.number is not None and self.number < 0:
+            raise InputError(f"{self.number} catch trials cannot be asked for; give 0 or more.")
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
+
+    def required(self, shown: int) -> int:
+        """How many of `shown` catch trials must be right.
+
+        Raises:
+            InputError: more are asked for than there are.
+        """
+        if self.share is not None:
+            return math.ceil(self.share * shown - 1e-9)
+        assert self.number is not None
+        if self.number > shown:
+            raise InputError(
+                f"{self.number} catch trials must be right, but only {shown} were shown; "
+                "give a smaller number, or a share."
+            )
+        return self.number
+
+
+ELEVEN_OF_TWELVE = CatchRule(share=11 / 12)
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A participant who is left out, and why."""
+
+    participant: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Admission:
+    """The responses that an analysis uses, and an account of all the others.
+
+    Attributes:
+        responses: every trial of their group once, for each participant who is kept.
+        participants: who is kept, in order of their first response.
+        excluded: who is not, and why; in order of their first response.
+        report: all that was found before anyone was left out.
+    """
+
+    responses: tuple[Response, ...]
+    participants: tuple[str, ...]
+    excluded: tuple[Exclusion, ...]
+    report: Report
+
+    def __str__(self) -> str:
+        head = f"{len(self.participants):,} participants kept, {len(self.excluded):,} left out"
+        return "\n".join([head, *(f"  {one.participant}: {one.reason}" for one in self.excluded)])
+
+
+def admit(
+    trials: Sequence[Trial],
+    responses: Sequence[Response],
+    *,
+    catch: CatchRule | None = ELEVEN_OF_TWELVE,
+) -> Admission:
+    """Leave out participants who did not finish, or failed the catch trials.
+
+    A design without catch trials excludes nobody by them.
+
+    Raises:
+        InputError: the responses contradict the trials (`Report.raise_errors`), or nobody is left.
+    """
+    report = check_responses(trials, responses)
+    report.raise_errors()
+    reasons = {
+        finding.participant: f"rated {_finished(trials, responses, finding.participant)} trials"
+        for finding in report.of(Problem.UNFINISHED)
+    }
+    if catch is not None:
+        for participant, (right, shown) in catch_scores(trials, responses).items():
+            if participant not in reasons and right < (needed := catch.required(shown)):
+                reasons[participant] = (
+                    f"{right} of {shown} catch trials right, {needed} are required"
+                )
+    kept = tuple(p for p in report.participants if p not in reasons)
+    if not kept:
+        why = "; ".join(f"{who}: {what}" for who, what in reasons.items())
+        raise InputError(f"No participant is left{': ' + why if why else ': no responses'}.")
+    return Admission(
+        tuple(response for response in responses if response.participant not in reasons),
+        kept,
+        tuple(Exclusion(p, reasons[p]) for p in report.participants if p in reasons),
+        report,
+    )
+
+
+def catch_scores(
+    trials: Iterable[Trial], responses: Iterable[Response]
+) -> Mapping[str, tuple[int, int]]:
+    """For each participant, how many catch trials were right, and how many were rated."""
+    catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
+    scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for response in responses:
+        right, shown = scores[response.participant]
+        if response.trial_id in catch and response.choice:
+            scores[response.participant] = (right + (response.choice == 1), shown + 1)
+    return dict(scores)
+
+
+def _finished(trials: Iterable[Trial], responses: Iterable[Response], participant: str) -> str:
+    theirs = [response for response in responses if response.participant == participant]
+    expected = sum(trial.group == theirs[0].group for trial in trials)
+    return f"{sum(response.choice > 0 for response in theirs):,} of {expected:,}"

@@ -1,0 +1,149 @@
+"""Responses against trials: every problem by name, nothing dropped."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.responses.table import SCALE, UNKNOWN, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.stimuli import Trial
+
+
+class Problem(StrEnum):
+    """What can be wrong with a participant's responses; the text is what the user reads."""
+
+    UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
+    NO_PAIR = "gave ratings where no pair of sentences was recorded"
+    DUPLICATE = "rated the same trial more than once"
+    OUTSIDE_SCALE = f"gave ratings outside {SCALE[0]}..{SCALE[-1]}"
+    TWO_GROUPS = "is in more than one group"
+    OTHER_GROUP = "rated trials of another group"
+    IMPOSSIBLE_SIDE = "has a left side that is neither sentence 1 nor 2"
+    NO_RATING = "has trials without a rating"
+    UNFINISHED = "did not rate every trial of the group"
+
+
+REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
+"""Leaving the participant out is enough; all else means that files do not belong together."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One problem of one participant, and the trials (or groups) it is about."""
+
+    problem: Problem
+    participant: str
+    about: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.about[:5]) + (", …" if len(self.about) > 5 else "")
+        return f"{self.participant} {self.problem} ({len(self.about):,}: {shown})"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check_responses` found; empty when all is well.
+
+    Attributes:
+        responses: how many there are.
+        participants: in order of their first response.
+        findings: by problem, then by participant.
+    """
+
+    responses: int
+    participants: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def of(self, problem: Problem) -> tuple[Finding, ...]:
+        """The findings of one kind."""
+        return tuple(f for f in self.findings if f.problem is problem)
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that no exclusion of participants should paper over."""
+        return tuple(f for f in self.findings if f.problem not in REPAIRABLE)
+
+    def raise_errors(self) -> None:
+        """Stop where the files contradict each other or the scale.
+
+        Raises:
+            InputError: names the participants and trials.
+        """
+        if self.errors:
+            shown = "\n".join(f"  {finding}" for finding in self.errors[:20])
+            more = f"\n  and {len(self.errors) - 20:,} more" if len(self.errors) > 20 else ""
+            raise InputError(
+                f"These responses do not fit the trials:\n{shown}{more}\n"
+                "Correct the table of responses, or import it again with the right trials."
+            )
+
+    def __str__(self) -> str:
+        head = f"{self.responses:,} responses of {len(self.participants):,} participants"
+        if not self.findings:
+            return f"{head}; every participant rated every trial of their group once."
+        return "\n".join([f"{head}; {len(self.findings):,} problems:", *map(str, self.findings)])
+
+
+def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> Report:
+    """Hold responses against the trials that they are about.
+
+    Raises:
+        InputError: two trials have the same trial_id.
+    """
+    groups = _groups(trials)
+    by_participant: dict[str, list[Response]] = defaultdict(list)
+    for response in responses:
+        by_participant[response.participant].append(response)
+    found = [
+        Finding(problem, participant, tuple(about))
+        for participant, theirs in by_participant.items()
+        for problem, about in _problems(groups, theirs).items()
+        if about
+    ]
+    order = list(Problem)
+    found.sort(key=lambda finding: order.index(finding.problem))
+    return Report(len(responses), tuple(by_participant), tuple(found))
+
+
+def _groups(trials: Iterable[Trial]) -> dict[str, int]:
+    groups: dict[str, int] = {}
+    for trial in trials:
+        if trial.trial_id in groups:
+            raise InputError(
+                f"The trial {trial.trial_id!r} is in the table of trials twice; every trial needs "
+                "an identifier of its own."
+            )
+        groups[trial.trial_id] = trial.group
+    return groups
+
+
+def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, list[str]]:
+    """Everything that can be said of one participant's responses."""
+    own = list(dict.fromkeys(response.group for response in theirs))
+    counts = Counter(response.trial_id for response in theirs)
+    rated = {response.trial_id for response in theirs if response.rating != UNKNOWN}
+    expected = [trial_id for trial_id, group in groups.items() if group in own]
+    where = Problem
+    return {
+        where.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
+        where.DUPLICATE: [t for t, count in counts.items() if count > 1],
+        where.OUTSIDE_SCALE: [
+            f"{r.trial_id}: {r.rating}" for r in theirs if r.rating not in (UNKNOWN, *SCALE)
+        ],
+        where.TWO_GROUPS: [str(group) for group in own] if len(own) > 1 else [],
+        where.OTHER_GROUP: [
+            r.trial_id for r in theirs if groups.get(r.trial_id, r.group) != r.group
+        ],
+        where.IMPOSSIBLE_SIDE: [
+            f"{r.trial_id}: {r.left}" for r in theirs if r.left not in (UNKNOWN, 1, 2)
+        ],
+        where.NO_RATING: [r.trial_id for r in theirs if r.rating == UNKNOWN],
+        where.UNFINISHED: [t for t in expected if t not in rated],
+    }

@@ -1,0 +1,165 @@
+"""Data of jsPsych pages: html-button-response trials that carry trial_id and left.
+
+One CSV or JSON file for a participant or for many, or JSON lines of such (as JATOS writes them).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError
+from contstim.experiments.responses.answers import Answer, Imported, align
+from contstim.experiments.responses.table import UNKNOWN, mirrored, number
+from contstim.tables import read_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.stimuli import Trial
+
+PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
+
+
+def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
+    """Responses from the data of a jsPsych page, in the canonical order of their trials.
+
+    A row with a trial_id is a trial; all others are left aside and counted. `left` says which of
+    the trial's sentences stood left (1 or 2). The rating is `rating`, 1 (sentence_1) … 6
+    (sentence_2), or follows from `response`, the index from 0 of the button pressed, counted from
+    the left; where a row has both they must agree.
+
+    A file without a column for the participant (`PARTICIPANT`) is one participant, named as the
+    file.
+
+    Raises:
+        InputError: a file cannot be read, or has no trial; a row states no side, or two ratings;
+            and see `align`.
+    """
+    by_id = {trial.trial_id: trial for trial in trials}
+    answers: list[Answer] = []
+    notes: list[str] = []
+    for path in map(Path, files):
+        rows, runs = _read(path)
+        about = [row for row in rows if _cell(row, "trial_id")]
+        if not about:
+            raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+        column = _participant_column(path, rows, runs)
+        if column is None:
+            notes.append(f"{path} names no participant: it is one, called {path.stem}.")
+        notes.append(f"{len(rows) - len(about):,} rows of {path} are no trials.")
+        shown: Counter[str] = Counter()
+        for index, row in enumerate(rows):
+            if _cell(row, "trial_id"):
+                participant = path.stem if column is None else _cell(row, column)
+                shown[participant] += 1
+                where = f"{path}, row {index}"
+                answers.append(_answer(where, row, participant, shown[participant], by_id))
+    return align(answers, trials, notes)
+
+
+def _answer(
+    where: str, row: Mapping[str, Any], participant: str, position: int, by_id: Mapping[str, Trial]
+) -> Answer:
+    if not participant:
+        raise InputError(f"{where} is a trial of no participant.")
+    trial_id = _cell(row, "trial_id")
+    left = _whole(where, row, "left")
+    if left not in (1, 2):
+        raise InputError(
+            f"{where}: `left` is {_cell(row, 'left')!r}; give the sentence shown left, 1 or 2."
+        )
+    trial = by_id.get(trial_id)
+    texts = (trial.sentence_1, trial.sentence_2) if trial else ("", "")
+    return Answer(
+        where,
+        participant,
+        "",
+        trial_id,
+        texts if left == 1 else (texts[1], texts[0]),
+        _rating_from_left(where, row, left),
+        _whole(where, row, "position") or position,
+        _milliseconds(where, row),
+    )
+
+
+def _rating_from_left(where: str, row: Mapping[str, Any], left: int) -> int:
+    stated = _whole(where, row, "rating") or UNKNOWN
+    from_left = stated if left == 1 else mirrored(stated)
+    button = _whole(where, row, "response")
+    if button is None:
+        return from_left
+    if stated != UNKNOWN and from_left != button + 1:
+        raise InputError(
+            f"{where}: the rating {stated} with sentence {left} left does not fit the button "
+            f"{button} (from 0, from the left). `rating` must be for sentence_1 … sentence_2, "
+            "whatever side each was on."
+        )
+    return button + 1
+
+
+def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
+    cell = _cell(row, "rt")
+    try:
+        return float(number(cell)) if cell else math.nan
+    except ValueError:
+        raise InputError(f"{where}: {cell!r} under rt is no number.") from None
+
+
+def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
+    cell = _cell(row, name)
+    try:
+        return int(number(cell, whole=True)) if cell else None
+    except ValueError:
+        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    """A value as text; jsPsych writes what does not apply as null, empty, or not at all."""
+    value = row.get(name)
+    text = "" if value is None else str(value).strip()
+    return "" if text == "null" else text
+
+
+def _participant_column(path: Path, rows: Sequence[Mapping[str, Any]], runs: int) -> str | None:
+    found = [name for name in PARTICIPANT if any(_cell(row, name) for row in rows)]
+    if not found and runs > 1:
+        raise InputError(
+            f"{path} holds {runs} runs but no participant; add one to the data of the page, under "
+            f"any of {', '.join(PARTICIPANT)}."
+        )
+    return found[0] if found else None
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The rows of a file, and how many runs of the page they come from, as far as it tells."""
+    if path.suffix.lower() == ".csv":
+        table = read_csv(path)
+        cells = zip(*table.values(), strict=True)
+        return [dict(zip(table, row, strict=True)) for row in cells], 1
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
+    values = _json(path, text)
+    rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
+    if not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
+    return rows, sum(isinstance(value, list) for value in values)
+
+
+def _json(path: Path, text: str) -> list[Any]:
+    """One value, or one a line."""
+    try:
+        return [json.loads(text)]
+    except json.JSONDecodeError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is neither JSON nor JSON lines: {error}.") from error

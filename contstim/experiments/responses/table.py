@@ -1,0 +1,112 @@
+"""The table of responses: a row for each rating that a participant gave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError
+from contstim.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
+UNKNOWN = 0  # of rating, left and position: not recorded
+
+
+@dataclass(frozen=True)
+class Response:
+    """A participant's rating of one trial; fields are the columns of responses.csv.
+
+    What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
+    (rt_ms).
+    """
+
+    participant: str
+    group: int  # from 1
+    trial_id: str
+    rating: int  # 1 … 6, from sentence_1 to sentence_2 of the trial, whatever side each was on
+    left: int  # 1 or 2: the sentence shown left
+    position: int  # order of presentation, from 1
+    rt_ms: float
+
+    @property
+    def choice(self) -> int:
+        """The preferred sentence, 1 or 2; 0 where no rating was recorded."""
+        return 0 if self.rating == UNKNOWN else 1 + (self.rating > 3)
+
+
+def mirrored(rating: int) -> int:
+    """The rating seen from the other sentence; what is not on the scale stays as it is."""
+    return SCALE[0] + SCALE[-1] - rating if rating in SCALE else rating
+
+
+def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
+    """Write responses.csv (or `.parquet`, `.jsonl`): the fields of `Response`, in that order.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    rows = list(responses)
+    write_table(
+        path,
+        {f.name: [_cell(f.name, getattr(row, f.name)) for row in rows] for f in fields(Response)},
+    )
+
+
+def read_responses(path: Path | str) -> tuple[Response, ...]:
+    """Read what `write_responses` wrote; further columns are ignored.
+
+    Ratings outside the scale are read as they stand: `check_responses` names them.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, has a row without participant or trial,
+            or a value of another type.
+    """
+    columns = read_table(path)
+    missing = [field.name for field in fields(Response) if field.name not in columns]
+    if missing:
+        raise InputError(f"{path} is no table of responses: it lacks {', '.join(missing)}.")
+    typed = [
+        [_parse(path, row, f.name, str(f.type), value) for row, value in enumerate(columns[f.name])]
+        for f in fields(Response)
+    ]
+    return tuple(Response(*values) for values in zip(*typed, strict=True))
+
+
+_OPTIONAL = ("rating", "left", "position", "rt_ms")
+
+
+def _cell(name: str, value: object) -> object:
+    unknown = value == UNKNOWN or (isinstance(value, float) and math.isnan(value))
+    return None if unknown and name in _OPTIONAL else value
+
+
+def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> Any:
+    if isinstance(value, str):
+        value = value.strip()
+    empty = value is None or value == ""
+    if empty and name in _OPTIONAL:
+        return math.nan if kind == "float" else UNKNOWN
+    try:
+        if empty:
+            raise ValueError
+        return str(value) if kind == "str" else number(value, whole=kind == "int")
+    except (TypeError, ValueError):
+        what = {"str": "text", "int": "whole number", "float": "number"}[kind]
+        raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None
+
+
+def number(value: Any, *, whole: bool = False) -> int | float:
+    """A number of a table, which may be text; `2.0` is whole.
+
+    Raises:
+        ValueError: it is not finite, or not whole where it must be.
+    """
+    parsed = float(value)
+    if not math.isfinite(parsed) or (whole and not parsed.is_integer()):
+        raise ValueError(value)
+    return int(parsed) if whole else parsed

@@ -1,0 +1,162 @@
+"""`contstim analyze` and `contstim reproduce` as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.experiments.responses import Response, write_responses
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition, Trial, write_trials
+from tests.experiments.analysis.simulation import Experiment, simulate
+
+CONDITIONS = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
+FILES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "contstim", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+@pytest.fixture(scope="module")
+def made() -> Experiment:
+    return simulate(groups=(30,), conditions=CONDITIONS, each=4)
+
+
+def write(folder: Path, made: Experiment) -> None:
+    write_trials(folder / "trials.csv", made.trials)
+    write_responses(folder / "responses.csv", made.responses)
+    made.scores.write(folder / "scores.csv")
+
+
+def test_thirty_people_in_one_group(tmp_path: Path, made: Experiment) -> None:
+    write(tmp_path, made)
+    (tmp_path / "contrasts.csv").write_text("first,second\na,b\na,ceiling\nb,ceiling\n")
+    options = "--out results --contrasts contrasts.csv --bootstrap 50 --seed 3 --pair a c".split()
+    done = run(tmp_path, "analyze", *FILES, *options)
+    assert done.returncode == 0, done.stderr
+    assert "30 participants kept, 0 left out" in done.stderr
+    assert "Consistency with people" in done.stdout
+    assert (tmp_path / "results" / "report.html").is_file()
+    assert (tmp_path / "results" / "figures" / "ranks.pdf").is_file()
+    with (tmp_path / "results" / "tables" / "comparisons.csv").open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["scope"] == "natural-controversial"]
+    contrasts = [("a", "b"), ("a", "ceiling"), ("b", "ceiling")]
+    assert [(r["first"], r["second"]) for r in rows[:3]] == contrasts
+    assert {r["n_units"] for r in rows} == {"30"}
+    record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
+    assert record["seed"] == 3
+    assert (record["units"], record["bootstrap"]) == ("participants", 50)
+    assert {"scipy", "matplotlib", "statsmodels"} <= record["versions"].keys()
+
+
+Change = Callable[[Experiment], Experiment]
+
+
+def with_responses(change: Callable[[tuple[Response, ...]], tuple[Response, ...]]) -> Change:
+    return lambda made: replace(made, responses=change(made.responses))
+
+
+def without_model(made: Experiment) -> Experiment:
+    scores = made.scores
+    return replace(
+        made, scores=ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
+    )
+
+
+def without_sentence(made: Experiment) -> Experiment:
+    scores = made.scores
+    texts = (scores.sentences or ())[1:]
+    return replace(made, scores=ScoreTable(texts, scores.models, scores.log_probs[1:]))
+
+
+def renamed(trial: Trial) -> Trial:
+    return replace(trial, trial_id=f"new-{trial.trial_id}")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (with_responses(lambda r: (*r, r[0])), "g1p0 rated the same trial more than once"),
+        (with_responses(lambda r: (replace(r[0], rating=7), *r[1:])), "g1p0 gave ratings outside"),
+        (with_responses(lambda r: r[: len(r) // 60]), "No participant is left: g1p0"),
+        (with_responses(lambda _: ()), "No participant is left"),
+        (without_model, "models without scores: c"),
+        (without_sentence, "'First g1x0.'"),
+        (
+            lambda made: replace(made, trials=tuple(map(renamed, made.trials))),
+            "rated trials that are not in the table of trials",
+        ),
+    ],
+)
+def test_what_cannot_be_analysed_is_named(
+    tmp_path: Path, made: Experiment, change: Change, message: str
+) -> None:
+    write(tmp_path, change(made))
+    done = run(tmp_path, "analyze", *FILES, "--out", "results", "--quiet")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_empty_score_is_refused(tmp_path: Path, made: Experiment) -> None:
+    write(tmp_path, made)
+    lines = (tmp_path / "scores.csv").read_text().splitlines()
+    lines[3] = lines[3].rsplit(",", 1)[0] + ","
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
+    done = run(tmp_path, "analyze", *FILES, "--out", "results")
+    assert done.returncode == 2
+    assert "'' under c is not a number" in done.stderr
+
+
+def test_half_a_participant_and_equal_ratings_are_named_and_survived(
+    tmp_path: Path, made: Experiment
+) -> None:
+    """One stops half-way; another gives 3 throughout, which passes the catch trials."""
+    kept = [
+        replace(r, rating=3) if r.participant == "g1p1" else r
+        for r in made.responses
+        if r.participant != "g1p0" or r.position <= 12
+    ]
+    write(tmp_path, replace(made, responses=tuple(kept)))
+    done = run(tmp_path, "analyze", *FILES, "--out", "results", "--bootstrap", "0")
+    assert done.returncode == 0, done.stderr
+    assert "g1p0: rated 12 of 24 trials" in done.stderr
+    assert "29 participants kept, 1 left out" in done.stderr
+    with (tmp_path / "results" / "tables" / "participants.csv").open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["participant"] == "g1p1"]
+    assert rows
+    assert np.isfinite([float(r["value"]) for r in rows]).all()
+
+
+def test_fewer_catch_trials_than_asked_for(tmp_path: Path, made: Experiment) -> None:
+    write(tmp_path, made)
+    done = run(tmp_path, "analyze", *FILES, "--out", "results", "--min-catch", "13")
+    assert done.returncode == 2
+    assert "only 12 were shown" in done.stderr
+
+
+def test_published_data_that_are_not_there(tmp_path: Path) -> None:
+    done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out")
+    assert done.returncode == 2
+    assert "nowhere holds no published data" in done.stderr
+    (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
+    done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out")
+    assert done.returncode == 2
+    assert "name it with --ratings" in done.stderr

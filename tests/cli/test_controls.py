@@ -1,0 +1,45 @@
+"""`contstim controls` as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from contstim.experiments.responses import write_responses
+from contstim.stimuli import write_trials
+from contstim.tables import write_table
+from tests.cli.test_commands import run, succeed
+from tests.experiments.responses.experiment import make_responses, make_trials
+from tests.experiments.responses.test_building import scores_of
+
+
+def test_controls_write_a_table_each(tmp_path: Path) -> None:
+    trials = make_trials()
+    people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
+    write_trials(tmp_path / "trials.csv", trials)
+    write_responses(tmp_path / "responses.csv", make_responses(trials, people))
+    scores = scores_of(trials)
+    scores.write(tmp_path / "scores.csv")
+    sentences = scores.sentences or ()
+    lengths = [float(len(sentence.split())) for sentence in sentences]
+    tokens = {"sentence": sentences, "gpt2": lengths, "rnn": [9.0] * len(sentences)}
+    write_table(tmp_path / "tokens.csv", tokens)
+    write_table(tmp_path / "features.csv", {"sentence": sentences, "words": lengths})
+    (tmp_path / "corpus.txt").write_text("Alpha beta gamma.\nOther alpha.\n")
+    common = "controls --trials trials.csv --responses responses.csv --scores scores.csv --out out"
+    said = succeed(
+        tmp_path,
+        *common.split(),
+        *"--tokens tokens.csv --features features.csv --text corpus.txt".split(),
+    )
+    assert "rnn prefers fewer tokens on all its trials: 0 of 0" in said
+    tables = {}
+    for name in ("token_counts", "feature_preferences", "feature_shares"):
+        with (tmp_path / "out" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            tables[name] = list(csv.DictReader(file))
+    assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
+    assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "log_frequency"}
+    assert {row["judge"] for row in tables["feature_shares"]} == {*people, "gpt2", "rnn"}
+    failed = run(tmp_path, *common.split())
+    assert failed.returncode == 2
+    assert "Give something to control for" in failed.stderr

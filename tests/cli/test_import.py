@@ -1,0 +1,65 @@
+"""`contstim import …` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from contstim.experiments.responses import read_responses
+from contstim.stimuli import read_trials, write_trials
+from tests.cli.test_commands import run, succeed
+from tests.experiments.responses.experiment import make_responses, make_trials
+from tests.experiments.responses.exports import gorilla_rows, write_gorilla
+from tests.experiments.responses.test_building import scores_of
+from tests.experiments.responses.test_jspsych import page, write
+
+TRIALS = make_trials()
+RESPONSES = make_responses(TRIALS, {"9001": 1, "9002": 2})
+
+
+def test_import_gorilla(tmp_path: Path) -> None:
+    half = [r for r in RESPONSES if r.participant == "9001" or r.position <= 10]
+    write_gorilla(tmp_path / "export.csv", gorilla_rows(TRIALS, half))
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    scores_of(TRIALS).write(tmp_path / "scores.csv")
+    said = succeed(
+        tmp_path, *"import gorilla export.csv --trials trials.csv --out responses.csv".split()
+    )
+    assert "9002 did not rate every trial of the group (10:" in said
+    assert list(read_responses(tmp_path / "responses.csv")) == half
+    record = json.loads((tmp_path / "responses.csv.meta.json").read_text())
+    assert record["problems"][0]["participant"] == "9002"
+    succeed(
+        tmp_path,
+        *"import gorilla export.csv --trials-out built.csv --scores scores.csv --out r.csv".split(),
+    )
+    assert len(read_trials(tmp_path / "built.csv")) == 30
+    failed = run(tmp_path, *"import gorilla export.csv --out r.csv".split())
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("error: Give either --trials")
+
+
+def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
+    again = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
+    write(tmp_path / "data.json", page([*RESPONSES, again]))
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
+    assert "9001 rated the same trial more than once" in succeed(tmp_path, *command)
+    for which, kept in (("first", RESPONSES[0]), ("last", again)):
+        said = run(tmp_path, *command, "--duplicates", which)
+        assert "every participant rated every trial" in said.stdout
+        assert f"9001 were left out, the {which} kept: {again.trial_id}." in said.stderr
+        first, *others = read_responses(tmp_path / "responses.csv")
+        assert first.rating == kept.rating
+        assert others == RESPONSES[1:]
+
+
+def test_import_jspsych(tmp_path: Path) -> None:
+    write(tmp_path / "data.json", page(RESPONSES))
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    said = succeed(
+        tmp_path, *"import jspsych data.json --trials trials.csv --out responses.csv".split()
+    )
+    assert "40 responses of 2 participants; every participant rated every trial" in said
+    assert list(read_responses(tmp_path / "responses.csv")) == RESPONSES

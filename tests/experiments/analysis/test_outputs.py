@@ -1,0 +1,221 @@
+"""The folder that an analysis writes, for designs of every shape."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.outputs import result_tables, write_analysis
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.inference import Contrast
+from contstim.stimuli import Condition
+from tests.experiments.analysis.simulation import Experiment, simulate
+
+
+def analysed(made: Experiment, samples: int = 20, **options: object) -> Analysis:
+    return analyze(
+        made.trials,
+        made.responses,
+        made.scores,
+        sampling=Sampling(samples=samples),
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not [
+            value
+            for name, value in attrs
+            if name in ("src", "href")
+            if ":" in str(value) and not str(value).startswith("data:image/png;base64,")
+        ]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    made = simulate(groups=(3, 4), seed=6)
+    write_analysis(analysed(made), folder, title="A & <b>")
+    return folder
+
+
+def test_a_design_with_every_condition_has_every_table_and_figure(folder: Path) -> None:
+    tables = {path.stem for path in (folder / "tables").glob("*.csv")}
+    conditions = [str(c) for c in Condition]
+    targeted = conditions[:3]
+    assert tables == {
+        *("participants", "groups", "models", "comparisons", "model_pairs", "roles"),
+        *("unanimity", "trials", "failures", "regressions"),
+        *(f"agreement-{c}" for c in conditions),
+        *(f"dominance-{c}" for c in targeted),
+    }
+    figures = {path.stem for path in (folder / "figures").glob("*.png")}
+    assert figures == {path.stem for path in (folder / "figures").glob("*.pdf")}
+    assert figures == {
+        *(f"accuracy-{scope}" for scope in Scope if scope is not Scope.OVERALL),
+        *("signed-rank-cosine-overall", "agreement-random-natural", "ranks"),
+        *(f"dominance-{c}" for c in targeted),
+        "roles-natural-synthetic",
+    }
+    for path in (folder / "figures").iterdir():
+        magic = b"%PDF" if path.suffix == ".pdf" else b"\x89PNG"
+        assert path.read_bytes().startswith(magic)
+
+
+def test_tables_agree_with_each_other(folder: Path) -> None:
+    """Participants average to groups, groups to models."""
+    people, groups, models = (
+        read(folder / "tables" / f"{n}.csv") for n in ("participants", "groups", "models")
+    )
+    assert {row["scope"] for row in models} == set(Scope)
+    for model in models:
+        key = ("scope", "measure", "model")
+        own = [g for g in groups if all(g[k] == model[k] for k in key)]
+        assert float(model["value"]) == pytest.approx(np.mean([float(g["value"]) for g in own]))
+        for group in own:
+            members = [p for p in people if all(p[k] == group[k] for k in (*key, "group"))]
+            assert len(members) == int(group["n_participants"])
+            for name in ("value", "lower_ceiling", "upper_ceiling"):
+                mean = np.mean([float(p[name]) for p in members])
+                assert float(group[name]) == pytest.approx(mean)
+
+
+def test_the_page_is_well_formed_escaped_and_stands_alone(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    parser = _Tags()
+    parser.feed(page)
+    assert parser.open == []
+    assert "<h1>A &amp; &lt;b&gt;</h1>" in page
+    assert "7 participants in 2 groups" in page
+    assert "http" not in page
+    assert len(re.findall("<img ", page)) == 12
+
+
+def test_the_same_analysis_writes_the_same_bytes(tmp_path: Path) -> None:
+    made = simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,), each=1)
+    for name in "ab":
+        write_analysis(analysed(made), tmp_path / name, title="t")
+    written = [path for path in (tmp_path / "a").rglob("*.*") if path.is_file()]
+    assert len(written) > 10
+    for path in written:
+        other = tmp_path / "b" / path.relative_to(tmp_path / "a")
+        assert other.read_bytes() == path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("models", "groups", "conditions"),
+    [
+        (("a", "b"), (30,), (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)),
+        (("a",), (3, 2), (Condition.RANDOM_NATURAL,)),
+        (tuple("abcdefghij"), (2,), (Condition.SYNTHETIC_SYNTHETIC,)),
+        (("a", "b", "c"), (1, 1), (Condition.NATURAL_SYNTHETIC, Condition.CATCH)),
+    ],
+)
+def test_designs_of_any_shape(
+    tmp_path: Path, models: tuple[str, ...], groups: tuple[int, ...], conditions: tuple[Condition]
+) -> None:
+    """One group of thirty; one model; ten models; participants without company."""
+    made = simulate(models, groups, each=1, conditions=conditions)
+    found = analysed(made, samples=5)
+    write_analysis(found, tmp_path, title="t")
+    assert found.sampling.units == ("participants" if len(groups) == 1 else "groups")
+    scopes = {row["scope"] for row in read(tmp_path / "tables" / "models.csv")}
+    assert str(Scope.OVERALL) in scopes
+    assert (Scope.RANDOM in scopes) == (Condition.RANDOM_NATURAL in conditions)
+    pairs = Condition.RANDOM_NATURAL not in conditions
+    assert (tmp_path / "figures" / "ranks.pdf").exists() == pairs
+
+
+def test_one_group_is_tested_over_its_participants() -> None:
+    made = simulate(groups=(30,), conditions=(Condition.NATURAL_CONTROVERSIAL,), each=8)
+    result = analysed(made).result(Scope.NATURAL, ACCURACY)
+    assert {one.n_units for one in result.comparisons} == {30}
+    assert result.beaten_by("a") == {"b", "c"}
+
+
+def test_stated_contrasts_are_the_whole_family() -> None:
+    made = simulate(groups=(4,) * 6)
+    family = [Contrast("a", "b"), Contrast("c", "ceiling")]
+    found = analysed(made, contrasts=family)
+    for result in found.results:
+        assert [(c.first, c.second) for c in result.comparisons] == [("a", "b"), ("c", "ceiling")]
+        smallest = min(c.p_value for c in result.comparisons)
+        assert min(c.q_value for c in result.comparisons) <= 2 * smallest + 1e-12
+
+
+def test_who_is_left_out_is_named_in_table_and_page(tmp_path: Path) -> None:
+    conditions = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
+    made = simulate(groups=(4, 4), conditions=conditions)
+    half = [r for r in made.responses if r.participant != "g1p0" or r.position > 7]
+    catch = {t.trial_id for t in made.trials if t.condition is Condition.CATCH}
+    careless = [
+        replace(r, rating=6) if r.participant == "g2p1" and r.trial_id in catch else r for r in half
+    ]
+    found = analysed(replace(made, responses=tuple(careless)))
+    write_analysis(found, tmp_path, title="t")
+    rows = {r["participant"]: r["reason"] for r in read(tmp_path / "tables" / "excluded.csv")}
+    assert rows["g1p0"] == "rated 11 of 18 trials"
+    assert rows["g2p1"] == "0 of 12 catch trials right, 11 are required"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "2 participants were left out" in page
+    assert "g2p1" in page
+    assert len(found.ratings.participants) == 6
+
+
+def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
+    found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)), samples=0)
+    with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
+        write_analysis(found, tmp_path, title="t", pair=("a", "z"))
+    assert not list(tmp_path.rglob("*.png"))
+
+
+def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
+    made = simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,))
+    same = tuple(replace(r, rating=3) for r in made.responses)
+    found = analysed(replace(made, responses=same))
+    for result in found.results:
+        for one in result.models:
+            assert np.isfinite((one.value, one.lower, one.upper)).all()
+    assert {one.note for one in found.regressions} == {
+        "All choices are the same, so nothing can be regressed on anything."
+    }
+    assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
+
+
+@pytest.mark.parametrize(
+    ("groups", "cautious"), [((2,) * 5, True), ((2,) * 6, False), ((6,), False)]
+)
+def test_too_few_units_for_any_significance_are_said_so(
+    groups: tuple[int, ...], cautious: bool
+) -> None:
+    """By hand: n differences of one sign have p = 2 / 2^n, .0625 for five and .031 for six."""
+    made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, samples=0)
+    assert bool(found.caution) == cautious
+    if cautious:
+        assert found.caution.startswith("With 5 groups no signed-rank test can be significant")

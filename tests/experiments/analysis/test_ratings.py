@@ -1,0 +1,93 @@
+"""Trials, responses and scores brought together, or refused with the culprits' names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.ratings import gather, subset
+from contstim.scores import ScoreTable
+from tests.experiments.analysis.simulation import Experiment, simulate
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return simulate(groups=(2, 3))
+
+
+def test_every_rating_and_score_is_where_it_belongs(experiment: Experiment) -> None:
+    """Witness: each looked up by its own names, whatever the order of rows."""
+    rng = np.random.default_rng(1)
+    shuffled = [experiment.responses[n] for n in rng.permutation(len(experiment.responses))]
+    ratings = gather(experiment.trials, shuffled, experiment.scores)
+    given = {(r.participant, r.trial_id): r.rating for r in experiment.responses}
+    assert [len(group.participants) for group in ratings.groups] == [2, 3]
+    texts = experiment.scores.sentences or ()
+    for group in ratings.groups:
+        for row, name in enumerate(group.participants):
+            for column, trial in enumerate(group.trials):
+                assert group.ratings[row, column] == given[name, trial.trial_id]
+        for column, trial in enumerate(group.trials):
+            for place, text in enumerate((trial.sentence_1, trial.sentence_2)):
+                expected = experiment.scores.log_probs[texts.index(text)]
+                assert group.log_probs[:, column, place].tolist() == expected.tolist()
+    assert len(set(ratings.participants)) == 5
+
+
+def test_sentences_are_matched_however_they_are_written(experiment: Experiment) -> None:
+    texts = tuple(text.rstrip(".") for text in experiment.scores.sentences or ())
+    bare = ScoreTable(texts, experiment.scores.models, experiment.scores.log_probs)
+    ratings = gather(experiment.trials, experiment.responses, bare)
+    assert np.isfinite(ratings.groups[0].ratios).all()
+
+
+def test_a_part_of_the_trials_keeps_participants_and_columns(experiment: Experiment) -> None:
+    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
+    chosen = [np.arange(len(group.trials)) % 3 == 0 for group in ratings.groups]
+    chosen[1][:] = False
+    (part,) = subset(ratings, chosen).groups
+    whole = ratings.groups[0]
+    assert part.trials == whole.trials[::3]
+    assert part.ratings.tolist() == whole.ratings[:, ::3].tolist()
+    assert part.ratios.tolist() == whole.ratios[:, ::3].tolist()
+
+
+def test_a_sentence_without_scores_is_named(experiment: Experiment) -> None:
+    scores = experiment.scores
+    short = ScoreTable((scores.sentences or ())[1:], scores.models, scores.log_probs[1:])
+    with pytest.raises(InputError, match=r"1 sentences .* no scores: 'First g1x0\.'"):
+        gather(experiment.trials, experiment.responses, short)
+
+
+def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
+    scores = experiment.scores
+    fewer = ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
+    with pytest.raises(InputError, match="models without scores: c; there are scores of a, b"):
+        gather(experiment.trials, experiment.responses, fewer)
+
+
+def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
+    scores = experiment.scores
+    texts = (*(scores.sentences or ()), "First g1x0")
+    twice = ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
+    with pytest.raises(InputError, match="scored twice"):
+        gather(experiment.trials, experiment.responses, twice)
+    untold = ScoreTable(None, scores.models, scores.log_probs)
+    with pytest.raises(InputError, match="no sentences"):
+        gather(experiment.trials, experiment.responses, untold)
+
+
+def test_unfinished_or_impossible_ratings_are_refused_by_name(experiment: Experiment) -> None:
+    trials, responses = experiment.trials, experiment.responses
+    with pytest.raises(InputError, match="g1p0 did not rate every trial"):
+        gather(trials, responses[1:], experiment.scores)
+    with pytest.raises(InputError, match="g1p0 rated the same trial more than once"):
+        gather(trials, (*responses, responses[0]), experiment.scores)
+    changed = (replace(responses[0], rating=7), *responses[1:])
+    with pytest.raises(InputError, match="g1p0 gave ratings outside"):
+        gather(trials, changed, experiment.scores)
+    with pytest.raises(InputError, match="no responses"):
+        gather(trials, (), experiment.scores)

@@ -1,0 +1,103 @@
+"""Who is left out, and why; counts of catch trials are planted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.responses import CatchRule, Response, admit, catch_scores
+from contstim.stimuli import Condition
+from tests.experiments.responses.experiment import make_responses, make_trials
+
+TRIALS = make_trials()
+CATCH = [t.trial_id for t in TRIALS if t.group == 1 and t.condition is Condition.CATCH]
+
+
+def with_errors(wrong: dict[str, int]) -> list[Response]:
+    """Responses of people who each prefer the shuffled sentence in so many catch trials."""
+    responses = make_responses(TRIALS, dict.fromkeys(wrong, 1))
+    return [
+        replace(r, rating=5) if r.trial_id in CATCH[: wrong[r.participant]] else r
+        for r in responses
+    ]
+
+
+def test_the_default_is_eleven_of_twelve() -> None:
+    admitted = admit(TRIALS, with_errors({"none": 0, "one": 1, "two": 2}))
+    assert admitted.participants == ("none", "one")
+    (excluded,) = admitted.excluded
+    assert excluded.participant == "two"
+    assert excluded.reason == "10 of 12 catch trials right, 11 are required"
+    assert "two: 10 of 12" in str(admitted)
+    assert {r.participant for r in admitted.responses} == {"none", "one"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        (None, 3),
+        (CatchRule(number=12), 1),
+        (CatchRule(number=10), 3),
+        (CatchRule(share=0.9), 2),
+        (CatchRule(share=10 / 12), 3),
+        (CatchRule(share=1.0), 1),
+    ],
+)
+def test_a_stated_number_or_share(rule: CatchRule | None, kept: int) -> None:
+    responses = with_errors({"none": 0, "one": 1, "two": 2})
+    assert len(admit(TRIALS, responses, catch=rule).participants) == kept
+
+
+@pytest.mark.parametrize("shown", range(1, 40))
+def test_a_share_never_asks_for_one_too_many(shown: int) -> None:
+    """Eleven of twelve in whole numbers: the least k with 12 k >= 11 n."""
+    least = next(k for k in range(shown + 1) if 12 * k >= 11 * shown)
+    assert CatchRule(share=11 / 12).required(shown) == least
+
+
+def test_a_design_without_catch_trials_excludes_nobody_by_them() -> None:
+    trials = [trial for trial in TRIALS if trial.condition is not Condition.CATCH]
+    admitted = admit(trials, make_responses(trials, {"ann": 1, "cleo": 2}))
+    assert admitted.participants == ("ann", "cleo")
+
+
+def test_who_did_not_finish_is_left_out_with_a_count() -> None:
+    responses = make_responses(TRIALS, {"ann": 1, "bob": 1})
+    half = [r for n, r in enumerate(responses) if r.participant != "bob" or n % 2]
+    admitted = admit(TRIALS, half)
+    assert admitted.participants == ("ann",)
+    assert [(e.participant, e.reason) for e in admitted.excluded] == [
+        ("bob", "rated 10 of 20 trials")
+    ]
+
+
+def test_contradictions_stop() -> None:
+    responses = make_responses(TRIALS, {"ann": 1})
+    with pytest.raises(InputError, match="do not fit the trials"):
+        admit(TRIALS, [*responses, responses[0]])
+
+
+def test_nobody_left_is_an_error_that_says_why() -> None:
+    with pytest.raises(InputError, match="No participant is left: all: 0 of 12 catch trials"):
+        admit(TRIALS, with_errors({"all": 12}))
+    with pytest.raises(InputError, match="no responses"):
+        admit(TRIALS, [])
+
+
+def test_all_equal_ratings_are_left_out_by_catch_trials() -> None:
+    """Someone who always presses 6 prefers every shuffled sentence."""
+    responses = make_responses(TRIALS, {"ann": 1, "six": 1})
+    same = [replace(r, rating=6) if r.participant == "six" else r for r in responses]
+    assert catch_scores(TRIALS, same)["six"] == (0, 12)
+    assert [e.participant for e in admit(TRIALS, same).excluded] == ["six"]
+
+
+def test_impossible_rules_are_refused() -> None:
+    with pytest.raises(InputError, match="either a number or a share"):
+        CatchRule()
+    with pytest.raises(InputError, match="between 0 and 1"):
+        CatchRule(share=11)
+    with pytest.raises(InputError, match="only 12 were shown"):
+        admit(TRIALS, with_errors({"none": 0}), catch=CatchRule(number=13))

@@ -1,0 +1,88 @@
+"""Responses against trials: each way to be wrong is planted, and found by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.responses import Finding, Problem, Response, check_responses
+from tests.experiments.responses.experiment import make_responses, make_trials
+
+TRIALS = make_trials()
+PEOPLE = {"ann": 1, "bob": 1, "cleo": 2}
+RESPONSES = make_responses(TRIALS, PEOPLE)
+
+
+def problems(responses: list[Response]) -> set[tuple[Problem, str]]:
+    report = check_responses(TRIALS, responses)
+    return {(finding.problem, finding.participant) for finding in report.findings}
+
+
+def test_a_complete_experiment_has_no_problem() -> None:
+    report = check_responses(TRIALS, RESPONSES)
+    assert report.findings == ()
+    assert report.participants == ("ann", "bob", "cleo")
+    assert "every participant rated every trial" in str(report)
+    report.raise_errors()
+
+
+def test_two_responses_for_one_trial() -> None:
+    again = replace(RESPONSES[3], rating=1)
+    report = check_responses(TRIALS, [*RESPONSES, again])
+    assert report.findings == (Finding(Problem.DUPLICATE, "ann", (again.trial_id,)),)
+    with pytest.raises(InputError, match=f"ann rated the same trial.*{again.trial_id}"):
+        report.raise_errors()
+
+
+@pytest.mark.parametrize("rating", [7, -1, 12])
+def test_a_rating_outside_the_scale(rating: int) -> None:
+    wrong = replace(RESPONSES[0], rating=rating)
+    report = check_responses(TRIALS, [wrong, *RESPONSES[1:]])
+    (finding,) = report.of(Problem.OUTSIDE_SCALE)
+    assert finding.about == (f"{wrong.trial_id}: {rating}",)
+    with pytest.raises(InputError, match=r"outside 1\.\.6"):
+        report.raise_errors()
+
+
+def test_a_missing_rating_is_no_contradiction() -> None:
+    missing = replace(RESPONSES[0], rating=0)
+    report = check_responses(TRIALS, [missing, *RESPONSES[1:]])
+    expected = {(Problem.NO_RATING, "ann"), (Problem.UNFINISHED, "ann")}
+    assert {(f.problem, f.participant) for f in report.findings} == expected
+    report.raise_errors()
+
+
+def test_half_the_trials() -> None:
+    half = [r for n, r in enumerate(RESPONSES) if r.participant != "bob" or n % 2]
+    (finding,) = check_responses(TRIALS, half).findings
+    answered = {r.trial_id for r in half if r.participant == "bob"}
+    assert (finding.problem, finding.participant) == (Problem.UNFINISHED, "bob")
+    own = {t.trial_id for t in TRIALS if t.group == 1}
+    assert set(finding.about) == own - answered
+    assert len(own) - len(answered) == len(own) // 2
+
+
+def test_an_unknown_trial() -> None:
+    stray = replace(RESPONSES[0], trial_id="trial-of-another-study")
+    assert problems([*RESPONSES, stray]) == {(Problem.UNKNOWN_TRIAL, "ann")}
+
+
+def test_two_groups() -> None:
+    moved = [replace(r, group=2) if r is RESPONSES[0] else r for r in RESPONSES]
+    found = problems(moved)
+    assert (Problem.TWO_GROUPS, "ann") in found
+    assert (Problem.OTHER_GROUP, "ann") in found
+    assert {participant for _, participant in found} == {"ann"}
+
+
+def test_a_side_that_there_is_not() -> None:
+    assert problems([replace(RESPONSES[0], left=3), *RESPONSES[1:]]) == {
+        (Problem.IMPOSSIBLE_SIDE, "ann")
+    }
+
+
+def test_trials_with_the_same_name_are_refused() -> None:
+    with pytest.raises(InputError, match="'trial-1-0' is in the table of trials twice"):
+        check_responses([*TRIALS, TRIALS[0]], RESPONSES)

@@ -1,0 +1,91 @@
+"""Tests of differences, against scipy and by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+
+from contstim.errors import InputError
+from contstim.experiments.inference import (
+    CEILING,
+    Contrast,
+    every_contrast,
+    false_discovery,
+    read_contrasts,
+    signed_rank_test,
+)
+
+
+@pytest.mark.parametrize("n", [2, 5, 9, 11, 14, 30, 60])
+@pytest.mark.parametrize("steps", [4, 1_000_000])
+def test_p_values_are_those_of_scipy(n: int, steps: int) -> None:
+    """With ties and zeros (few steps) and without."""
+    rng = np.random.default_rng(n)
+    first, second = rng.integers(-steps, steps + 1, (2, n)) / 8
+    ours = signed_rank_test(first, second)
+    theirs = wilcoxon(first - second, zero_method="zsplit")
+    assert ours.p_value == pytest.approx(theirs.pvalue)
+    assert ours.statistic == pytest.approx(theirs.statistic)
+    assert ours.n == n
+
+
+def test_equal_differences_tie_whatever_their_last_bits() -> None:
+    """0.3 - 0.1 and 0.2 - 0.0 differ in floating point; ranks 1.5, 1.5 and 3 by hand."""
+    first, second = np.array([0.3, 0.2, 0.1]), np.array([0.1, 0.0, 0.6])
+    assert signed_rank_test(first, second).rank_biserial == pytest.approx((3 - 3) / 6)
+
+
+def test_ten_differences_of_one_sign_have_the_smallest_p_value() -> None:
+    """By hand: 2 / 2^10."""
+    test = signed_rank_test(np.arange(1.0, 11), np.zeros(10))
+    assert test.p_value == 2 / 1024
+    assert test.rank_biserial == 1.0
+
+
+def test_no_differences_and_no_pairs() -> None:
+    assert signed_rank_test(np.ones(10), np.ones(10)).p_value == 1.0
+    assert signed_rank_test(np.ones(20), np.ones(20)).p_value == 1.0
+    empty = signed_rank_test(np.array([np.nan]), np.array([1.0]))
+    assert (empty.n, np.isnan(empty.p_value)) == (0, True)
+
+
+def test_false_discovery_by_hand() -> None:
+    """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
+    adjusted = false_discovery(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
+    assert adjusted[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert np.isnan(adjusted[1])
+    assert np.isnan(false_discovery(np.array([np.nan]))).all()
+
+
+def test_nine_models_make_a_family_of_45() -> None:
+    """36 pairs and nine ceilings, as in the paper."""
+    family = every_contrast("abcdefghi")
+    assert len(set(family)) == 45
+    assert sum(one.second == CEILING for one in family) == 9
+
+
+def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
+    path = tmp_path / "contrasts.csv"
+    path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
+    assert read_contrasts(path, ("a", "b")) == (Contrast("a", "b"), Contrast("b", "ceiling"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("first,second\n", "states no contrasts"),
+        ("model,second\na,b\n", "states no contrasts"),
+        ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
+        ("first,second\nceiling,a\n", "compares 'ceiling'"),
+        ("first,second\na,a\n", "compares 'a' with 'a'"),
+        ("first,second\na,b\nb,a\n", "states a contrast twice"),
+    ],
+)
+def test_impossible_contrasts_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "contrasts.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_contrasts(path, ("a", "b"))

@@ -1,0 +1,98 @@
+"""Linguistic controls on experiment 1 of the 2023 study."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control, ttest_rel
+
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.controls import feature_preferences, mean_log_frequencies
+from contstim.experiments.regression import clustered_logit, regress_choices
+from contstim.experiments.responses.golan2023 import read_experiment
+from contstim.published.scores import read_stimulus_features, read_stimulus_scores
+from contstim.published.stimuli import read_triplets
+from contstim.published.vocabulary import read_frequencies
+from contstim.sentence import Sentence
+
+
+@pytest.fixture(scope="module")
+def ratings(published_data: Path) -> Ratings:
+    folder = published_data / "contstimlang"
+    trials, responses = read_experiment(folder, published_data / "contstimlang-fork" / "data")
+    return gather(trials, responses, read_stimulus_scores(folder))
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("feature", ["log_frequency", "glove_correlation"])
+def test_preferences_are_those_of_figure_s7(
+    published_data: Path, ratings: Ratings, feature: str
+) -> None:
+    """The published analysis, pair by pair from the raw file: majorities, then a paired t-test."""
+    folder = published_data / "contstimlang"
+    votes = defaultdict(list)
+    with (published_data / "contstimlang-fork" / "data").open(encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            pair = line["sentence_pair"].split("_")
+            votes[frozenset(pair)].append(pair[float(line["rating"]) > 3.5] + ".")
+    feature_of = read_stimulus_features(folder)[feature]
+    table = read_stimulus_scores(folder)
+    p_values, rows = [], feature_preferences(ratings, {feature: feature_of})
+    for model, row in zip(table.models, rows, strict=True):
+        log_prob = dict(zip(table.sentences or (), table.column(model), strict=True))
+        by_model, by_people = [], []
+        for triplet in read_triplets(folder, selected=True):
+            one, two = triplet.synthetic_1, triplet.synthetic_2
+            chosen = votes[frozenset((one.rstrip("."), two.rstrip(".")))]
+            if model not in (triplet.model_1, triplet.model_2):
+                continue
+            if chosen.count(one) == chosen.count(two) or log_prob[one] == log_prob[two]:
+                continue
+            gain = feature_of[two] - feature_of[one]
+            by_model.append(gain if log_prob[two] > log_prob[one] else -gain)
+            by_people.append(gain if chosen.count(two) > chosen.count(one) else -gain)
+        test = ttest_rel(by_model, by_people)
+        assert (row.model, row.trials) == (model, len(by_model))
+        assert row.statistic == pytest.approx(test.statistic)
+        assert row.p_value == pytest.approx(test.pvalue)
+        assert row.people_difference == pytest.approx(np.mean(by_people))
+        p_values.append(test.pvalue)
+    adjusted = false_discovery_control(p_values)
+    assert [row.adjusted for row in rows] == pytest.approx(adjusted)
+
+
+@pytest.mark.published
+def test_frequencies_of_words_agree_with_the_published_feature(published_data: Path) -> None:
+    """The study took its feature from another corpus than its vocabulary's frequencies."""
+    folder = published_data / "contstimlang"
+    published = read_stimulus_features(folder)["log_frequency"]
+    ours = mean_log_frequencies(map(Sentence.parse, published), read_frequencies(folder))
+    pairs = np.array([[ours[text], value] for text, value in published.items()])
+    assert np.corrcoef(pairs.T)[0, 1] > 0.95
+
+
+@pytest.mark.published
+def test_items_weigh_more_than_people(ratings: Ratings) -> None:
+    """With each choice a cluster of its own in the other way, errors are those of one way alone."""
+    people = np.concatenate([np.repeat(g.participants, len(g.trials)) for g in ratings.groups])
+    items = np.concatenate(
+        [[trial.trial_id for trial in g.trials] * len(g.participants) for g in ratings.groups]
+    )
+    chosen = np.concatenate([(g.ratings > 3.5).ravel() for g in ratings.groups])
+    each = np.arange(len(chosen))
+    for number, model in enumerate(ratings.models):
+        tiled = [np.tile(g.ratios[number], len(g.participants)) for g in ratings.groups]
+        ratios = np.concatenate(tiled)
+        finite = np.isfinite(ratios)
+        alone = [
+            clustered_logit(chosen[finite], {model: ratios[finite]}, *ways)[model].standard_error
+            for ways in ((people[finite], each[finite]), (each[finite], items[finite]))
+        ]
+        both = regress_choices(ratings, [model])
+        assert (both.participants, both.items) == (100, len(set(items[finite])))
+        assert both.choices + both.left_out == 16_500
+        assert alone[0] < alone[1] < 1.1 * both[model].standard_error
