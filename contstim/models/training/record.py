@@ -100,7 +100,7 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
         axes.plot(numbers, losses, marker="o", color=colour, label=name)
     best = best_of(curve)
     kept = math.exp(curve[best].validation_loss)
-    place = {"textcoords": "offset points", "ha": "center", "va": "top"}
+    place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
     axes.annotate(f"kept: {kept:,.1f}", (best + 1, kept), (0, -7), **place)
     axes.set(xlabel="epoch", ylabel="perplexity", yscale="log")
     axes.margins(y=0.12)
