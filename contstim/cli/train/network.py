@@ -121,6 +121,7 @@ def _train(
     quiet = given["quiet"]
     sentences = list(counting(read_sentences(given["text"], prose=given["prose"]), quiet=quiet))
     where = {name: given[name] for name in ("device", "precision")}
+    already = (given["out"] / "training.json").is_file()
     with _training_progress(quiet=quiet) as progress:
         if isinstance(network, RecurrentSettings):
             from contstim.models.training.recurrent import train_recurrent
@@ -135,6 +136,8 @@ def _train(
                 sentences, given["out"], network, training, on_progress=progress, **where
             )
     family = network.kind if isinstance(network, RecurrentSettings) else "hf"
+    if already:
+        remark(f"{done.out} was trained before with this text and these settings.", quiet=quiet)
     remark(_summary(done, f"{family}:{given['out']}"), quiet=quiet)
 
 

@@ -80,8 +80,10 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> State:
     with torch.no_grad():
         for name, weight in named.items():
             weight.copy_(weights[name])
-            moments = {m: tensors[name].to(weight.device) for m, tensors in parts.items()}
-            if moments:
+            moments = {
+                m: found[name].to(weight.device) for m, found in parts.items() if name in found
+            }
+            if moments:  # there are none before the first step, nor of weights without a gradient
                 trainer.optimizer.state[weight] = moments
     return State(curve, best)
 

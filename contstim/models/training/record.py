@@ -90,7 +90,7 @@ def best_of(curve: Sequence[Epoch]) -> int:
 def _draw(path: Path, curve: Sequence[Epoch]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogFormatter, MaxNLocator
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
@@ -100,9 +100,14 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
         axes.plot(numbers, losses, marker="o", color=colour, label=name)
     best = best_of(curve)
     kept = math.exp(curve[best].validation_loss)
-    axes.annotate(f"kept: {kept:,.1f}", (best + 1, kept), (0, 8), textcoords="offset points")
+    place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
+    axes.annotate(f"kept: {kept:,.1f}", (best + 1, kept), (0, -7), **place)
     axes.set(xlabel="epoch", ylabel="perplexity", yscale="log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(y=0.12)
+    axes.set_xlim(0.5, len(curve) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     with writing(path) as partial:

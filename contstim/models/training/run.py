@@ -114,7 +114,7 @@ def _end(curve: Sequence[Epoch], settings: TrainingSettings) -> str | None:
     if len(curve) >= settings.epochs:
         return "all epochs are done"
     if curve and len(curve) - 1 - best_of(curve) >= settings.patience:
-        return f"no better validation loss in {settings.patience} epochs"
+        return f"the validation loss has not improved since epoch {best_of(curve) + 1}"
     return None
 
 

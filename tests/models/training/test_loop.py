@@ -96,7 +96,7 @@ def test_training_stops_when_validation_gets_worse_and_keeps_the_best(tmp_path: 
     done = train("lstm", tmp_path / "lstm", wild)
     validation = [epoch.validation_loss for epoch in done.curve]
     assert len(validation) < 12
-    assert done.ended == "no better validation loss in 1 epochs"
+    assert done.ended == f"the validation loss has not improved since epoch {len(validation) - 1}"
     assert done.best.validation_loss == min(validation) == validation[-2]
     model = load_model(f"lstm:{tmp_path / 'lstm'}")
     _, rows = split(len(SENTENCES), wild.validation, np.random.default_rng(wild.seed))
