@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from contstim.cli.output import Device, Quiet, remark
+from contstim.cli.output import Device, Quiet, counting, remark
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingPrecision,
@@ -115,7 +115,6 @@ def _train(
     training: TrainingSettings,
     given: dict[str, Any],
 ) -> None:
-    from contstim.cli.output import counting
     from contstim.corpus import read_sentences
 
     quiet = given["quiet"]

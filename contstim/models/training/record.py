@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.errors import InputError
 from contstim.files import write_text, writing
 from contstim.models.training.checkpoint import RECORD, read_record
 from contstim.models.training.loop import Epoch
@@ -78,8 +79,13 @@ class Training:
             InputError: there is no record, or it is something else.
         """
         record = read_record(out)
-        curve = tuple(Epoch(**epoch) for epoch in record.pop("curve"))
-        return cls(out, curve, record.pop("ended"), record)
+        try:
+            curve = tuple(Epoch(**epoch) for epoch in record.pop("curve"))
+            return cls(out, curve, record.pop("ended"), record)
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{out / RECORD} was written by another version of contstim. Name another folder."
+            ) from error
 
 
 def best_of(curve: Sequence[Epoch]) -> int:

@@ -151,6 +151,15 @@ def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
         train("rnn", tmp_path)
 
 
+def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
+    train("rnn", tmp_path)
+    record = json.loads((tmp_path / "training.json").read_text())
+    del record["curve"]
+    (tmp_path / "training.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="another version of contstim"):
+        train("rnn", tmp_path)
+
+
 def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path) -> None:
     """Witness: the operating system's own limit on the size of files."""
     out = tmp_path / "lstm"
