@@ -119,7 +119,7 @@ def show(found: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
     from rich.console import Console
 
-    remark(str(found.admission), quiet=quiet)
+    remark(str(found.admission), quiet=quiet and not found.admission.excluded)
     console = Console()
     console.print(_consistency_table(found))
     console.print("* significantly below the noise ceiling on the same trials", markup=False)

@@ -58,12 +58,8 @@ def cosine_lower(ratings: FloatArray, weights: FloatArray | None = None) -> Floa
     values = spread(ratings - MIDDLE, weights)
     ranks = resampled_ranks(ratings - MIDDLE, weights)
     counts = np.ones(ratings.shape[-1]) if weights is None else weights
-    norms = np.sqrt(np.maximum(rank_squares(values, counts), 1))
-    # A mean of normalised ranks, summed person by person as published: rounding tells apart what
-    # would tie in exact arithmetic, which moves the 2023 ceiling in its sixth digit.
-    normalised = ranks / norms[..., None]
-    everyone = range(len(ratings))
-    others = np.stack([np.delete(normalised, own, axis=0).mean(axis=0) for own in everyone])
+    # Everybody has the same norm, so that sums rank as means do; but see `_published_means`.
+    others = _published_means(values) if weights is None else ranks.sum(axis=0) - ranks
     products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
     squares = rank_squares(others, counts) * rank_squares(values, counts)
     return cosine(products, squares, counts)
@@ -81,3 +77,18 @@ def cosine_upper(ratings: FloatArray, weights: FloatArray | None = None) -> Floa
     products = (counts * ranks * mean).sum(axis=-1)
     squares = rank_squares(values, counts) * (counts * mean**2).sum(axis=-1)
     return cosine(products, squares, counts)
+
+
+def _published_means(values: FloatArray) -> FloatArray:
+    """The mean of the others' normalised signed ranks, summed person by person as published.
+
+    Rounding tells apart what would tie in exact arithmetic, which moves the 2023 ceiling in its
+    sixth digit. The work grows with the square of the number of people, so resamples do without.
+    """
+    norms = np.sqrt(rank_squares(values, np.ones(values.shape)))
+    normalised = signed_ranks(values) / norms[:, None]
+    everyone = range(len(values))
+    means: FloatArray = np.stack(
+        [np.delete(normalised, own, axis=0).mean(axis=0) for own in everyone]
+    )
+    return means

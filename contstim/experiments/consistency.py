@@ -120,17 +120,16 @@ def resampled_ranks(values: FloatArray, weights: FloatArray | None) -> FloatArra
     """
     if weights is None:
         return signed_ranks(values)
-    lists: FloatArray = np.stack([_resampled(own, weights) for own in values])
-    return lists
+    from scipy.stats import rankdata
 
-
-def _resampled(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """One list: sorted once for all resamples, which is several times faster."""
-    sizes, run = np.unique(np.abs(values), return_inverse=True)
-    counts = weights @ (run[:, None] == np.arange(len(sizes))) * (sizes > 0)
+    # Each list is sorted once for all resamples, which then only count its runs of ties.
+    runs = rankdata(np.abs(values), method="dense", axis=-1).astype(np.int64) - 1
+    members = (runs[..., None] == np.arange(runs.max() + 1)).astype(np.float64)
+    zeros = np.einsum("lt,ltr->lr", (values == 0).astype(np.float64), members) > 0
+    counts = np.where(zeros[:, None], 0, weights @ members)  # (n_lists, n_samples, n_runs)
     ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
-    signed: FloatArray = np.sign(values) * ranks[:, run]
-    return signed
+    lists: FloatArray = np.sign(values)[:, None] * np.take_along_axis(ranks, runs[:, None], -1)
+    return lists
 
 
 def rank_squares(values: FloatArray, counts: FloatArray) -> FloatArray:

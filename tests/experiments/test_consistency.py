@@ -119,16 +119,24 @@ def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: in
         for sample, times in enumerate(weights):
             literal = measure(np.repeat(ratios, times)[None], np.repeat(ratings, times, axis=1))
             assert found[..., sample] == pytest.approx(literal)
-    for ceiling in (
-        ceilings.accuracy_lower,
-        ceilings.accuracy_upper,
-        ceilings.cosine_lower,
-        ceilings.cosine_upper,
+    for ceiling, plain in (
+        (ceilings.accuracy_lower, ceilings.accuracy_lower),
+        (ceilings.accuracy_upper, ceilings.accuracy_upper),
+        (ceilings.cosine_upper, ceilings.cosine_upper),
+        (ceilings.cosine_lower, exact_cosine_lower),
     ):
         bounds = ceiling(ratings, weights.astype(float))
         for sample, times in enumerate(weights):
-            literal = ceiling(np.repeat(ratings, times, axis=1), None)
+            literal = plain(np.repeat(ratings, times, axis=1))
             assert bounds[:, sample] == pytest.approx(literal, abs=1e-9)
+
+
+def exact_cosine_lower(ratings: FloatArray) -> FloatArray:
+    """The others' sums of ranks are halves, exact in floating point: the model is their sum."""
+    ranks = signed_ranks(ratings - MIDDLE)
+    others = ranks.sum(axis=0) - ranks
+    pairs = zip(others, ratings, strict=True)
+    return np.array([signed_rank_cosine(one[None], own[None])[0, 0] for one, own in pairs])
 
 
 def test_without_trials_there_is_no_consistency() -> None:

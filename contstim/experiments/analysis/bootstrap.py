@@ -93,7 +93,8 @@ def _bootstrap_group(
     items = np.zeros((samples, mask.shape[1]))
     items[:, used] = _draws(len(used), samples, rng)
     people = _draws(len(group.participants), samples, rng) / len(group.participants)
-    at_once = max(1, _CELLS // group.ratings.size)
+    cells = len(group.participants) * int(mask.sum(axis=1).max())
+    at_once = max(1, _CELLS // max(1, cells))
     chunks = [
         evaluate_group(group, measure, mask, items[start : start + at_once])[:2]
         for start in range(0, max(1, samples), at_once)

@@ -34,13 +34,7 @@ _NAMES = {
 def drawings(
     analysis: Analysis, pair: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, Figure]]:
-    """Names and figures: consistency by scope, pairs of models, the sentences of one pair.
-
-    Raises:
-        InputError: no trial sets the given pair against each other.
-    """
-    if pair and not _met(analysis, pair):
-        raise InputError(f"No trial sets {pair[0]!r} against {pair[1]!r}.")
+    """Names and figures: consistency by scope, pairs of models, the sentences of one pair."""
     for result in analysis.results:
         measure = COSINE if result.scope is Scope.OVERALL else ACCURACY
         if result.measure is measure:
@@ -59,10 +53,18 @@ def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
 
 
-def _met(analysis: Analysis, pair: tuple[str, str]) -> bool:
-    return any(
-        set(pair) == set(other) for c in analysis.dominance for other in rivals(analysis.ratings, c)
-    )
+def require_rivals(analysis: Analysis, pair: tuple[str, str]) -> None:
+    """Make sure that there is something to draw.
+
+    Raises:
+        InputError: no trial sets the pair against each other.
+    """
+    met = {frozenset(other) for c in analysis.dominance for other in rivals(analysis.ratings, c)}
+    if frozenset(pair) not in met:
+        raise InputError(
+            f"No trial sets {pair[0]!r} against {pair[1]!r}; those that were are "
+            f"{'; '.join(sorted(' and '.join(sorted(other)) for other in met)) or 'none'}."
+        )
 
 
 def _matrices(analysis: Analysis) -> Iterator[tuple[str, Figure]]:

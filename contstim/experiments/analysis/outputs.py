@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis import tables
-from contstim.experiments.analysis.drawings import drawings
+from contstim.experiments.analysis.drawings import drawings, require_rivals
 from contstim.experiments.analysis.report import report
 from contstim.experiments.figures.canvas import save, styled
 from contstim.files import write_text
@@ -32,6 +32,8 @@ def write_analysis(
         InputError: a file cannot be written, or no trial sets the pair against each other.
     """
     folder = Path(folder)
+    if pair:
+        require_rivals(analysis, pair)
     for name, columns in result_tables(analysis).items():
         if columns:
             write_table(folder / "tables" / f"{name}.csv", columns)

@@ -14,7 +14,7 @@ from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.inference import every_contrast
+from contstim.experiments.inference import CEILING, every_contrast
 from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
 from contstim.stimuli import Condition
 
@@ -129,6 +129,8 @@ def analyze(
     Raises:
         InputError: responses, trials and scores do not fit together, or nobody is left.
     """
+    if CEILING in scores.models:
+        raise InputError(f"{CEILING!r} is the noise ceiling and cannot name a model; rename it.")
     trials = tuple(trials)
     admission = admit(trials, tuple(responses), catch=catch)
     ratings = gather(trials, admission.responses, scores)

@@ -191,7 +191,12 @@ def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
     found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)), samples=0)
     with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
         write_analysis(found, tmp_path, title="t", pair=("a", "z"))
-    assert not list(tmp_path.rglob("*.png"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_cannot_be_named_as_the_ceiling() -> None:
+    with pytest.raises(InputError, match="'ceiling' is the noise ceiling"):
+        analysed(simulate(("a", "ceiling"), conditions=(Condition.RANDOM_NATURAL,)))
 
 
 def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
