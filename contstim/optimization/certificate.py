@@ -27,6 +27,8 @@ class Certificate:
         candidates: usable sentences on which two models disagree: below the median rank of one, at
             or above that of another.
         seconds: from loaded scores to the verified selection.
+        counts: (model_1, model_2, pairs) for every model pair.
+        excluded: how many distinct sentences were not to be chosen.
         repeatable: words exempt from the word-repetition rule; None where the rule is off.
         prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair.
     """
@@ -42,9 +44,11 @@ class Certificate:
     objective_numerator: int
     bound_numerator: int
     per_pair: int
+    counts: tuple[tuple[str, str, int], ...]
     models: tuple[str, ...]
     n_sentences: int
     repeatable: tuple[str, ...] | None
+    excluded: int
     prices: tuple[tuple[str, str, int], ...]
 
     def save(self, path: Path | str) -> None:
@@ -69,6 +73,7 @@ class Certificate:
                 **facts
                 | {
                     "models": tuple(facts["models"]),
+                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
                     "repeatable": None if repeatable is None else tuple(repeatable),
                     "prices": tuple((reject, accept, n) for reject, accept, n in facts["prices"]),
                 }
@@ -81,7 +86,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class NaturalSelection:
-    """Controversial natural pairs, `per_pair` for every model pair, and their certificate.
+    """Controversial natural pairs, as many as asked for each model pair, and their certificate.
 
     Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
     """
