@@ -43,8 +43,8 @@ class Demand:
         for pair, count in self.counts.items():
             if pair not in known:
                 raise InputError(
-                    f"A count is asked for {', '.join(pair)}; model pairs stand in the order of the "
-                    f"scores: {', '.join(self.models)}."
+                    f"A count is asked for {', '.join(pair)}; model pairs stand in the order of "
+                    f"the scores: {', '.join(self.models)}."
                 )
             if count < 0:
                 raise InputError(f"Cannot choose {count} pairs for {'-'.join(pair)}.")
@@ -59,13 +59,8 @@ class Demand:
     @cached_property
     def of_source(self) -> IntArray:
         """Sentences for each ordered pair (reject, accept), in the order of `permutations`."""
-        pairs = self.of_pair
-        return np.array(
-            [
-                pairs.get((one, two), pairs.get((two, one)))
-                for one, two in permutations(self.models, 2)
-            ]
-        )
+        counts = {frozenset(pair): count for pair, count in self.of_pair.items()}
+        return np.array([counts[frozenset(source)] for source in permutations(self.models, 2)])
 
     @property
     def counted(self) -> tuple[tuple[str, str, int], ...]:

@@ -19,7 +19,7 @@ from contstim.sentence import Sentence, repeats
 from contstim.stimuli import Pair, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.scores import ScoreTable
@@ -37,7 +37,7 @@ def select_natural(
     per_pair: int,
     repeatable: frozenset[str] | None = None,
     counts: Mapping[tuple[str, str], int] | None = None,
-    excluded: Iterable[Sentence] = (),
+    excluded: Collection[Sentence] = (),
 ) -> NaturalSelection:
     """Choose the most controversial natural pairs, `per_pair` for every model pair.
 
@@ -225,7 +225,7 @@ def _certify(
 def _pairs(table: ScoreTable, doubled: IntArray, rows: Iterable[IntArray]) -> Iterator[Pair]:
     """Name the pairs, given each source's rows."""
     models = range(len(table.models))
-    of_source = dict(zip(permutations(models, 2), map(list, rows), strict=True))
+    of_source = dict(zip(permutations(models, 2), (some.tolist() for some in rows), strict=True))
     for first, second in combinations(models, 2):
         matched = match_by_length(
             table.sentences, of_source[first, second], of_source[second, first]

@@ -13,7 +13,7 @@ from contstim.optimization.duals import sentence_prices
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.optimization.certificate import Certificate, NaturalSelection
@@ -28,7 +28,7 @@ def verify_natural(
     per_pair: int,
     repeatable: frozenset[str] | None = None,
     counts: Mapping[tuple[str, str], int] | None = None,
-    excluded: Iterable[Sentence] = (),
+    excluded: Collection[Sentence] = (),
 ) -> None:
     """Check a selection against the scores, and its optimality against its own dual prices.
 
