@@ -10,7 +10,7 @@ import warnings
 
 import typer
 
-from contstim.cli import demo, models, score, select, synthesize, text, train
+from contstim.cli import demo, design, models, score, select, synthesize, text, train
 from contstim.cli.output import show_warning
 from contstim.errors import ContstimError
 from contstim.version import __version__
@@ -46,6 +46,7 @@ app.command("sentences")(text.sentences)
 app.command("score")(score.score)
 app.command("synthesize")(synthesize.synthesize)
 app.add_typer(select.app, name="select")
+app.command("design")(design.design)
 app.command("demo")(demo.demo)
 
 
