@@ -36,6 +36,31 @@ def design(
         Path | None,
         typer.Option(help="Count word frequencies in this text; by default in --sentences."),
     ] = None,
+    power: Annotated[
+        bool,
+        typer.Option(
+            "--power",
+            help="Also simulate the experiment with each model in turn as the human; needs "
+            "--scores, and writes ….power.md and ….power.csv.",
+        ),
+    ] = False,
+    scores: Annotated[
+        Path | None, typer.Option(help="With --power: scores of all sentences of the trials.")
+    ] = None,
+    participants: Annotated[int, typer.Option(help="With --power: participants in a group.")] = 10,
+    power_groups: Annotated[
+        int | None, typer.Option(help="With --power: groups, if other than --groups.")
+    ] = None,
+    ceiling: Annotated[
+        float,
+        typer.Option(
+            help="With --power: how often a person agrees with the majority of the others on "
+            "random natural pairs; by default as in the 2023 study."
+        ),
+    ] = 0.748889,
+    simulations: Annotated[
+        int, typer.Option(help="With --power: experiments to simulate for each model.")
+    ] = 1000,
     quiet: Quiet = False,
 ) -> None:
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
@@ -49,12 +74,17 @@ def design(
     """
     from contstim.corpus import read_sentences
     from contstim.experiments.design import build_design
+    from contstim.experiments.power_report import design_power, power_markdown, power_table
     from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
     from contstim.experiments.summary_figure import draw_summary
     from contstim.files import write_text
     from contstim.records import write_record
+    from contstim.scores import ScoreTable
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
+    from contstim.tables import write_table
 
+    if power != (scores is not None):
+        raise InputError("--scores are what --power simulates participants from: give both.")
     if sentences is None and (random_per_group or catch_per_group):
         raise InputError(
             "Random pairs and catch trials are made of natural sentences: give --sentences, or "
@@ -78,6 +108,18 @@ def design(
     write_text(f"{out}.summary.md", summary_markdown(summary))
     draw_summary(summary, f"{out}.summary.png")
     write_record(out, groups=groups, seed=seed, text=None if text is None else str(text))
+    if scores is not None:
+        simulated = design_power(
+            found.trials,
+            ScoreTable.read(scores),
+            ceiling=ceiling,
+            groups=power_groups,
+            participants=participants,
+            simulations=simulations,
+            seed=seed,
+        )
+        write_text(f"{out}.power.md", power_markdown(simulated))
+        write_table(f"{out}.power.csv", power_table(simulated))
     certificate = found.certificate
     remark(
         f"{out}: {certificate.trials:,} trials for {groups} groups, {certificate.trials_per_group} "

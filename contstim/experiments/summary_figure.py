@@ -50,13 +50,14 @@ def _draw_counts(axis: Any, summary: DesignSummary) -> None:
         bottom += counts
     axis.set(xlabel="group", ylabel="trials", xticks=groups)
     axis.set_title(f"{max(summary.minutes):.0f} minutes for a participant")
-    axis.legend(fontsize="small")
+    axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _draw_sources(axis: Any, summary: DesignSummary) -> None:
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
     bars = axis.barh(names, list(summary.sources.values()))
     axis.bar_label(bars, padding=2, fontsize="small")
+    axis.margins(x=0.12)
     axis.invert_yaxis()
     axis.set(xlabel="distinct sentences", title="sentences by source")
     axis.tick_params(axis="y", labelsize="small")
@@ -71,4 +72,5 @@ def _draw_balance(axis: Any, summary: DesignSummary, row: int, measure: str) -> 
     axis.invert_yaxis()
     axis.margins(x=0.2, y=0.2)
     axis.set_title(f"{measure} (nats)" if "log" in measure else measure)
-    axis.legend(fontsize="small")
+    if row == 0:
+        axis.legend(fontsize="small", loc="upper right")
