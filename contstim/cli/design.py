@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark
+from contstim.cli.output import Quiet, Seed, remark, simulation_progress
 from contstim.errors import InputError
 
 
@@ -34,7 +34,9 @@ def design(
     ] = 8.5,
     text: Annotated[
         Path | None,
-        typer.Option(help="Count word frequencies in this text; by default in --sentences."),
+        typer.Option(
+            help="Count word frequencies in this text, one sentence a line; by default in --sentences."
+        ),
     ] = None,
     power: Annotated[
         bool,
@@ -101,23 +103,28 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    counted = natural if text is None else read_sentences(text)
-    summary = summarise(found, WordFrequencies(counted), seconds_per_trial=seconds_per_trial)
+    counted = WordFrequencies(natural if text is None else read_sentences(text))
+    summary = summarise(found, counted, seconds_per_trial=seconds_per_trial)
+    simulated = None
+    if scores is not None:
+        table = ScoreTable.read(scores)
+        with simulation_progress(quiet=quiet) as progress:
+            simulated = design_power(
+                found.trials,
+                table,
+                ceiling=ceiling,
+                groups=power_groups,
+                participants=participants,
+                simulations=simulations,
+                seed=seed,
+                progress=progress,
+            )
     write_trials(out, found.trials)
     found.certificate.save(Path(f"{out}.certificate.json"))
     write_text(f"{out}.summary.md", summary_markdown(summary))
     draw_summary(summary, f"{out}.summary.png")
     write_record(out, groups=groups, seed=seed, text=None if text is None else str(text))
-    if scores is not None:
-        simulated = design_power(
-            found.trials,
-            ScoreTable.read(scores),
-            ceiling=ceiling,
-            groups=power_groups,
-            participants=participants,
-            simulations=simulations,
-            seed=seed,
-        )
+    if simulated is not None:
         write_text(f"{out}.power.md", power_markdown(simulated))
         write_table(f"{out}.power.csv", power_table(simulated))
     certificate = found.certificate

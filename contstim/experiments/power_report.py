@@ -14,7 +14,7 @@ from contstim.experiments.simulated import calibrate_noise, compare
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from contstim.arrays import FloatArray
     from contstim.experiments.simulated import Comparisons
@@ -62,6 +62,7 @@ def design_power(
     simulations: int = 1000,
     alpha: float = 0.05,
     seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> DesignPower:
     """Simulate an experiment with each model in turn as the human, condition by condition.
 
@@ -75,6 +76,7 @@ def design_power(
         simulations: see `simulate_power`.
         alpha: see `simulate_power`.
         seed: see `simulate_power`.
+        progress: told how many of how many simulations are done.
 
     Raises:
         InputError: a sentence or model has no scores, there are no random natural pairs or fewer
@@ -89,17 +91,21 @@ def design_power(
     random = found[Condition.RANDOM_NATURAL].differences
     noise = np.array([calibrate_noise(column, ceiling, raters=raters) for column in random.T])
 
-    def simulate(comparisons: Comparisons, simulations: int) -> Power:
-        return simulate_power(
-            comparisons,
+    runs = [(c, of, None) for c, of in found.items()]
+    runs += [(c, of, size) for c, of in found.items() for size in _sizes(of)]
+    results: dict[tuple[Condition, int | None], Power] = {}
+    for done, (condition, comparisons, size) in enumerate(runs):
+        if progress is not None:
+            progress(done, len(runs))
+        results[condition, size] = simulate_power(
+            comparisons if size is None else thin(comparisons, size, seed=seed),
             noise,
             groups=groups,
             participants=participants,
-            simulations=simulations,
+            simulations=simulations if size is None else max(1, simulations // 4),
             alpha=alpha,
             seed=seed,
         )
-
     designed = 1 + max(int(c.groups.max()) for c in found.values())
     return DesignPower(
         table.models,
@@ -107,14 +113,8 @@ def design_power(
         ceiling,
         groups or designed,
         participants,
-        {condition: simulate(c, simulations) for condition, c in found.items()},
-        {
-            condition: {
-                size: simulate(thin(c, size, seed=seed), max(1, simulations // 4)).mean_better
-                for size in _sizes(c)
-            }
-            for condition, c in found.items()
-        },
+        {c: results[c, None] for c in found},
+        {c: {s: results[c, s].mean_better for s in _sizes(of)} for c, of in found.items()},
     )
 
 
