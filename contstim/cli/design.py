@@ -34,9 +34,7 @@ def design(
     ] = 8.5,
     text: Annotated[
         Path | None,
-        typer.Option(
-            help="Count word frequencies in this text, one sentence a line; by default in --sentences."
-        ),
+        typer.Option(help="Count word frequencies in this text; by default in --sentences."),
     ] = None,
     power: Annotated[
         bool,

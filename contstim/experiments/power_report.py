@@ -91,8 +91,8 @@ def design_power(
     random = found[Condition.RANDOM_NATURAL].differences
     noise = np.array([calibrate_noise(column, ceiling, raters=raters) for column in random.T])
 
-    runs = [(c, of, None) for c, of in found.items()]
-    runs += [(c, of, size) for c, of in found.items() for size in _sizes(of)]
+    sizes = {condition: [None, *_sizes(of)] for condition, of in found.items()}
+    runs = [(c, of, size) for c, of in found.items() for size in sizes[c]]
     results: dict[tuple[Condition, int | None], Power] = {}
     for done, (condition, comparisons, size) in enumerate(runs):
         if progress is not None:

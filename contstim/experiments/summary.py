@@ -28,7 +28,8 @@ MEASURES = ("words", "characters", "mean log frequency")
 class WordFrequencies:
     """Log relative frequencies of words, compared in lower case, from the words of a text.
 
-    Without any text all words are equally frequent. One occurrence is added to every word's count, and to those of all unknown words together.
+    One occurrence is added to every word's count, and to those of all unknown words together. So
+    without any text all words are equally frequent.
     """
 
     def __init__(self, sentences: Iterable[Sentence]) -> None:
