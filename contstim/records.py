@@ -12,7 +12,7 @@ from typing import Any
 from contstim.files import write_text
 from contstim.version import __version__
 
-_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow", "torch", "transformers")
+_LIBRARIES = ("numpy", "kenlm", "ortools", "nltk", "pyarrow", "scipy", "torch", "transformers")
 
 
 def record_path(output: Path | str) -> Path:

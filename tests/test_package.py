@@ -87,7 +87,11 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
         names = packed.namelist()
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"contstim"}
-    assert {"contstim/py.typed", "contstim/english/lexicon.tsv"} <= set(names)
+    assert {
+        "contstim/py.typed",
+        "contstim/english/lexicon.tsv",
+        "contstim/published/registry.txt",
+    } <= set(names)
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}
     assert {"contstim", "tests", "README.md", "LICENSE"} <= inside
