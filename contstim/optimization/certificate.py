@@ -1,4 +1,4 @@
-"""What a natural selection hands over: the pairs, and the proof that no other set is better."""
+"""What a selection hands over: the stimuli, and the proof of how good they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from contstim.stimuli import Pair
+    from contstim.stimuli import Pair, Triplet
 
 
 @dataclass(frozen=True)
@@ -93,3 +93,54 @@ class NaturalSelection:
 
     pairs: tuple[Pair, ...]
     certificate: Certificate
+
+
+@dataclass(frozen=True)
+class TripletCertificate:
+    """The answer to one question about triplets, and a bound that anybody can recompute.
+
+    Attributes:
+        objective: summed Eq. 4 (nats) or summed ranks of the chosen triplets, by `objective_name`.
+        bound: what no set can exceed (controversiality) or fall below (worst-rank): the tighter of
+            `price_bound` and the solver's own account.
+        price_bound: what `prices` prove (`contstim.optimization.programs`).
+        status: `optimal`: objective and bound are equal; `gap`: the time ended before.
+        candidates: how many triplets there were.
+        seconds: from read triplets to the verified selection.
+        counts: (model_1, model_2, triplets) for every model pair.
+        prices: (rule, price), zeros left out.
+    """
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float
+    objective_name: str
+    price_bound: float
+    quantiles: int | None
+    natural_once: bool
+    word_cap: int | None
+    uncapped: tuple[str, ...]
+    token_balance: float | None
+    counts: tuple[tuple[str, str, int], ...]
+    prices: tuple[tuple[str, float], ...]
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+
+@dataclass(frozen=True)
+class TripletSelection:
+    """The chosen triplets, in the order in which they were given, and their certificate."""
+
+    triplets: tuple[Triplet, ...]
+    certificate: TripletCertificate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import VerificationError
 from contstim.optimization.programs import priced_bound
 from contstim.optimization.quantiles import quantile_edges
+from contstim.optimization.triplet_objective import EXACT, as_bound, set_value, triplet_costs
 from contstim.optimization.triplet_question import (
     build_rules,
     by_model_pair,
@@ -16,14 +17,13 @@ from contstim.optimization.triplet_question import (
     shown_words,
     surplus_tokens,
 )
-from contstim.optimization.triplets import EXACT, as_bound, set_value, triplet_costs
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from contstim.optimization.certificate import TripletSelection
     from contstim.optimization.triplet_question import TripletQuestion
-    from contstim.optimization.triplets import TripletSelection
     from contstim.stimuli import Triplet
 
 

@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.optimization.certificate import TripletSelection
+from contstim.optimization.triplet_objective import worst_ranks
 from contstim.optimization.triplet_question import TripletQuestion
 from contstim.optimization.triplet_verification import verify_triplets
-from contstim.optimization.triplets import TripletSelection, select_triplets, worst_ranks
+from contstim.optimization.triplets import select_triplets
 from contstim.stimuli import Triplet, content_id
 
 NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!")

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from contstim.optimization.quantiles import quantile_groups
+from contstim.optimization.triplet_objective import worst_ranks
 from contstim.optimization.triplet_question import TripletQuestion, by_model_pair
-from contstim.optimization.triplets import select_triplets, worst_ranks
+from contstim.optimization.triplets import select_triplets
 from contstim.published.stimuli import read_triplets
 from contstim.stimuli import Triplet
 
