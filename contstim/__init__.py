@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from contstim.errors import ContstimError
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
+    from contstim.experiments.design import build_design
+    from contstim.experiments.design_verification import verify_design
+    from contstim.experiments.power_report import design_power
+    from contstim.experiments.presentation import presentation
     from contstim.experiments.responses import Response, read_responses
     from contstim.filters import keep
     from contstim.models.base import LanguageModel, Replacements
@@ -33,7 +37,11 @@ if TYPE_CHECKING:
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
     from contstim.optimization.selection import select_natural
     from contstim.optimization.synthesis import synthesize, synthesize_triplet
+    from contstim.optimization.triplet_question import TripletQuestion
+    from contstim.optimization.triplet_verification import verify_triplets
+    from contstim.optimization.triplets import select_triplets
     from contstim.optimization.verification import verify_natural
+    from contstim.published.fetch import fetch_published
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet, read_trials
@@ -68,11 +76,20 @@ _HOMES = {
     "synthesize_triplet": "contstim.optimization.synthesis",
     "select_natural": "contstim.optimization.selection",
     "verify_natural": "contstim.optimization.verification",
+    "select_triplets": "contstim.optimization.triplets",
+    "TripletQuestion": "contstim.optimization.triplet_question",
+    "verify_triplets": "contstim.optimization.triplet_verification",
+    "fetch_published": "contstim.published.fetch",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
-    # what people said
+    # from stimuli to people
     "Trial": "contstim.stimuli",
     "read_trials": "contstim.stimuli",
+    "build_design": "contstim.experiments.design",
+    "verify_design": "contstim.experiments.design_verification",
+    "presentation": "contstim.experiments.presentation",
+    "design_power": "contstim.experiments.power_report",
+    # what people said
     "Response": "contstim.experiments.responses",
     "read_responses": "contstim.experiments.responses",
     "Analysis": "contstim.experiments.analysis.run",
@@ -97,26 +114,34 @@ __all__ = [
     "TransformerSettings",
     "Trial",
     "Triplet",
+    "TripletQuestion",
     "Vocabulary",
     "__version__",
     "analyze",
+    "build_design",
     "default_vocabulary",
+    "design_power",
+    "fetch_published",
     "generate",
     "keep",
     "load_model",
     "load_models",
+    "presentation",
     "read_responses",
     "read_sentences",
     "read_trials",
     "score_sentences",
     "select_natural",
+    "select_triplets",
     "shared_vocabulary",
     "synthesize",
     "synthesize_triplet",
     "train_ngram",
     "train_recurrent",
     "train_transformer",
+    "verify_design",
     "verify_natural",
+    "verify_triplets",
     "write_analysis",
 ]
 

@@ -79,7 +79,7 @@ class ScoreTable:
 
         Ranks ascend from 1 for the lowest log-probability; tied sentences share their mean rank.
         """
-        return np.stack([_doubled_ranks(column) for column in self.log_probs.T], axis=1)
+        return np.stack([doubled_ranks(column) for column in self.log_probs.T], axis=1)
 
     def ranks(self) -> FloatArray:
         """Fractional ranks r(s|m) = average rank / N (2023, text before Eq. 5), in (0, 1]."""
@@ -156,7 +156,8 @@ class ScoreTable:
             write_table(path, columns)
 
 
-def _doubled_ranks(values: FloatArray) -> IntArray:
+def doubled_ranks(values: FloatArray) -> IntArray:
+    """Twice the ascending ranks of values, from 1; ties share their mean rank: 2 … 2n."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # rank of the last of each group of ties
     doubled: IntArray = (2 * last - counts + 1)[inverse]

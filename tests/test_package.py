@@ -34,26 +34,34 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "TransformerSettings",
         "Trial",
         "Triplet",
+        "TripletQuestion",
         "Vocabulary",
         "__version__",
         "analyze",
+        "build_design",
         "default_vocabulary",
+        "design_power",
+        "fetch_published",
         "generate",
         "keep",
         "load_model",
         "load_models",
+        "presentation",
         "read_responses",
         "read_sentences",
         "read_trials",
         "score_sentences",
         "select_natural",
+        "select_triplets",
         "shared_vocabulary",
         "synthesize",
         "synthesize_triplet",
         "train_ngram",
         "train_recurrent",
         "train_transformer",
+        "verify_design",
         "verify_natural",
+        "verify_triplets",
         "write_analysis",
     ]
     assert all(getattr(contstim, name) is not None for name in contstim.__all__)
@@ -93,7 +101,11 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
         names = packed.namelist()
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"contstim"}
-    assert {"contstim/py.typed", "contstim/english/lexicon.tsv"} <= set(names)
+    assert {
+        "contstim/py.typed",
+        "contstim/english/lexicon.tsv",
+        "contstim/published/registry.txt",
+    } <= set(names)
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}
     assert {"contstim", "tests", "README.md", "LICENSE"} <= inside

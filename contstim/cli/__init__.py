@@ -14,6 +14,7 @@ from contstim.cli import (
     analyze,
     controls,
     demo,
+    design,
     import_responses,
     models,
     reproduce,
@@ -58,6 +59,7 @@ app.command("sentences")(text.sentences)
 app.command("score")(score.score)
 app.command("synthesize")(synthesize.synthesize)
 app.add_typer(select.app, name="select")
+app.command("design")(design.design)
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)

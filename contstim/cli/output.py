@@ -75,6 +75,22 @@ def scoring_progress(
         yield advance
 
 
+@contextmanager
+def simulation_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar of simulated experiments on standard error, with the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("simulating"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+        task = bars.add_task("simulating", total=None)
+
+        def advance(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield advance
+
+
 def counting(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
     """Pass sentences on, and show on standard error how many have been read."""
     from rich.console import Console

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from contstim.cli.output import Quiet, remark
 from contstim.errors import InputError
+
+Counts = Annotated[
+    Path | None,
+    typer.Option(
+        help="A table model_1, model_2, per_pair, for model pairs that need another number."
+    ),
+]
 
 app = typer.Typer(help="Select the most controversial stimuli, exactly.", no_args_is_help=True)
 
@@ -33,6 +40,14 @@ def natural(
             "a list [repeatable]; by default English articles and prepositions."
         ),
     ] = None,
+    counts: Counts = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Leave out these sentences: a text, or a table of stimuli such as the pairs of an "
+            "earlier study; repeatable."
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
@@ -41,10 +56,11 @@ def natural(
 
     Example: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
     """
+    from contstim.counts import read_pair_counts
     from contstim.optimization.selection import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.stimuli import write_pairs
+    from contstim.stimuli import read_stimuli, write_pairs
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
     if repeatable is not None and not no_repeats:
@@ -52,12 +68,108 @@ def natural(
     exempt = REPEATABLE_ENGLISH if no_repeats else None
     if repeatable is not None:
         exempt = read_repeatable(repeatable)
-    found = select_natural(ScoreTable.read(scores), per_pair=per_pair, repeatable=exempt)
+    found = select_natural(
+        ScoreTable.read(scores),
+        per_pair=per_pair,
+        repeatable=exempt,
+        counts=None if counts is None else read_pair_counts(counts),
+        excluded=[sentence for path in exclude or () for sentence in read_stimuli(path)],
+    )
     write_pairs(out, found.pairs)
     found.certificate.save(Path(f"{out}.certificate.json"))
     write_record(out, scores=str(scores), per_pair=per_pair)
     remark(
         f"{out}: {len(found.pairs):,} pairs; objective {found.certificate.objective:.10f}, proven "
         f"bound {found.certificate.bound:.10f}.",
+        quiet=quiet,
+    )
+
+
+@app.command("triplets")
+def triplets(
+    triplets: Annotated[Path, typer.Option(help="Triplets to choose from, for all model pairs.")],
+    out: Annotated[Path, typer.Option(help="The table of chosen triplets to write.")],
+    per_pair: Annotated[int, typer.Option(help="Triplets for each pair of models.")] = 10,
+    counts: Counts = None,
+    objective: Annotated[
+        Literal["controversiality", "worst-rank"],
+        typer.Option(help="Greatest sum of Eq. 4, or least sum of worst ranks."),
+    ] = "controversiality",
+    quantiles: Annotated[
+        int,
+        typer.Option(
+            help="Spread natural sentences evenly over this many quantiles of either model's "
+            "probability; 0: no matter which."
+        ),
+    ] = 10,
+    natural_once: Annotated[
+        bool, typer.Option("--natural-once", help="No natural sentence serves two model pairs.")
+    ] = False,
+    word_cap: Annotated[
+        int | None, typer.Option(help="How often one word may stand in the whole set.")
+    ] = None,
+    uncapped: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --word-cap: words that do not count, one a line, or a vocabulary file with "
+            "a list [repeatable]; by default English articles and prepositions."
+        ),
+    ] = None,
+    token_balance: Annotated[
+        float | None,
+        typer.Option(
+            help="By how many tokens, on average, the sentences that a model rejects may be longer "
+            "or shorter than those it accepts; needs --tokens."
+        ),
+    ] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(help="With --token-balance: what `score --per-word` wrote.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long a search may take; the rest is in the bound.")
+    ] = 60.0,
+    quiet: Quiet = False,
+) -> None:
+    """Select triplets of a natural and two synthetic sentences, the most controversial ones.
+
+    Exact: the certificate beside the table holds the objective and its proven bound.
+
+    Example: `contstim select triplets --triplets triplets.csv --per-pair 10
+    --objective worst-rank --out selected.csv`
+    """
+    from contstim.counts import read_pair_counts, read_token_counts
+    from contstim.optimization.triplet_question import TripletQuestion
+    from contstim.optimization.triplets import select_triplets
+    from contstim.records import write_record
+    from contstim.stimuli import read_triplets, write_triplets
+    from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
+
+    if (token_balance is None) != (tokens is None):
+        raise InputError("--tokens are the numbers that --token-balance is about: give both.")
+    if uncapped is not None and word_cap is None:
+        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
+    question = TripletQuestion(
+        per_pair=per_pair,
+        objective=objective,
+        quantiles=quantiles or None,
+        natural_once=natural_once,
+        word_cap=word_cap,
+        uncapped=REPEATABLE_ENGLISH if uncapped is None else read_repeatable(uncapped),
+        token_balance=token_balance,
+        counts={} if counts is None else read_pair_counts(counts),
+    )
+    found = select_triplets(
+        read_triplets(triplets),
+        question,
+        tokens=None if tokens is None else read_token_counts(tokens),
+        seconds=seconds,
+    )
+    certificate = found.certificate
+    write_triplets(out, found.triplets)
+    certificate.save(Path(f"{out}.certificate.json"))
+    write_record(out, triplets=str(triplets), per_pair=per_pair, objective=objective)
+    remark(
+        f"{out}: {len(found.triplets):,} triplets; objective {certificate.objective:.6f}, proven "
+        f"bound {certificate.bound:.6f} ({certificate.status}).",
         quiet=quiet,
     )

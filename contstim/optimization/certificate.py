@@ -1,4 +1,4 @@
-"""What a natural selection hands over: the pairs, and the proof that no other set is better."""
+"""What a selection hands over: the stimuli, and the proof of how good they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from contstim.stimuli import Pair
+    from contstim.stimuli import Pair, Triplet
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Certificate:
         candidates: usable sentences on which two models disagree: below the median rank of one, at
             or above that of another.
         seconds: from loaded scores to the verified selection.
+        counts: (model_1, model_2, pairs) for every model pair.
+        excluded: how many distinct sentences were not to be chosen.
         repeatable: words exempt from the word-repetition rule; None where the rule is off.
         prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair.
     """
@@ -42,9 +44,11 @@ class Certificate:
     objective_numerator: int
     bound_numerator: int
     per_pair: int
+    counts: tuple[tuple[str, str, int], ...]
     models: tuple[str, ...]
     n_sentences: int
     repeatable: tuple[str, ...] | None
+    excluded: int
     prices: tuple[tuple[str, str, int], ...]
 
     def save(self, path: Path | str) -> None:
@@ -69,6 +73,7 @@ class Certificate:
                 **facts
                 | {
                     "models": tuple(facts["models"]),
+                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
                     "repeatable": None if repeatable is None else tuple(repeatable),
                     "prices": tuple((reject, accept, n) for reject, accept, n in facts["prices"]),
                 }
@@ -81,10 +86,61 @@ class Certificate:
 
 @dataclass(frozen=True)
 class NaturalSelection:
-    """Controversial natural pairs, `per_pair` for every model pair, and their certificate.
+    """Controversial natural pairs, as many as asked for each model pair, and their certificate.
 
     Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
     """
 
     pairs: tuple[Pair, ...]
     certificate: Certificate
+
+
+@dataclass(frozen=True)
+class TripletCertificate:
+    """The answer to one question about triplets, and a bound that anybody can recompute.
+
+    Attributes:
+        objective: summed Eq. 4 (nats) or summed ranks of the chosen triplets, by `objective_name`.
+        bound: what no set can exceed (controversiality) or fall below (worst-rank): the tighter of
+            `price_bound` and the solver's own account.
+        price_bound: what `prices` prove (`contstim.optimization.programs`).
+        status: `optimal`: objective and bound are equal; `gap`: the time ended before.
+        candidates: how many triplets there were.
+        seconds: from read triplets to the verified selection.
+        counts: (model_1, model_2, triplets) for every model pair.
+        prices: (rule, price), zeros left out.
+    """
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float
+    objective_name: str
+    price_bound: float
+    quantiles: int | None
+    natural_once: bool
+    word_cap: int | None
+    uncapped: tuple[str, ...]
+    token_balance: float | None
+    counts: tuple[tuple[str, str, int], ...]
+    prices: tuple[tuple[str, float], ...]
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+
+@dataclass(frozen=True)
+class TripletSelection:
+    """The chosen triplets, in the order in which they were given, and their certificate."""
+
+    triplets: tuple[Triplet, ...]
+    certificate: TripletCertificate

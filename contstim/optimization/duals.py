@@ -1,9 +1,9 @@
 """Dual prices of a transportation plan: a proof of optimality that needs no trust in a solver.
 
-The plan serves each source k (reject model, accept model) with `per_pair` sentences at costs c_ks.
+The plan serves each source k (reject model, accept model) with d_k sentences at costs c_ks.
 For any prices u, no plan costs less than
 
-    sum over k of  per_pair · u_k   -   sum over s of  max(0, max over k of  u_k - c_ks)
+    sum over k of  d_k · u_k   -   sum over s of  max(0, max over k of  u_k - c_ks)
 
 (k over the sources that admit s). A plan is optimal exactly if some prices make this its own cost.
 """
@@ -32,7 +32,7 @@ def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:
 
     Args:
         costs: (n_sources, n_chosen) cost of each chosen sentence to each source, or `NEVER`.
-        served: (n_chosen,) which source it serves; every source is served.
+        served: (n_chosen,) which source it serves; may leave out sources that need nothing.
         idle: (n_sources,) cost of the source's cheapest sentence that is not chosen; where there is
             none, more than any rearrangement can save.
 
@@ -40,7 +40,9 @@ def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:
         VerificationError: the plan is not optimal.
     """
     extra = costs - costs[served, np.arange(len(served))]
-    takeover = np.stack([extra[:, served == k].min(axis=1) for k in range(len(costs))])
+    takeover = np.stack(
+        [extra[:, served == k].min(axis=1, initial=NEVER) for k in range(len(costs))]
+    )
     prices = idle
     for _ in range(len(costs) + 1):
         lower = np.minimum(prices, (prices[:, None] + takeover).min(axis=0))

@@ -11,6 +11,7 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.optimization.certificate import Certificate, NaturalSelection
+from contstim.optimization.demand import Demand
 from contstim.optimization.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.solver import SOLVER, solver_version, transportation
 from contstim.optimization.verification import verify_natural
@@ -18,7 +19,7 @@ from contstim.sentence import Sentence, repeats
 from contstim.stimuli import Pair, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.scores import ScoreTable
@@ -31,7 +32,12 @@ TIE_RULE = (
 
 
 def select_natural(
-    table: ScoreTable, *, per_pair: int, repeatable: frozenset[str] | None = None
+    table: ScoreTable,
+    *,
+    per_pair: int,
+    repeatable: frozenset[str] | None = None,
+    counts: Mapping[tuple[str, str], int] | None = None,
+    excluded: Collection[Sentence] = (),
 ) -> NaturalSelection:
     """Choose the most controversial natural pairs, `per_pair` for every model pair.
 
@@ -51,32 +57,44 @@ def select_natural(
         per_pair: pairs for each unordered model pair, at least 1.
         repeatable: where given, sentences in which any other word repeats (compared in lower case)
             are not chosen, though they keep their ranks.
+        counts: model pairs, in the order of the table's columns, that need another number than
+            `per_pair`; 0 leaves one out.
+        excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
 
     A text that stands in several rows counts once: only its first row can be chosen.
 
     Raises:
-        InputError: `per_pair` below 1, fewer than two models, or a rule about words without texts.
+        InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
+            or a rule about words or sentences without texts.
         InfeasibleError: too few sentences; names the model pairs that fail.
         VerificationError: the result failed its independent check (`verify_natural`).
     """
     started = perf_counter()
-    _check(table, per_pair, repeatable)
+    question = Demand(table.models, per_pair, counts or {})
+    banned = frozenset(sentence.words for sentence in excluded)
+    _check(table, repeatable, banned)
     doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences), 2 … 2N
-    usable = _usable(table, repeatable)
-    arcs = _cheapest_arcs(doubled, usable, per_pair)
-    sources = list(permutations(table.models, 2))
-    plan = transportation(np.full(len(sources), per_pair), arcs.source, arcs.row, arcs.cost)
+    usable = _usable(table, repeatable, banned)
+    arcs = _cheapest_arcs(doubled, usable, int(question.of_source.sum()))
+    plan = transportation(question.of_source, arcs.source, arcs.row, arcs.cost)
     if plan.shortfall.any():
-        raise _infeasible(sources, arcs, per_pair, plan.shortfall)
-    prices = _prices(doubled, arcs, plan.chosen, len(sources))
+        raise _infeasible(question, arcs, plan.shortfall)
+    prices = _prices(doubled, arcs, plan.chosen, question.of_source)
     objective = int(arcs.cost[plan.chosen].sum())
-    rows = arcs.row[plan.chosen].reshape(len(sources), per_pair)
+    rows = np.split(arcs.row[plan.chosen], np.cumsum(question.of_source)[:-1])
     rule = None if repeatable is None else tuple(sorted(repeatable))
     selection = NaturalSelection(
         tuple(_pairs(table, doubled, rows)),
-        _certify(table.models, doubled, usable, objective, prices, per_pair, rule),
+        _certify(question, doubled, usable, objective, prices, rule, len(banned)),
     )
-    verify_natural(table, selection, per_pair=per_pair, repeatable=repeatable)
+    verify_natural(
+        table,
+        selection,
+        per_pair=per_pair,
+        repeatable=repeatable,
+        counts=counts,
+        excluded=excluded,
+    )
     certificate = replace(selection.certificate, seconds=perf_counter() - started)
     return replace(selection, certificate=certificate)
 
@@ -90,12 +108,13 @@ class _Arcs:
     cost: IntArray  # (n_arcs,) doubled rank under the reject model
 
 
-def _check(table: ScoreTable, per_pair: int, repeatable: frozenset[str] | None) -> None:
-    if per_pair < 1:
-        raise InputError(f"Cannot choose {per_pair} pairs per model pair; ask for at least 1.")
-    if len(table.models) < 2:
+def _check(
+    table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
+) -> None:
+    if banned and table.sentences is None:
         raise InputError(
-            f"Two models can disagree, {len(table.models)} cannot: give scores of at least two."
+            "Sentences can only be left out of a table that has their texts, and this one has "
+            "scores only: add the column 'sentence' or leave the rule out."
         )
     if repeatable is not None and table.sentences is None:
         raise InputError(
@@ -104,7 +123,9 @@ def _check(table: ScoreTable, per_pair: int, repeatable: frozenset[str] | None) 
         )
 
 
-def _usable(table: ScoreTable, repeatable: frozenset[str] | None) -> BoolArray:
+def _usable(
+    table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
+) -> BoolArray:
     """Which rows may be chosen at all, (n_sentences,): what the rules about texts leave over."""
     if table.sentences is None:
         return np.ones(len(table.log_probs), dtype=np.bool_)
@@ -113,21 +134,20 @@ def _usable(table: ScoreTable, repeatable: frozenset[str] | None) -> BoolArray:
     for row, sentence in enumerate(parsed):
         first.setdefault(sentence, row)
     usable = np.zeros(len(parsed), dtype=np.bool_)
-    usable[list(first.values())] = True
+    usable[[row for sentence, row in first.items() if sentence.words not in banned]] = True
     if repeatable is not None:
         exempt = frozenset(map(str.lower, repeatable))
         usable &= ~np.array([repeats(sentence.words, exempt) for sentence in parsed])
     return usable
 
 
-def _cheapest_arcs(doubled: IntArray, usable: BoolArray, per_pair: int) -> _Arcs:
+def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:
     """One sentence more than the total demand for each source: so the cheapest idle one is seen."""
     n_models, n_sentences = doubled.shape
-    enough = per_pair * n_models * (n_models - 1) + 1
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
     orders = [order[usable[order]] for order in orders]
     rows = [
-        _first(orders[reject], doubled[accept] >= n_sentences, enough)
+        _first(orders[reject], doubled[accept] >= n_sentences, demand + 1)
         for reject, accept in permutations(range(n_models), 2)
     ]
     costs = [
@@ -148,8 +168,9 @@ def _first(order: IntArray, admissible: BoolArray, count: int) -> IntArray:
         seen *= 2
 
 
-def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, n_sources: int) -> IntArray:
-    """Dual prices of the plan over all sentences, (n_sources,)."""
+def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
+    """Dual prices of the plan over all sentences, (n_sources,); 0 where nothing is demanded."""
+    n_sources = len(demand)
     n_models, n_sentences = doubled.shape
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
     ranks = doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
@@ -159,20 +180,21 @@ def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, n_sources: int) ->
     free = ~taken[arcs.row]
     idle = np.full(n_sources, (n_sources + 1) * 2 * n_sentences + 1)
     np.minimum.at(idle, arcs.source[free], arcs.cost[free])
+    idle[demand == 0] = 0
     return dual_prices(costs, arcs.source[chosen], idle)
 
 
 def _certify(
-    models: tuple[str, ...],
+    question: Demand,
     doubled: IntArray,
     usable: BoolArray,
     objective: int,
     prices: IntArray,
-    per_pair: int,
     repeatable: tuple[str, ...] | None,
+    excluded: int,
 ) -> Certificate:
     n_sentences = len(usable)
-    bound = per_pair * int(prices.sum()) - int(sentence_prices(doubled, prices)[usable].sum())
+    bound = int(question.of_source @ prices) - int(sentence_prices(doubled, prices)[usable].sum())
     accepted = doubled >= n_sentences
     return Certificate(
         objective=objective / (2 * n_sentences),
@@ -185,23 +207,25 @@ def _certify(
         seconds=0.0,
         objective_numerator=objective,
         bound_numerator=bound,
-        per_pair=per_pair,
-        models=models,
+        per_pair=question.per_pair,
+        counts=question.counted,
+        models=question.models,
         n_sentences=n_sentences,
         repeatable=repeatable,
+        excluded=excluded,
         prices=tuple(
             (reject, accept, price)
             for (reject, accept), price in zip(
-                permutations(models, 2), prices.tolist(), strict=True
+                permutations(question.models, 2), prices.tolist(), strict=True
             )
         ),
     )
 
 
-def _pairs(table: ScoreTable, doubled: IntArray, rows: IntArray) -> Iterator[Pair]:
-    """Name the pairs, given each source's rows, (n_sources, per_pair)."""
+def _pairs(table: ScoreTable, doubled: IntArray, rows: Iterable[IntArray]) -> Iterator[Pair]:
+    """Name the pairs, given each source's rows."""
     models = range(len(table.models))
-    of_source = dict(zip(permutations(models, 2), rows.tolist(), strict=True))
+    of_source = dict(zip(permutations(models, 2), (some.tolist() for some in rows), strict=True))
     for first, second in combinations(models, 2):
         matched = match_by_length(
             table.sentences, of_source[first, second], of_source[second, first]
@@ -237,25 +261,26 @@ def _pair(
     return Pair(trial_id, model_1, model_2, text_1, text_2, *rows, *ranks.ravel().tolist())
 
 
-def _infeasible(
-    sources: list[tuple[str, str]], arcs: _Arcs, per_pair: int, shortfall: IntArray
-) -> InfeasibleError:
+def _infeasible(question: Demand, arcs: _Arcs, shortfall: IntArray) -> InfeasibleError:
+    sources, demand = list(permutations(question.models, 2)), question.of_source
     admissible = np.bincount(arcs.source, minlength=len(sources))
     reasons = []
-    for (reject, accept), has, lacks in zip(sources, admissible, shortfall, strict=True):
-        if has < per_pair:
+    for (reject, accept), needs, has, lacks in zip(
+        sources, demand, admissible, shortfall, strict=True
+    ):
+        if has < needs:
             reasons.append(
-                f"{reject} against {accept} needs {per_pair} sentences, only {has} usable ones "
+                f"{reject} against {accept} needs {needs} sentences, only {has} usable ones "
                 f"rank at least 0.5 under {accept}"
             )
         elif lacks:
             reasons.append(
-                f"{reject} against {accept} lacks {lacks} of {per_pair} sentences, because others "
+                f"{reject} against {accept} lacks {lacks} of {needs} sentences, because others "
                 "need the same ones"
             )
     return InfeasibleError(
-        f"There is no set of {per_pair} pairs for every model pair; the best one lacks "
-        f"{shortfall.sum()} of {per_pair * len(sources)} sentences. By reject against accept "
+        f"There is no set of {question.per_pair} pairs for every model pair; the best one lacks "
+        f"{shortfall.sum()} of {demand.sum()} sentences. By reject against accept "
         f"model: {'; '.join(reasons)}. Score more sentences, ask for fewer pairs, or leave models "
         "out."
     )

@@ -1,4 +1,8 @@
-"""The one place that calls OR-tools; its answers are read only after its status."""
+"""The one place that calls solvers; their answers are read only after their status.
+
+OR-tools' min-cost flow for transportation, SciPy's HiGHS for choices under linear rules, OR-tools'
+CP-SAT for assignments in which anything may be in anything's way.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,18 @@ import numpy as np
 from contstim.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
-    from contstim.arrays import IntArray
+    from collections.abc import Sequence
+
+    from scipy.sparse import csr_array
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
 
 SOLVER = "OR-tools SimpleMinCostFlow"
+LINEAR = "SciPy HiGHS dual simplex"
+INTEGER = "SciPy HiGHS branch and bound"
+ASSIGNMENT = "OR-tools CP-SAT"
+
+_WHOLE = 1e-6  # HiGHS's own tolerance for integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,3 +134,180 @@ def _check_integers(name: str, values: IntArray) -> None:
         )
     if len(values) and values.min() < 0:
         raise InputError(f"{name} must not be negative; the smallest is {values.min()}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What HiGHS found.
+
+    Attributes:
+        chosen: (n_candidates,); None where no choice keeps the rules.
+        prices: (n_rules,) of the linear relaxation; all zero where it has no solution.
+        bound: no choice costs less, by the solver's own account.
+        solver: `LINEAR` where the relaxation was whole already, `INTEGER` otherwise.
+    """
+
+    chosen: BoolArray | None
+    prices: FloatArray
+    bound: float
+    solver: str
+
+
+def choose(
+    costs: FloatArray, matrix: csr_array, lower: IntArray, upper: IntArray, *, seconds: float
+) -> Answer:
+    """Choose candidates so that lower <= matrix @ chosen <= upper, at the least cost.
+
+    The linear relaxation comes first: its vertex often is whole (always, where the rules only share
+    candidates out to two families of groups), and its dual prices prove a bound.
+
+    Args:
+        costs: (n_candidates,).
+        matrix: (n_rules, n_candidates).
+        lower: (n_rules,).
+        upper: (n_rules,).
+        seconds: how long branch and bound may take.
+
+    Raises:
+        VerificationError: the time ended before any choice was found, or the solver failed.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import vstack
+
+    exact, other = np.flatnonzero(lower == upper), np.flatnonzero(lower != upper)
+    relaxed = linprog(
+        costs,
+        vstack([matrix[other], -matrix[other]]),
+        np.concatenate([upper[other], -lower[other]]),
+        matrix[exact],
+        lower[exact],
+        bounds=(0, 1),
+        method="highs-ds",
+    )
+    prices = np.zeros(len(lower))
+    if relaxed.status == 2:
+        return Answer(None, prices, np.inf, LINEAR)
+    if relaxed.status != 0:
+        raise VerificationError(f"{LINEAR} failed: {relaxed.message}")
+    over, under = np.split(relaxed.ineqlin.marginals, 2)
+    prices[exact], prices[other] = relaxed.eqlin.marginals, over - under
+    if np.abs(relaxed.x - relaxed.x.round()).max(initial=0) < _WHOLE:
+        return Answer(relaxed.x > 0.5, prices, float(relaxed.fun), LINEAR)
+    values, bound = _branch(costs, matrix, lower, upper, seconds)
+    return Answer(None if values is None else values > 0.5, prices, bound, INTEGER)
+
+
+def slackest(
+    matrix: csr_array, lower: IntArray, upper: IntArray, gravity: FloatArray, *, seconds: float
+) -> IntArray:
+    """By how much each rule is broken, (n_rules,), where the weighted sum is least.
+
+    Args:
+        matrix: (n_rules, n_candidates).
+        lower: (n_rules,).
+        upper: (n_rules,).
+        gravity: (n_rules,) what each unit of a rule's breach weighs.
+        seconds: how long branch and bound may take; the best found by then counts.
+
+    Raises:
+        VerificationError: the time ended before any answer was found, or the solver failed.
+    """
+    from scipy.sparse import eye_array, hstack
+
+    n_rules, n_candidates = matrix.shape
+    slack = eye_array(n_rules)
+    costs = np.concatenate([np.zeros(n_candidates), gravity, gravity])
+    values, _ = _branch(costs, hstack([matrix, slack, -slack]), lower, upper, seconds, n_candidates)
+    if values is None:
+        raise VerificationError(f"{INTEGER} found no solution of a problem that always has one.")
+    missing: IntArray = values[n_candidates:].reshape(2, n_rules).sum(axis=0).round().astype(int)
+    return missing
+
+
+def _branch(
+    costs: FloatArray,
+    matrix: csr_array,
+    lower: IntArray,
+    upper: IntArray,
+    seconds: float,
+    n_binary: int | None = None,
+) -> tuple[FloatArray | None, float]:
+    """Branch and bound over whole numbers, the first `n_binary` of them 0 or 1 (default all)."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    most = np.full(len(costs), np.inf)
+    most[:n_binary] = 1
+    found = milp(
+        costs,
+        integrality=np.ones(len(costs)),
+        bounds=Bounds(0, most),
+        constraints=LinearConstraint(matrix, lower, upper),
+        options={"time_limit": seconds, "mip_rel_gap": 0},
+    )
+    if found.status == 2:
+        return None, np.inf
+    if found.x is None:
+        raise VerificationError(
+            f"{INTEGER} found no choice within {seconds:g} s, nor proved that there is none: give "
+            f"it more time, or relax the rules. ({found.message})"
+        )
+    return found.x, float(found.mip_dual_bound)
+
+
+def assign(
+    n_groups: int,
+    shares: Sequence[Sequence[int]],
+    apart: Sequence[Sequence[int]],
+    *,
+    n_items: int,
+    seed: int,
+    seconds: float,
+) -> IntArray | None:
+    """Put items into groups, each share evenly, items that must stay apart into different ones.
+
+    Args:
+        n_groups: how many groups there are.
+        shares: sets of items; every item is in one, each set's size a multiple of `n_groups`.
+        apart: sets of items no two of which may be in one group.
+        n_items: items are 0 to `n_items` - 1.
+        seed: of the search.
+        seconds: how long it may take.
+
+    Returns:
+        (n_items,) the 0-based group of each, or None where it is proved that there is no way.
+
+    Raises:
+        VerificationError: the time ended without an answer, or the solver failed.
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    put = [[model.new_bool_var("") for _ in range(n_groups)] for _ in range(n_items)]
+    for places in put:
+        model.add_exactly_one(places)
+    for group in range(n_groups):
+        for share in shares:
+            model.add(sum(put[i][group] for i in share) == len(share) // n_groups)
+        for items in apart:
+            model.add_at_most_one(put[i][group] for i in items)
+    solver = cp_model.CpSolver()
+    solver.parameters.random_seed = seed
+    solver.parameters.num_workers = 8
+    solver.parameters.interleave_search = True  # the same answer every time, on any machine
+    solver.parameters.max_time_in_seconds = seconds
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        return None
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        raise VerificationError(
+            f"{ASSIGNMENT} found no way within {seconds:g} s, nor proved that there is none "
+            f"(status {solver.status_name(status)}): give it more time, or use more groups."
+        )
+    values = np.array([[solver.boolean_value(x) for x in places] for places in put])
+    groups: IntArray = values.argmax(axis=1)
+    return groups
+
+
+def highs_version() -> str:
+    """The installed version of SciPy, which brings HiGHS, for certificates."""
+    return metadata.version("scipy")

@@ -13,7 +13,7 @@ from contstim.optimization.duals import sentence_prices
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.optimization.certificate import Certificate, NaturalSelection
@@ -27,6 +27,8 @@ def verify_natural(
     *,
     per_pair: int,
     repeatable: frozenset[str] | None = None,
+    counts: Mapping[tuple[str, str], int] | None = None,
+    excluded: Collection[Sentence] = (),
 ) -> None:
     """Check a selection against the scores, and its optimality against its own dual prices.
 
@@ -39,24 +41,28 @@ def verify_natural(
         selection: what `select_natural` returned, or what was read back from files.
         per_pair: pairs that were asked for, for each model pair.
         repeatable: the word-repetition rule that was asked for, as in `select_natural`.
+        counts: model pairs that need another number, as in `select_natural`.
+        excluded: sentences that were to be left out, as in `select_natural`.
 
     Raises:
         VerificationError: says what is wrong, and with which pair.
     """
     pairs, certificate = selection.pairs, selection.certificate
     exempt = None if repeatable is None else frozenset(map(str.lower, repeatable))
-    _check_question(table, certificate, per_pair, repeatable)
-    _check_demand(table.models, pairs, per_pair)
+    asked = dict.fromkeys(combinations(table.models, 2), per_pair) | dict(counts or {})
+    banned = frozenset(sentence.words for sentence in excluded)
+    _check_question(table, certificate, per_pair, repeatable, asked, len(banned))
+    _check_demand(pairs, asked)
     doubled = _doubled_ranks(table.log_probs)
     for pair in pairs:
         _check_pair(table, doubled, pair)
     _check_used_once(pairs)
     chosen = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
-    ruled_out = sorted(set(chosen) - set(_usable(table, exempt, chosen)))
+    ruled_out = sorted(set(chosen) - set(_usable(table, exempt, banned, chosen)))
     _require(not ruled_out, f"the rules about words exclude rows {ruled_out}")
     _check_matching(table, pairs)
     _check_objective(table, doubled, selection)
-    _check_bound(table, doubled, certificate, exempt)
+    _check_bound(table, doubled, certificate, exempt, banned)
 
 
 def _require(holds: bool, failure: str) -> None:
@@ -69,21 +75,25 @@ def _check_question(
     certificate: Certificate,
     per_pair: int,
     repeatable: frozenset[str] | None,
+    asked: Mapping[tuple[str, str], int],
+    excluded: int,
 ) -> None:
+    counts = tuple((*pair, count) for pair, count in asked.items())
     rule = None if repeatable is None else tuple(sorted(repeatable))
-    for name, claimed, asked in (
+    for name, claimed, wanted in (
         ("models", certificate.models, table.models),
         ("n_sentences", certificate.n_sentences, len(table.log_probs)),
         ("per_pair", certificate.per_pair, per_pair),
+        ("counts", certificate.counts, counts),
+        ("excluded", certificate.excluded, excluded),
         ("repeatable", certificate.repeatable, rule),
     ):
-        _require(claimed == asked, f"its certificate is for {name} {claimed}, asked was {asked}")
+        _require(claimed == wanted, f"its certificate is for {name} {claimed}, asked was {wanted}")
 
 
-def _check_demand(models: tuple[str, ...], pairs: Iterable[Pair], per_pair: int) -> None:
+def _check_demand(pairs: Iterable[Pair], asked: Mapping[tuple[str, str], int]) -> None:
     given = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    asked = dict.fromkeys(combinations(models, 2), per_pair)
-    for model_pair in given | asked:
+    for model_pair in {**given, **asked}:
         has, needs = given[model_pair], asked.get(model_pair, 0)
         _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
 
@@ -129,7 +139,12 @@ def _texts(pairs: Iterable[Pair]) -> list[str]:
     return [text for pair in pairs for text in (pair.sentence_1, pair.sentence_2) if text]
 
 
-def _usable(table: ScoreTable, exempt: frozenset[str] | None, rows: Iterable[int]) -> list[int]:
+def _usable(
+    table: ScoreTable,
+    exempt: frozenset[str] | None,
+    banned: frozenset[tuple[str, ...]],
+    rows: Iterable[int],
+) -> list[int]:
     """Those of the rows that the rules about words and texts leave."""
     if table.sentences is None:
         return list(rows)
@@ -137,10 +152,9 @@ def _usable(table: ScoreTable, exempt: frozenset[str] | None, rows: Iterable[int
     texts = [Sentence.parse(text).text for text in table.sentences]
     for row, text in enumerate(texts):
         first.setdefault(text, row)
-    usable = [row for row in rows if first[texts[row]] == row]
-    if exempt is None:
-        return usable
-    return [r for r in usable if not repeats(Sentence.parse(table.sentences[r]).words, exempt)]
+    words = {row: Sentence.parse(texts[row]).words for row in rows if first[texts[row]] == row}
+    usable = [row for row, said in words.items() if said not in banned]
+    return usable if exempt is None else [r for r in usable if not repeats(words[r], exempt)]
 
 
 def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
@@ -182,7 +196,11 @@ def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSel
 
 
 def _check_bound(
-    table: ScoreTable, doubled: IntArray, certificate: Certificate, exempt: frozenset[str] | None
+    table: ScoreTable,
+    doubled: IntArray,
+    certificate: Certificate,
+    exempt: frozenset[str] | None,
+    banned: frozenset[tuple[str, ...]],
 ) -> None:
     n_sentences = len(table.log_probs)
     sources = [(reject, accept) for reject, accept, _ in certificate.prices]
@@ -196,8 +214,10 @@ def _check_bound(
         "a price is no integer, or too large to compute with",
     )
     worth = sentence_prices(doubled, np.array(values, dtype=np.int64))
-    usable = _usable(table, exempt, np.flatnonzero(worth).tolist())
-    bound = certificate.per_pair * sum(values) - int(worth[usable].sum())
+    usable = _usable(table, exempt, banned, np.flatnonzero(worth).tolist())
+    demand = {frozenset((one, two)): count for one, two, count in certificate.counts}
+    paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)
+    bound = paid - int(worth[usable].sum())
     claimed = certificate.bound_numerator
     _require(claimed == bound, f"its prices prove the bound {bound}, not {claimed}")
     _require(

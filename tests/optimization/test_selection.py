@@ -17,6 +17,7 @@ from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.optimization.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection import match_by_length, select_natural
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from tests.optimization.tables import random_table, repetitive_table
 
 
@@ -255,3 +256,59 @@ def test_unusable_questions_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         select_natural(table, per_pair=per_pair, repeatable=repeatable)
+
+
+COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "model-2"): 3}
+
+
+def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
+    """SciPy's HiGHS solves the LP with one demand for each ordered pair of models."""
+    table = random_table(40)
+    ranks = table.ranks().T
+    sources = list(permutations(range(3), 2))
+    cost = np.stack([np.where(ranks[a] >= 0.5, ranks[r], 1e3) for r, a in sources])
+    demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in sources]
+    served, used = (
+        np.kron(np.eye(6), np.ones(40)),
+        np.kron(np.ones(6), np.eye(40)),
+    )
+    witness = linprog(cost.ravel(), used, np.ones(40), served, demand, bounds=(0, 1))
+    selection = select_natural(table, per_pair=5, counts=COUNTS)
+    assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)
+    assert selection.certificate.bound_numerator == selection.certificate.objective_numerator
+    assert [p.model_1 + p.model_2 for p in selection.pairs] == (
+        ["model-0model-1"] + ["model-1model-2"] * 3
+    )
+
+
+def test_excluded_sentences_keep_their_ranks_and_are_not_chosen() -> None:
+    """Exhaustive search over the sentences left; end marks do not hide a sentence."""
+    table = random_table(12, 2, seed=4)
+    assert table.sentences is not None
+    out = [Sentence.parse(f"{Sentence.parse(table.sentences[r]).bare}!") for r in (0, 3, 5)]
+    selection = select_natural(table, per_pair=1, excluded=out)
+    left = frozenset(range(12)) - {0, 3, 5}
+    assert selection.certificate.objective == pytest.approx(exhaustive(table, 1, left))
+    assert selection.certificate.excluded == 3
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({("model-1", "model-0"): 1}, "in the order of the scores"),
+        ({("model-0", "model-1"): -1}, "Cannot choose -1"),
+        (dict.fromkeys(COUNTS, 0), "leave one count above 0"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(
+    counts: dict[tuple[str, str], int], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        select_natural(random_table(), per_pair=1, counts=counts)
+
+
+def test_sentences_cannot_be_left_out_of_scores_alone() -> None:
+    table = random_table()
+    nameless = ScoreTable(None, table.models, table.log_probs)
+    with pytest.raises(InputError, match="add the column 'sentence'"):
+        select_natural(nameless, per_pair=1, excluded=[Sentence.parse("Dogs bark")])

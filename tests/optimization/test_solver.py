@@ -11,9 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
 
 from contstim.errors import InputError, VerificationError
-from contstim.optimization.solver import solver_version, transportation
+from contstim.optimization.solver import (
+    INTEGER,
+    LINEAR,
+    assign,
+    choose,
+    slackest,
+    solver_version,
+    transportation,
+)
 
 if TYPE_CHECKING:
     from contstim.arrays import IntArray
@@ -114,3 +123,34 @@ def test_ortools_is_loaded_only_when_it_is_needed() -> None:
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert solver_version()
+
+
+TRIANGLE = csr_array(np.array([[1.0, 1, 0], [0, 1, 1], [1, 0, 1]]))
+
+
+def test_a_fractional_relaxation_is_branched_and_its_prices_are_kept() -> None:
+    """One of a triangle's corners; the relaxation takes half of each, which makes 1.5."""
+    found = choose(-np.ones(3), TRIANGLE, integers(0, 0, 0), integers(1, 1, 1), seconds=10)
+    assert found.chosen is not None
+    assert found.chosen.sum() == 1
+    assert found.solver == INTEGER
+    assert found.bound == pytest.approx(-1)
+    np.testing.assert_allclose(found.prices, -0.5)
+
+
+def test_rules_that_contradict_each_other_have_no_choice() -> None:
+    """Every edge needs exactly one corner: impossible in a triangle, one edge must be wrong."""
+    one = integers(1, 1, 1)
+    found = choose(np.zeros(3), TRIANGLE, one, one, seconds=10)
+    assert found.chosen is None
+    assert slackest(TRIANGLE, one, one, np.ones(3), seconds=10).sum() == 1
+    gravity = np.array([9.0, 9.0, 1.0])
+    assert slackest(TRIANGLE, one, one, gravity, seconds=10).tolist() == [0, 0, 1]
+    two = integers(3, 0, 0)
+    assert choose(np.zeros(3), TRIANGLE, two, two, seconds=10).solver == LINEAR
+
+
+def test_an_assignment_without_time_is_no_answer() -> None:
+    apart = [[i, i + 1] for i in range(29)]
+    with pytest.raises(VerificationError, match="found no way within 0 s"):
+        assign(3, [list(range(30))], apart, n_items=30, seed=0, seconds=0.0)

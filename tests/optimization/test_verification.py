@@ -12,6 +12,7 @@ from contstim.errors import VerificationError
 from contstim.optimization.certificate import NaturalSelection
 from contstim.optimization.selection import select_natural
 from contstim.optimization.verification import verify_natural
+from contstim.sentence import Sentence
 from contstim.stimuli import Pair
 from tests.optimization.tables import random_table, repetitive_table
 
@@ -161,3 +162,26 @@ def test_the_verifier_needs_the_scores_of_the_selection() -> None:
     scores[selection.pairs[0].row_1, 0] = -1.0
     with pytest.raises(VerificationError, match="the rank under model-0"):
         verify_natural(replace(table, log_probs=scores), selection, per_pair=4)
+
+
+def test_sentences_that_were_to_be_left_out_are_found() -> None:
+    table = random_table()
+    found = select_natural(table, per_pair=2)
+    chosen = [Sentence.parse(found.pairs[0].sentence_1)]
+    with pytest.raises(VerificationError, match="for excluded 0, asked was 1"):
+        verify_natural(table, found, per_pair=2, excluded=chosen)
+    forged = certificate_forgery(excluded=1)(found)
+    with pytest.raises(VerificationError, match=f"exclude rows .{found.pairs[0].row_1}"):
+        verify_natural(table, forged, per_pair=2, excluded=chosen)
+
+
+def test_other_counts_than_asked_are_found() -> None:
+    table = random_table()
+    counts = {("model-0", "model-1"): 3}
+    found = select_natural(table, per_pair=2, counts=counts)
+    verify_natural(table, found, per_pair=2, counts=counts)
+    with pytest.raises(VerificationError, match="its certificate is for counts"):
+        verify_natural(table, found, per_pair=2)
+    forged = certificate_forgery(counts=tuple((*pair[:2], 2) for pair in found.certificate.counts))
+    with pytest.raises(VerificationError, match="model-0-model-1 has 3 pairs, not 2"):
+        verify_natural(table, forged(found), per_pair=2)

@@ -1,0 +1,117 @@
+"""Selection of triplets and designs of the published size: optimum, proof, time.
+
+    python benchmarks/triplet_selection.py [--quick]
+
+The published triplets are read from the folder in CONTSTIM_DATA, by default ../shared/data beside
+the repository; without them that part is skipped, and made-up triplets take their place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+
+from contstim.experiments.design import build_design
+from contstim.optimization.triplet_question import TripletQuestion, by_model_pair
+from contstim.optimization.triplets import select_triplets
+from contstim.published.stimuli import read_natural_pairs, read_natural_sentences, read_triplets
+from contstim.stimuli import Pair, Triplet
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"
+
+
+def made_up(per_pair: int, n_models: int) -> tuple[Triplet, ...]:
+    rng = np.random.default_rng(0)
+    triplets = []
+    for one, two in combinations([f"model-{m}" for m in range(n_models)], 2):
+        for i in range(per_pair):
+            n1, n2, s1, s2 = map(float, rng.normal([-40, -40, -80, -80], 8))
+            texts = (f"{one} {two} sentence {k} number {i}." for k in ("n", "a", "b"))
+            scores = (n1, n2, s1, n2, n1, s2, n1 - s1 + n2 - s2)
+            triplets.append(Triplet(f"t-{one}-{two}-{i}", one, two, *texts, *scores))
+    return tuple(triplets)
+
+
+def choose(title: str, triplets: tuple[Triplet, ...], seen: tuple[Triplet, ...]) -> None:
+    print(f"{title}: {len(triplets):,} triplets of {len(by_model_pair(triplets))} model pairs")
+    total, cpu = 0.0, process_time()
+    for objective in ("worst-rank", "controversiality"):
+        started = perf_counter()
+        found = select_triplets(triplets, TripletQuestion(objective=objective))
+        seconds = perf_counter() - started
+        total += seconds
+        certificate = found.certificate
+        print(
+            f"  {objective:16} {certificate.objective:.6f}, bound by prices "
+            f"{certificate.price_bound:.6f} ({certificate.status}), {seconds:.2f} s"
+        )
+        if seen:
+            mine, published = (
+                {p: {t[i].triplet_id for i in places} for p, places in by_model_pair(t).items()}
+                for t in (found.triplets, seen)
+            )
+            same = sum(mine[pair] == published[pair] for pair in published)
+            print(f"  {'':16} {same} of {len(published)} sets are the published ones")
+    print(
+        f"  both: {total:.2f} s with verification ({process_time() - cpu:.2f} s of processor time)"
+    )
+    if not seen:
+        return
+    for rules in ({"natural_once": True}, {"word_cap": 120}, {"word_cap": 100}):
+        found = select_triplets(triplets, TripletQuestion(**rules))
+        certificate = found.certificate
+        print(
+            f"  {rules}: {certificate.objective:.6f}, bound {certificate.bound:.6f} "
+            f"({certificate.status}, {certificate.solver}), {certificate.seconds:.2f} s"
+        )
+
+
+def share(triplets: tuple[Triplet, ...], part: float) -> list[Triplet]:
+    """Let a part of the triplets take the natural sentence of one of another model pair."""
+    order = np.random.default_rng(0).permutation(len(triplets))
+    n = int(part * len(triplets))
+    shared = list(triplets)
+    for one, other in zip(order[:n], order[n : 2 * n], strict=True):
+        shared[one] = replace(shared[one], natural=shared[other].natural)
+    return shared
+
+
+def allocate(pairs: tuple[Pair, ...], triplets: tuple[Triplet, ...]) -> None:
+    natural = read_natural_sentences(DATA)
+    for part in (0.0, 0.3):
+        found = build_design(pairs, share(triplets, part), natural)
+        certificate = found.certificate
+        groups = [Counter(t.condition for t in found.trials if t.group == g) for g in range(1, 11)]
+        print(
+            f"design, {part:.0%} of natural sentences shared between model pairs: "
+            f"{certificate.trials:,} trials, {certificate.seconds:.2f} s, {certificate.method}, "
+            f"{certificate.status}"
+        )
+        same = all(group == groups[0] for group in groups)
+        counts = ", ".join(f"{n} {condition}" for condition, n in groups[0].items())
+        print(f"  every group {'the same' if same else 'NOT the same'}: {counts}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer made-up triplets")
+    quick = parser.parse_args().quick
+    if DATA.is_dir():
+        seen = read_triplets(DATA, selected=True)
+        choose("published", read_triplets(DATA), seen)
+        allocate(read_natural_pairs(DATA), seen)
+    else:
+        print(f"published: skipped, there is no folder {DATA} (set CONTSTIM_DATA)")
+    choose("made up", made_up(*((100, 4) if quick else (500, 12))), ())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""`contstim design`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contstim.cli.output import Quiet, Seed, remark, simulation_progress
+from contstim.errors import InputError
+
+
+def design(
+    out: Annotated[Path, typer.Option(help="The table of trials to write.")],
+    pairs: Annotated[Path | None, typer.Option(help="Natural pairs, from select natural.")] = None,
+    triplets: Annotated[Path | None, typer.Option(help="Triplets, from select triplets.")] = None,
+    sentences: Annotated[
+        Path | None, typer.Option(help="Natural sentences for random pairs and catch trials.")
+    ] = None,
+    groups: Annotated[
+        int, typer.Option(help="Groups of participants; each sees its own trials.")
+    ] = (10),
+    random_per_group: Annotated[int, typer.Option(help="Random natural pairs for a group.")] = 9,
+    catch_per_group: Annotated[
+        int, typer.Option(help="Catch trials for a group: natural against its own words shuffled.")
+    ] = 12,
+    seed: Seed = 0,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long the search for an allocation may take.")
+    ] = 60.0,
+    seconds_per_trial: Annotated[
+        float, typer.Option(help="What a trial takes; 8.5 was the median in the 2023 study.")
+    ] = 8.5,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="Count word frequencies in this text; by default in --sentences."),
+    ] = None,
+    power: Annotated[
+        bool,
+        typer.Option(
+            "--power",
+            help="Also simulate the experiment with each model in turn as the human; needs "
+            "--scores, and writes ….power.md and ….power.csv.",
+        ),
+    ] = False,
+    scores: Annotated[
+        Path | None, typer.Option(help="With --power: scores of all sentences of the trials.")
+    ] = None,
+    participants: Annotated[int, typer.Option(help="With --power: participants in a group.")] = 10,
+    power_groups: Annotated[
+        int | None, typer.Option(help="With --power: groups, if other than --groups.")
+    ] = None,
+    ceiling: Annotated[
+        float,
+        typer.Option(
+            help="With --power: how often a person agrees with the majority of the others on "
+            "random natural pairs; by default as in the 2023 study."
+        ),
+    ] = 0.748889,
+    simulations: Annotated[
+        int, typer.Option(help="With --power: experiments to simulate for each model.")
+    ] = 1000,
+    quiet: Quiet = False,
+) -> None:
+    """Turn pairs and triplets into the trials of an experiment, shared out to groups.
+
+    No group sees a sentence twice, and every group has the same number of trials of each condition,
+    model pair and role. The finished table is checked independently. Beside it stand a summary to
+    read before ethics and preregistration (`….summary.md`, `….summary.png`) and a certificate.
+
+    Example: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
+    --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
+    """
+    from contstim.corpus import read_sentences
+    from contstim.experiments.design import build_design
+    from contstim.experiments.power_report import design_power, power_markdown, power_table
+    from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
+    from contstim.experiments.summary_figure import draw_summary
+    from contstim.files import write_text
+    from contstim.records import write_record
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
+    from contstim.tables import write_table
+
+    if power != (scores is not None):
+        raise InputError("--scores are what --power simulates participants from: give both.")
+    if sentences is None and (random_per_group or catch_per_group):
+        raise InputError(
+            "Random pairs and catch trials are made of natural sentences: give --sentences, or "
+            "--random-per-group 0 --catch-per-group 0."
+        )
+    natural = [] if sentences is None else read_stimuli(sentences)
+    found = build_design(
+        () if pairs is None else read_pairs(pairs),
+        () if triplets is None else read_triplets(triplets),
+        natural,
+        groups=groups,
+        random_per_group=random_per_group,
+        catch_per_group=catch_per_group,
+        seed=seed,
+        seconds=seconds,
+    )
+    counted = WordFrequencies(natural if text is None else read_sentences(text))
+    summary = summarise(found, counted, seconds_per_trial=seconds_per_trial)
+    simulated = None
+    if scores is not None:
+        table = ScoreTable.read(scores)
+        with simulation_progress(quiet=quiet) as progress:
+            simulated = design_power(
+                found.trials,
+                table,
+                ceiling=ceiling,
+                groups=power_groups,
+                participants=participants,
+                simulations=simulations,
+                seed=seed,
+                progress=progress,
+            )
+    write_trials(out, found.trials)
+    found.certificate.save(Path(f"{out}.certificate.json"))
+    write_text(f"{out}.summary.md", summary_markdown(summary))
+    draw_summary(summary, f"{out}.summary.png")
+    write_record(out, groups=groups, seed=seed, text=None if text is None else str(text))
+    if simulated is not None:
+        write_text(f"{out}.power.md", power_markdown(simulated))
+        write_table(f"{out}.power.csv", power_table(simulated))
+    certificate = found.certificate
+    remark(
+        f"{out}: {certificate.trials:,} trials for {groups} groups, {certificate.trials_per_group} "
+        f"for each participant, about {max(summary.minutes):.0f} minutes; {certificate.method}, "
+        f"{certificate.status}. Read {out}.summary.md before you preregister.",
+        quiet=quiet,
+    )

@@ -1,0 +1,123 @@
+"""An independent check of a design: reads the finished trials, believes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from contstim.errors import VerificationError
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.stimuli import Pair, Trial, Triplet
+
+_FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
+
+
+def verify_design(
+    trials: Sequence[Trial],
+    pairs: Sequence[Pair],
+    triplets: Sequence[Triplet],
+    natural: Iterable[Sentence],
+    *,
+    groups: int,
+    random_per_group: int,
+    catch_per_group: int,
+) -> None:
+    """Check the trials of a design against the stimuli that it was made of.
+
+    Args:
+        trials: what `build_design` returned, or what was read back from trials.csv.
+        pairs: as in `build_design`.
+        triplets: as in `build_design`.
+        natural: as in `build_design`.
+        groups: as in `build_design`.
+        random_per_group: as in `build_design`.
+        catch_per_group: as in `build_design`.
+
+    Raises:
+        VerificationError: says what is wrong, and with which trial, sentence or group.
+    """
+    for trial_id, times in Counter(trial.trial_id for trial in trials).items():
+        _require(times == 1, f"{trial_id} names {times} trials")
+    for trial in trials:
+        _require(1 <= trial.group <= groups, f"{trial.trial_id} is in group {trial.group}")
+    _check_stimuli(trials, pairs, triplets)
+    _check_fillers(trials, natural)
+    _check_groups(trials, groups, random_per_group, catch_per_group)
+
+
+def _require(holds: bool, failure: str) -> None:
+    if not holds:
+        raise VerificationError(f"The design fails its check, do not use it: {failure}.")
+
+
+def _check_stimuli(
+    trials: Iterable[Trial], pairs: Iterable[Pair], triplets: Iterable[Triplet]
+) -> None:
+    """Every comparison that the stimuli give is made once, and no other."""
+    wanted: Counter[tuple[str, ...]] = Counter()
+    for pair in pairs:
+        texts = (pair.sentence_1, pair.sentence_2)
+        wanted["natural-controversial", pair.trial_id, pair.model_1, pair.model_2, *texts] += 1
+    for triplet in triplets:
+        n, s1, s2 = triplet.natural, triplet.synthetic_1, triplet.synthetic_2
+        whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)
+        wanted["natural-synthetic", *whose, n, s1] += 1
+        wanted["natural-synthetic", *whose, n, s2] += 1
+        wanted["synthetic-synthetic", *whose, s1, s2] += 1
+    made: Counter[tuple[str, ...]] = Counter(
+        (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1, t.sentence_2)
+        for t in trials
+        if t.condition not in _FILLERS
+    )
+    for comparison in set(made) | set(wanted):
+        has, needs = made[comparison], wanted[comparison]
+        _require(has == needs, f"{' | '.join(comparison)} is compared {has} times, not {needs}")
+
+
+def _check_fillers(trials: Sequence[Trial], natural: Iterable[Sentence]) -> None:
+    known = {sentence.bare for sentence in natural}
+    uses = Counter(text for trial in trials for text in _shown(trial))
+    for trial in trials:
+        if trial.condition not in _FILLERS:
+            continue
+        first, second = _shown(trial)
+        _require(trial.model_1 == trial.model_2 == "", f"{trial.trial_id} names models")
+        drawn = (first,) if trial.condition == Condition.CATCH else (first, second)
+        for text in drawn:
+            _require(text in known, f"{text!r} is not among the natural sentences")
+        for text in (first, second):
+            _require(uses[text] == 1, f"{text!r} is used in {uses[text]} places")
+        if trial.condition == Condition.CATCH:
+            _require(trial.kind_2 == Kind.SHUFFLED, f"{trial.trial_id} is not shuffled")
+            _require(
+                first.lower() != second.lower()
+                and sorted(first.split(" ")) == sorted(second.split(" ")),
+                f"{second!r} is not a new order of the words of {first!r}",
+            )
+
+
+def _check_groups(
+    trials: Iterable[Trial], groups: int, random_per_group: int, catch_per_group: int
+) -> None:
+    shares: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
+    seen: list[Counter[str]] = [Counter() for _ in range(groups)]
+    for trial in trials:
+        share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
+        shares[trial.group - 1][share] += 1
+        seen[trial.group - 1].update(_shown(trial))
+    for number, (share_of, texts) in enumerate(zip(shares, seen, strict=True), start=1):
+        _require(share_of == shares[0], f"groups 1 and {number} have different shares of trials")
+        for text, times in texts.items():
+            _require(times == 1, f"group {number} sees {text!r} {times} times")
+        for condition, needs in zip(_FILLERS, (random_per_group, catch_per_group), strict=True):
+            has = sum(n for share, n in share_of.items() if share[0] == condition)
+            _require(has == needs, f"group {number} has {has} {condition} trials, not {needs}")
+
+
+def _shown(trial: Trial) -> tuple[str, str]:
+    return Sentence.parse(trial.sentence_1).bare, Sentence.parse(trial.sentence_2).bare

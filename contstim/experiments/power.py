@@ -1,0 +1,249 @@
+"""Statistical power of a design: what it would show if one of the models were human."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.simulated import Comparisons, choice_probabilities
+
+if TYPE_CHECKING:
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+
+_AT_ONCE = 2_000_000  # simulated answers in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Power:
+    """What to expect of one condition when each model in turn is planted as the human.
+
+    Rates are shares of simulated experiments; their standard error is at most
+    1 / (2 · sqrt(simulations)).
+
+    Attributes:
+        models: their names, planted or compared.
+        accuracy: (planted, model) expected share of trials in which model and person agree, over
+            the model's own trials; a model's tie counts one half, nan where it has no trials.
+        better: (planted, model) how often the planted model is significantly better than the other.
+        first: (planted,) how often the planted model has the highest accuracy with all trials; a
+            place shared by k counts 1/k.
+        first_by_trials: (planted, n_trials) the same with the first 1, 2, … trials, model pairs
+            taken as evenly as possible. Where any model has no trial yet, nobody comes first.
+        simulations: how many experiments were simulated for each planted model.
+    """
+
+    models: tuple[str, ...]
+    accuracy: FloatArray
+    better: FloatArray
+    first: FloatArray
+    first_by_trials: FloatArray
+    simulations: int
+
+    @property
+    def mean_better(self) -> float:
+        """Share of all (planted, other model) comparisons that become significant."""
+        return float(self.better.sum() / (len(self.models) * (len(self.models) - 1)))
+
+    def trials_needed(self, rate: float) -> int | None:
+        """From how many trials on the planted model comes first that often, on average; or None."""
+        reached = self.first_by_trials.mean(axis=0) >= rate
+        below = np.flatnonzero(~reached)
+        needed = int(below[-1]) + 2 if len(below) else 1
+        return needed if needed <= len(reached) else None
+
+
+def simulate_power(
+    comparisons: Comparisons,
+    noise: FloatArray,
+    *,
+    groups: int | None = None,
+    participants: int = 10,
+    simulations: int = 1000,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Power:
+    """Plant each model in turn as the human, and analyse what its simulated participants answer.
+
+    Every simulated experiment is analysed as the 2023 study was: models are compared through their
+    group means over their own trials by Wilcoxon signed-rank tests, in one family of all model
+    pairs and all models against the lower noise ceiling, after Benjamini and Hochberg.
+
+    Args:
+        comparisons: of one condition.
+        noise: (n_models,) of the participants where that model is planted, nats.
+        groups: groups of participants; more than the design has see its trials again, fewer leave
+            trials out. By default the design's.
+        participants: in each group.
+        simulations: experiments for each planted model.
+        alpha: false discovery rate.
+        seed: of the simulation.
+
+    Raises:
+        InputError: no participants, groups or simulations.
+    """
+    if min(participants, simulations) < 1 or (groups is not None and groups < 2):
+        raise InputError(
+            f"Power needs 2 or more groups, and 1 or more participants and simulations; given were "
+            f"{groups}, {participants} and {simulations}."
+        )
+    study = _regroup(comparisons, groups)
+    rng = np.random.default_rng(seed)
+    found = [
+        _plant(study, planted, float(noise[planted]), participants, simulations, alpha, rng)
+        for planted in range(len(study.models))
+    ]
+    accuracy, better, curves = map(np.array, zip(*found, strict=True))
+    return Power(study.models, accuracy, better, curves[:, -1], curves, simulations)
+
+
+def _regroup(comparisons: Comparisons, groups: int | None) -> Comparisons:
+    """The trials of as many groups as asked for, the design's repeated or cut."""
+    designed = int(comparisons.groups.max()) + 1
+    places = [np.flatnonzero(comparisons.groups == g % designed) for g in range(groups or designed)]
+    numbers = np.repeat(np.arange(len(places)), list(map(len, places)))
+    return _rows(comparisons, np.concatenate(places), numbers)
+
+
+def thin(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> Comparisons:
+    """A smaller experiment: so many trials of each group, model pairs taken as evenly as possible.
+
+    Raises:
+        InputError: a group has fewer trials, or none would be left.
+    """
+    least = int(np.bincount(comparisons.groups).min())
+    if not 1 <= per_group <= least:
+        raise InputError(f"A group keeps 1 to {least} trials of this condition, not {per_group}.")
+    order = _orders(comparisons.strata, 1, np.random.default_rng(seed))[0]
+    kept = [
+        order[comparisons.groups[order] == group][:per_group]
+        for group in np.unique(comparisons.groups)
+    ]
+    rows = np.concatenate(kept)
+    return _rows(comparisons, rows, comparisons.groups[rows])
+
+
+def _rows(comparisons: Comparisons, rows: IntArray, groups: IntArray) -> Comparisons:
+    return Comparisons(
+        comparisons.models,
+        comparisons.differences[rows],
+        comparisons.own[rows],
+        groups,
+        comparisons.strata[rows],
+    )
+
+
+def _plant(
+    study: Comparisons,
+    planted: int,
+    noise: float,
+    participants: int,
+    simulations: int,
+    alpha: float,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Expected accuracies, significant comparisons and the curve of first places of one model."""
+    p = choice_probabilities(study.differences[:, planted], noise)  # (n_trials,)
+    signs = np.sign(study.differences) * study.own  # (n_trials, n_models)
+    with np.errstate(invalid="ignore"):
+        accuracy = 0.5 + (p - 0.5) @ signs / study.own.sum(axis=0)
+    size = max(1, _AT_ONCE // signs.size)
+    blocks = [min(size, simulations - done) for done in range(0, simulations, size)]
+    better, curve = np.zeros(len(study.models)), np.zeros(len(p))
+    for block in blocks:
+        votes = rng.binomial(participants, p, size=(block, len(p)))
+        better += _significant(study, signs, votes, participants, planted, alpha).sum(axis=0)
+        shares = votes / participants - 0.5
+        curve += _first(study, signs, shares, planted, _orders(study.strata, block, rng))
+    return accuracy, better / simulations, curve / simulations
+
+
+def _significant(
+    study: Comparisons,
+    signs: FloatArray,
+    votes: IntArray,
+    participants: int,
+    planted: int,
+    alpha: float,
+) -> BoolArray:
+    """(n_simulations, n_models): whether the planted model is significantly better."""
+    n_groups, n_models = int(study.groups.max()) + 1, len(study.models)
+    of_group = study.groups[:, None] == np.arange(n_groups)  # (n_trials, n_groups)
+    trials = np.einsum("tg,tm->gm", of_group, study.own)
+    spread = np.einsum("tg,tm->tgm", of_group, signs).reshape(len(signs), -1)
+    owned = np.einsum("tg,tm->tgm", of_group, study.own).reshape(len(signs), -1)
+    shape = (len(votes), n_groups, n_models)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = 0.5 + ((votes / participants - 0.5) @ spread).reshape(shape) / trials
+        ceilings = (_agreement(participants)[votes] @ owned).reshape(shape) / trials
+    pairs = list(combinations(range(n_models), 2))
+    one, two = np.array(pairs).T
+    differences = np.concatenate([means[..., one] - means[..., two], means - ceilings], axis=2)
+    differences = np.nan_to_num(np.round(differences, 12))  # what is no evidence is no difference
+    found = discoveries(differences, alpha)
+    ahead = differences.mean(axis=1)
+    better = np.zeros((len(votes), n_models), dtype=np.bool_)
+    for place, (i, j) in enumerate(pairs):
+        if planted in (i, j):
+            wins = ahead[:, place] > 0 if planted == i else ahead[:, place] < 0
+            better[:, j if planted == i else i] = found[:, place] & wins
+    return better
+
+
+def discoveries(differences: FloatArray, alpha: float) -> BoolArray:
+    """Which of a family of paired comparisons are significant, (n_experiments, n_comparisons).
+
+    Two-sided Wilcoxon signed-rank tests over the groups (zeros split, normal approximation), and
+    Benjamini-Hochberg over the comparisons of each experiment.
+
+    Args:
+        differences: (n_experiments, n_groups, n_comparisons).
+        alpha: false discovery rate.
+    """
+    from scipy.stats import false_discovery_control, wilcoxon
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tests = wilcoxon(differences, axis=1, zero_method="zsplit", method="asymptotic")
+    p_values = np.nan_to_num(tests.pvalue, nan=1.0)
+    found: BoolArray = false_discovery_control(p_values, axis=1) <= alpha
+    return found
+
+
+def _agreement(participants: int) -> FloatArray:
+    """By number of votes for sentence_2: mean agreement of a person with the others' majority."""
+    votes = np.arange(participants + 1)
+    half = (participants - 1) / 2
+
+    def with_others(same: IntArray) -> FloatArray:
+        agree: FloatArray = (np.sign(same - half) + 1) / 2
+        return agree
+
+    other = participants - votes
+    total = votes * with_others(votes - 1) + other * with_others(other - 1)
+    return np.asarray(total / participants, np.float64)
+
+
+def _orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
+    """Random orders of trials, (n_simulations, n_trials): no stratum twice before all once."""
+    keys = rng.random((simulations, len(strata)))
+    for stratum in np.unique(strata):
+        members = np.flatnonzero(strata == stratum)
+        keys[:, members] += np.argsort(np.argsort(keys[:, members], axis=1), axis=1)
+    return np.argsort(keys, axis=1)
+
+
+def _first(
+    study: Comparisons, signs: FloatArray, shares: FloatArray, planted: int, orders: IntArray
+) -> FloatArray:
+    """(n_trials,) summed over simulations: the planted model's part in the first place."""
+    ordered = np.take_along_axis(shares, orders, axis=1)[..., None]
+    trials = np.cumsum(study.own[orders], axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy = np.round(np.cumsum(ordered * signs[orders], axis=1) / trials, 12)
+    best = accuracy.max(axis=2, keepdims=True)  # nan where a model has no trial yet
+    winners = accuracy == best
+    part: FloatArray = (winners[..., planted] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
+    return part

@@ -1,0 +1,142 @@
+"""Simulated participants: a model's preferences plus noise, calibrated to a noise ceiling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """What models make of the trials of one condition.
+
+    Attributes:
+        models: their names.
+        differences: (n_trials, n_models) log p(sentence_2) - log p(sentence_1), nats.
+        own: (n_trials, n_models) whether the trial evaluates the model: those that target it, and
+            all models where a trial targets none.
+        groups: (n_trials,) 0-based group that sees it.
+        strata: (n_trials,) trials of one model pair have one number.
+    """
+
+    models: tuple[str, ...]
+    differences: FloatArray
+    own: BoolArray
+    groups: IntArray
+    strata: IntArray
+
+
+def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Comparisons]:
+    """The models' preferences on the trials of each condition, catch trials left out.
+
+    Scores are joined by `Sentence.text`. Two sentences of probability zero are alike.
+
+    Raises:
+        InputError: a sentence has no scores, or a trial targets a model that has none.
+    """
+    rows = {Sentence.parse(text).text: row for row, text in enumerate(table.sentences or ())}
+    found: dict[Condition, Comparisons] = {}
+    trials = list(trials)
+    for condition in Condition:
+        some = [t for t in trials if t.condition == condition]
+        if some and condition != Condition.CATCH:
+            found[condition] = _compare(some, table, rows)
+    return found
+
+
+def _compare(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> Comparisons:
+    for trial in trials:
+        for text in (trial.sentence_1, trial.sentence_2):
+            if Sentence.parse(text).text not in rows:
+                raise InputError(
+                    f"{text!r} has no scores: score the trials first (contstim score --sentences "
+                    "trials.csv), under every model to be compared."
+                )
+        for model in {trial.model_1, trial.model_2} - {""}:
+            table.column(model)
+    first, second = (
+        table.log_probs[[rows[Sentence.parse(text).text] for text in texts]]
+        for texts in ([t.sentence_1 for t in trials], [t.sentence_2 for t in trials])
+    )
+    pairs = [(trial.model_1, trial.model_2) for trial in trials]
+    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    return Comparisons(
+        table.models,
+        np.where(first == second, 0.0, second) - np.where(first == second, 0.0, first),
+        np.array([[pair == ("", "") or m in pair for m in table.models] for pair in pairs]),
+        np.array([trial.group - 1 for trial in trials]),
+        np.array([numbers[pair] for pair in pairs]),
+    )
+
+
+def choice_probabilities(differences: FloatArray, noise: float) -> FloatArray:
+    """How likely a simulated participant prefers sentence_2.
+
+    The participant has the planted model's difference in log-probability, adds normal noise of
+    standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher.
+    """
+    from scipy.special import ndtr
+
+    probabilities: FloatArray = ndtr(differences / noise)
+    return probabilities
+
+
+def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
+    """How often one of `raters` simulated participants agrees with the majority of the others.
+
+    The expected value, over trials with these differences, of the study's lower noise ceiling; a
+    majority of half against half counts one half.
+    """
+    from scipy.special import bdtr, bdtrc
+
+    p = choice_probabilities(differences, noise)
+    others = raters - 1
+    if others % 2:
+        majority = bdtrc(others // 2, others, p)
+    else:
+        majority = (bdtrc(others // 2, others, p) + 1 - bdtr(others // 2 - 1, others, p)) / 2
+    return float(np.mean(p * majority + (1 - p) * (1 - majority)))
+
+
+def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
+    """The noise (nats) under which simulated participants reach a stated lower noise ceiling.
+
+    Args:
+        differences: (n_trials,) of the planted model, on random natural pairs.
+        ceiling: share of trials in which a person agrees with the majority of the others; .748889
+            in the 2023 study.
+        raters: participants who saw each trial where that was measured.
+
+    Raises:
+        InputError: no noise gives this ceiling.
+    """
+    from scipy.optimize import brentq
+
+    finite = differences[np.isfinite(differences)]
+    spread = float(np.abs(finite).max(initial=0.0))
+    if raters < 2:
+        raise InputError(f"A noise ceiling compares 2 or more participants, not {raters}.")
+    most = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
+    if not 0.5 < ceiling < most:
+        raise InputError(
+            f"No noise gives simulated participants a noise ceiling of {ceiling}: it lies between "
+            f"0.5 and {most:.6f} on these {len(differences)} pairs."
+        )
+
+    def excess(log_noise: float) -> float:
+        return lower_ceiling(differences, float(np.exp(log_noise)), raters) - ceiling
+
+    return float(np.exp(brentq(excess, np.log(spread) - 14, np.log(spread) + 14)))

@@ -1,0 +1,188 @@
+"""`select triplets`, the options of `select natural`, and `design`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.cli import main
+from contstim.optimization.selection import select_natural
+from contstim.scores import ScoreTable
+from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
+from tests.cli.test_commands import succeed
+from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
+from tests.optimization.tables import random_table
+
+DESIGN = "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4"
+SMALL = "--random-per-group 2 --catch-per-group 1"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("design")
+    write_pairs(folder / "pairs.csv", some_pairs(4))
+    write_triplets(folder / "triplets.csv", some_triplets(4))
+    (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural(40)))
+    random_table().write(folder / "scores.csv")
+    texts = [s.text for s in natural(40)]
+    for pair in some_pairs(4):
+        texts += [pair.sentence_1, pair.sentence_2]
+    for triplet in some_triplets(4):
+        texts += [triplet.natural, triplet.synthetic_1, triplet.synthetic_2]
+    values = np.random.default_rng(0).normal(-40, 5, (len(texts), len(MODELS)))
+    ScoreTable(tuple(texts), MODELS, values).write(folder / "all.csv")
+    tokens = "sentence,model,position,word,token\n" + "".join(
+        f'"{text}",{model},{place},x,x\n'
+        for text in texts
+        for model in MODELS
+        for place in range(len(text) // 4)
+    )
+    (folder / "tokens.csv").write_text(tokens)
+    (folder / "counts.csv").write_text("model_1,model_2,per_pair\nngram,rnn,0\nbert,gpt,4\n")
+    return folder
+
+
+def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
+    options = "--per-pair 2 --quantiles 1 --natural-once --counts counts.csv --word-cap 36"
+    balance = "--token-balance 2 --tokens tokens.csv"
+    command = f"select triplets --triplets triplets.csv {options} {balance} --out s.csv"
+    succeed(folder, *command.split())
+    chosen = read_triplets(folder / "s.csv")
+    counts = Counter((t.model_1, t.model_2) for t in chosen)
+    counts["ngram", "rnn"] += 0
+    assert counts == {
+        **dict.fromkeys([(t.model_1, t.model_2) for t in some_triplets(1)], 2),
+        ("bert", "gpt"): 4,
+        ("ngram", "rnn"): 0,
+    }
+    certificate = json.loads((folder / "s.csv.certificate.json").read_text())
+    assert certificate["objective"] == 40 * len(chosen)
+    assert certificate["status"] == "optimal"
+    record = json.loads((folder / "s.csv.meta.json").read_text())
+    assert record["command"][1:3] == ["select", "triplets"]
+
+
+def test_worst_ranks_without_quantiles(folder: Path) -> None:
+    options = "--per-pair 3 --quantiles 0 --objective worst-rank --out w.csv"
+    succeed(folder, "select", "triplets", "--triplets", "triplets.csv", *options.split())
+    certificate = json.loads((folder / "w.csv.certificate.json").read_text())
+    assert certificate["objective"] == certificate["bound"] == 6 * (1 + 2 + 3)
+
+
+def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
+    """Witness: the same call in this process."""
+    first = "select natural --scores scores.csv --per-pair 2 --out first.csv"
+    succeed(folder, *first.split())
+    succeed(folder, *first.replace("first", "second").split(), "--exclude", "first.csv")
+    used = {s for p in read_pairs(folder / "first.csv") for s in (p.sentence_1, p.sentence_2)}
+    second = read_pairs(folder / "second.csv")
+    assert not used & {s for p in second for s in (p.sentence_1, p.sentence_2)}
+    (folder / "n.csv").write_text("model_1,model_2,per_pair\nmodel-0,model-1,4\n")
+    counted = first.replace("first", "third").split()
+    succeed(folder, *counted, "--counts", "n.csv")
+    expected = select_natural(random_table(), per_pair=2, counts={("model-0", "model-1"): 4})
+    assert read_pairs(folder / "third.csv") == expected.pairs
+
+
+def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) -> None:
+    power = "--power --scores all.csv --simulations 20 --participants 5"
+    succeed(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
+    trials = read_trials(folder / "trials.csv")
+    assert Counter(t.group for t in trials) == dict.fromkeys(range(1, 5), 6 * 4 + 3)
+    certificate = json.loads((folder / "trials.csv.certificate.json").read_text())
+    assert certificate["status"] == "verified"
+    assert certificate["trials"] == len(trials)
+    assert "expected minutes" in (folder / "trials.csv.summary.md").read_text()
+    assert (folder / "trials.csv.summary.png").stat().st_size > 10_000
+    assert "5 participants" in (folder / "trials.csv.power.md").read_text()
+    assert "planted_first" in (folder / "trials.csv.power.csv").read_text()
+    assert json.loads((folder / "trials.csv.meta.json").read_text())["seed"] == 3
+
+
+def test_a_design_can_do_without_natural_sentences(folder: Path) -> None:
+    options = "--groups 4 --random-per-group 0 --catch-per-group 0 --out t.csv"
+    succeed(folder, "design", "--triplets", "triplets.csv", *options.split())
+    assert len(read_trials(folder / "t.csv")) == 6 * 4 * 3
+
+
+SELECT = "select triplets --triplets triplets.csv --out x.csv"
+BAD = {
+    "empty.csv": "",
+    "text.csv": "sentence\nHello there\n",
+    "many.csv": "model_1,model_2,per_pair\nngram,rnn,many\n",
+    "none.csv": "model_1,model_2,per_pair\nngram,elmo,3\n",
+    "few-tokens.csv": "sentence,model,position,word,token\nHi,gpt,0,Hi,Hi\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("select triplets --triplets gone.csv --out x.csv", "Cannot read gone.csv"),
+        ("select triplets --triplets empty.csv --out x.csv", "is empty"),
+        ("select triplets --triplets text.csv --out x.csv", "no table of triplets: it lacks"),
+        (f"{SELECT} --per-pair 3", "cannot be spread evenly over 10 deciles"),
+        (f"{SELECT} --per-pair 10", r"decile 2 of p\(n\|ngram\) for ngram-rnn \(1\)"),
+        (f"{SELECT} --per-pair 0 --quantiles 0", "ask for 1 or more"),
+        (f"{SELECT} --per-pair 5 --quantiles 0", r"triplets for ngram-rnn \(1\)"),
+        (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'made'"),
+        (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "give both"),
+        (f"{SELECT} --uncapped natural.txt", "give both"),
+        (f"{SELECT} --counts many.csv", "'many' is no whole number"),
+        (f"{SELECT} --counts none.csv --per-pair 2 --quantiles 0", "ngram, elmo"),
+        (f"{SELECT} --quantiles -2", "1 or more quantile groups, not -2"),
+        (
+            f"{SELECT} --per-pair 2 --quantiles 0 --token-balance 1 --tokens few-tokens.csv",
+            "which is not given",
+        ),
+        ("select natural --scores scores.csv --counts none.csv --out x.csv", "ngram, elmo"),
+        ("select natural --scores scores.csv --exclude gone.txt --out x.csv", "Cannot read gone"),
+        (f"{DESIGN} --out x.csv", "only 40 are used nowhere else"),
+        (f"{DESIGN} {SMALL} --groups 3 --out x.csv", "dealt out evenly to 3 groups"),
+        (f"{DESIGN} {SMALL} --groups 0 --out x.csv", "at least one group, not 0"),
+        (f"{DESIGN} --random-per-group -1 --out x.csv", "0 or more random"),
+        (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "more than 0 seconds"),
+        (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
+        (f"{DESIGN} {SMALL} --scores all.csv --out x.csv", "give both"),
+        (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "score the trials first"),
+        (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "No noise gives"),
+        (
+            f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",
+            "1 or more participants",
+        ),
+        ("design --pairs triplets.csv --out x.csv", "give --sentences"),
+        ("design --pairs triplets.csv --sentences natural.txt --out x.csv", "no table of pairs"),
+        ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "nothing to design"),
+        (f"{DESIGN} {SMALL} --out x.txt", "its name must end in"),
+    ],
+)
+def test_bad_input_is_one_message_and_status_2(
+    folder: Path,
+    command: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: starting another for each would take most of the time."""
+    for name, content in BAD.items():
+        (folder / name).write_text(content)
+    before = set(folder.iterdir())
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["contstim", *command.split()])
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main sets its own
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert ended.value.code == 2
+    assert printed.out == ""
+    last = printed.err.strip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert re.search(message, last), last
+    assert set(folder.iterdir()) == before

@@ -1,0 +1,46 @@
+"""Made-up stimuli that several tests of experiments ask about."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from contstim.sentence import Sentence
+from contstim.stimuli import Pair, Triplet, content_id
+
+MODELS = ("ngram", "rnn", "bert", "gpt")
+
+
+def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:
+    return [
+        Pair(
+            content_id("pair", one, two, i),
+            one,
+            two,
+            f"{one} dislikes what {two} said {i}.",
+            f"{two} dislikes what {one} said {i}!",
+            *(2 * i, 2 * i + 1),
+            *(0.1, 0.9, 0.9, 0.1),
+        )
+        for one, two in combinations(models, 2)
+        for i in range(per_pair)
+    ]
+
+
+def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Triplet]:
+    return [
+        Triplet(
+            content_id("triplet", one, two, i),
+            one,
+            two,
+            f"Nature made {one} and {two} number {i}.",
+            f"Nobody made {one} after {two} number {i}.",
+            f"Machines made {one} before {two} number {i}.",
+            *(-20.0, -20.0, -40.0, -19.0, -19.0, -40.0, 40.0),
+        )
+        for one, two in combinations(models, 2)
+        for i in range(per_pair)
+    ]
+
+
+def natural(n: int) -> list[Sentence]:
+    return [Sentence.parse(f"The dog number {i} sees the cat") for i in range(n)]

@@ -1,0 +1,209 @@
+"""Simulated participants and power against SciPy, closed forms and brute-force simulation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import false_discovery_control, norm, wilcoxon
+
+from contstim.errors import InputError
+from contstim.experiments.design import build_design
+from contstim.experiments.power import _agreement, discoveries, simulate_power, thin
+from contstim.experiments.power_report import design_power, power_markdown, power_table
+from contstim.experiments.simulated import (
+    Comparisons,
+    calibrate_noise,
+    choice_probabilities,
+    compare,
+    lower_ceiling,
+)
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition
+from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
+
+DESIGN = build_design(
+    some_pairs(4), some_triplets(4), natural(99), groups=4, random_per_group=9, catch_per_group=2
+)
+
+
+def scores(seed: int = 0) -> ScoreTable:
+    texts = dict.fromkeys(
+        Sentence.parse(s).text for t in DESIGN.trials for s in (t.sentence_1, t.sentence_2)
+    )
+    values = np.random.default_rng(seed).normal(-40, 8, (len(texts), len(MODELS)))
+    return ScoreTable(tuple(texts), MODELS, values)
+
+
+def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> Comparisons:
+    rng = np.random.default_rng(seed)
+    return Comparisons(
+        tuple("abcdef"[:n_models]),
+        rng.normal(0, 5, (n, n_models)),
+        np.ones((n, n_models), dtype=np.bool_),
+        np.arange(n) % 4,
+        np.zeros(n, dtype=np.int64),
+    )
+
+
+@pytest.mark.parametrize("raters", [2, 3, 4, 5])
+def test_lower_ceiling_is_the_mean_over_all_possible_answers(raters: int) -> None:
+    """Every pattern of answers, weighted by its probability; a tied majority counts one half."""
+    differences, noise = np.array([-3.0, 0.0, 0.5, 7.0]), 4.0
+    total = 0.0
+    for p in norm.cdf(differences / noise):
+        for answers in product((0, 1), repeat=raters):
+            weight = np.prod([p if a else 1 - p for a in answers])
+            for person in range(raters):
+                others = np.delete(answers, person)
+                majority = (np.sign(others.mean() - 0.5) + 1) / 2
+                agrees = 0.5 if majority == 0.5 else float(majority == answers[person])
+                total += weight * agrees / raters / len(differences)
+    assert lower_ceiling(differences, noise, raters) == pytest.approx(total, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.55, 0.95), st.integers(2, 12), st.integers(0, 99))
+def test_calibrated_noise_gives_the_stated_ceiling(ceiling: float, raters: int, seed: int) -> None:
+    differences = np.random.default_rng(seed).normal(0, 9, 300)
+    noise = calibrate_noise(differences, ceiling, raters=raters)
+    assert lower_ceiling(differences, noise, raters) == pytest.approx(ceiling, abs=1e-9)
+
+
+@pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.2, 10), (0.7, 1)])
+def test_ceilings_that_no_noise_gives_are_refused(ceiling: float, raters: int) -> None:
+    with pytest.raises(InputError, match="noise"):
+        calibrate_noise(np.array([1.0, -2.0]), ceiling, raters=raters)
+
+
+@pytest.mark.parametrize("participants", [1, 2, 5, 6])
+def test_agreement_by_votes_is_counted_person_by_person(participants: int) -> None:
+    for votes, mine in enumerate(_agreement(participants)):
+        answers = np.array([1] * votes + [0] * (participants - votes))
+        agrees = []
+        for person in range(participants):
+            others = np.delete(answers, person).mean() if participants > 1 else 0.5
+            agrees.append(0.5 if others == 0.5 else float((others > 0.5) == answers[person]))
+        assert mine == pytest.approx(np.mean(agrees))
+
+
+def test_discoveries_are_those_of_one_test_at_a_time() -> None:
+    rng = np.random.default_rng(0)
+    values = np.round(rng.normal(0.4, 1, (20, 10, 7)), 1)
+    for found, experiment in zip(discoveries(values, 0.05), values, strict=True):
+        p = [
+            wilcoxon(column, zero_method="zsplit", method="asymptotic").pvalue
+            for column in experiment.T
+        ]
+        assert found.tolist() == (false_discovery_control(p) <= 0.05).tolist()
+    assert not discoveries(np.zeros((1, 10, 3)), 0.05).any()
+
+
+def test_preferences_are_joined_by_sentence() -> None:
+    table = scores()
+    found = compare(DESIGN.trials, table)
+    assert set(found) == set(Condition) - {Condition.CATCH}
+    trials = [t for t in DESIGN.trials if t.condition == Condition.NATURAL_SYNTHETIC]
+    rows = {s: row for row, s in enumerate(table.sentences or ())}
+    own = found[Condition.NATURAL_SYNTHETIC]
+    for place in (0, 7):
+        trial = trials[place]
+        expected = table.log_probs[rows[trial.sentence_2]] - table.log_probs[rows[trial.sentence_1]]
+        np.testing.assert_allclose(own.differences[place], expected)
+        targeted = [m in (trial.model_1, trial.model_2) for m in MODELS]
+        assert own.own[place].tolist() == targeted
+        assert own.groups[place] == trial.group - 1
+    assert found[Condition.RANDOM_NATURAL].own.all()
+
+
+def test_impossible_sentences_are_preferred_by_nobody() -> None:
+    table = scores()
+    table.log_probs[:] = -np.inf
+    found = compare(DESIGN.trials, table)[Condition.RANDOM_NATURAL]
+    assert not found.differences.any()
+
+
+def test_expected_accuracy_is_what_many_participants_give() -> None:
+    """Brute force: 200,000 participants answer every trial; standard error below .002."""
+    comparisons = random_comparisons(24)
+    noise = np.array([3.0, 4.0, 5.0])
+    power = simulate_power(comparisons, noise, simulations=2)
+    rng = np.random.default_rng(0)
+    for planted in range(3):
+        p = choice_probabilities(comparisons.differences[:, planted], float(noise[planted]))
+        prefers_2 = rng.random((200_000, 24)) < p
+        agree = prefers_2[..., None] == (comparisons.differences > 0)
+        np.testing.assert_allclose(power.accuracy[planted], agree.mean(axis=(0, 1)), atol=0.006)
+
+
+def test_without_noise_the_planted_model_always_comes_first() -> None:
+    power = simulate_power(random_comparisons(200), np.full(3, 1e-6), simulations=20)
+    np.testing.assert_array_equal(power.first, 1)
+    np.testing.assert_array_equal(np.diag(power.accuracy), 1)
+    assert power.trials_needed(0.95) is not None
+
+
+def test_models_that_agree_share_the_first_place_and_never_differ() -> None:
+    same = random_comparisons(40)
+    same = replace(same, differences=np.repeat(same.differences[:, :1], 3, axis=1))
+    power = simulate_power(same, np.full(3, 4.0), simulations=50)
+    np.testing.assert_allclose(power.first, 1 / 3)
+    assert not power.better.any()
+    assert power.mean_better == 0
+    assert power.trials_needed(0.8) is None
+
+
+def test_more_trials_groups_and_participants_give_more_power() -> None:
+    large = random_comparisons(400)
+    noise = np.full(3, 60.0)
+    small = thin(large, 10, seed=1)
+    assert len(small.differences) == 40
+    assert np.bincount(small.groups).tolist() == [10] * 4
+
+    def power(comparisons: Comparisons, **more: int) -> float:
+        return simulate_power(comparisons, noise, simulations=60, **more).mean_better
+
+    assert power(large, groups=12) > power(small, groups=12) + 0.1
+    assert power(small, groups=12, participants=40) > power(small, groups=12, participants=2)
+    assert power(large, groups=12) > power(large, groups=2)
+
+
+def test_trials_are_taken_evenly_over_model_pairs() -> None:
+    comparisons = replace(random_comparisons(40), strata=np.arange(40) // 4 % 5)
+    kept = thin(comparisons, 5, seed=0)
+    assert np.bincount(kept.strata, minlength=5).max() <= 6
+
+
+def test_the_report_of_a_design() -> None:
+    power = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
+    table = power_table(power)
+    assert len(table["model"]) == 4 * len(MODELS) ** 2
+    assert table["significantly_better"].count("") == 4 * len(MODELS)
+    page = power_markdown(power)
+    assert "4 groups of 5 participants" in page
+    assert "| random-natural | 36 |" in page
+    again = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
+    assert power_table(again) == table
+
+
+def test_unusable_questions_are_refused() -> None:
+    table = scores()
+    assert table.sentences is not None
+    few = ScoreTable(table.sentences[1:], table.models, table.log_probs[1:])
+    with pytest.raises(InputError, match="has no scores: score the trials first"):
+        compare(DESIGN.trials, few)
+    other = ScoreTable(table.sentences, ("x", *MODELS[1:]), table.log_probs)
+    with pytest.raises(InputError, match="No scores for 'ngram'"):
+        compare(DESIGN.trials, other)
+    unrandom = [t for t in DESIGN.trials if t.condition != Condition.RANDOM_NATURAL]
+    with pytest.raises(InputError, match="calibrated on random natural pairs"):
+        design_power(unrandom, table)
+    with pytest.raises(InputError, match="2 or more groups"):
+        simulate_power(random_comparisons(8), np.ones(3), groups=1)
+    with pytest.raises(InputError, match="keeps 1 to 2 trials"):
+        thin(random_comparisons(8), 3)

@@ -1,0 +1,91 @@
+"""A design of the published size, and its power with the published scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.experiments.design import build_design
+from contstim.experiments.power import simulate_power
+from contstim.experiments.simulated import Comparisons, calibrate_noise, compare
+from contstim.published.scores import read_natural_scores, read_stimulus_scores
+from contstim.published.stimuli import read_natural_pairs, read_natural_sentences, read_triplets
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Pair, Trial, Triplet
+
+pytestmark = pytest.mark.published
+
+PUBLISHED = {
+    Condition.NATURAL_CONTROVERSIAL: 36,
+    Condition.NATURAL_SYNTHETIC: 72,
+    Condition.SYNTHETIC_SYNTHETIC: 36,
+    Condition.RANDOM_NATURAL: 9,
+    Condition.CATCH: 12,
+}
+
+
+@pytest.fixture(scope="module")
+def stimuli(published_data: Path) -> tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]]:
+    folder = published_data / "contstimlang"
+    pairs, triplets = read_natural_pairs(folder), read_triplets(folder, selected=True)
+    return pairs, triplets, read_natural_sentences(folder)
+
+
+def check(trials: tuple[Trial, ...]) -> None:
+    for group in range(1, 11):
+        own = [t for t in trials if t.group == group]
+        assert Counter(t.condition for t in own) == PUBLISHED
+        roles = Counter((t.model_1, t.model_2, t.condition, t.kind_2) for t in own if t.model_1)
+        assert len(roles) == 36 * 4
+        assert set(roles.values()) == {1}
+        texts = [Sentence.parse(s).bare for t in own for s in (t.sentence_1, t.sentence_2)]
+        assert len(set(texts)) == len(texts)
+
+
+def test_the_published_numbers(
+    stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]],
+) -> None:
+    check(build_design(*stimuli).trials)
+
+
+def test_the_published_numbers_with_shared_natural_sentences(
+    stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]],
+) -> None:
+    """108 of 360 triplets take the natural sentence of a triplet of another model pair."""
+    pairs, triplets, natural = stimuli
+    order = np.random.default_rng(0).permutation(360)
+    shared = list(triplets)
+    for one, other in zip(order[:108], order[108:216], strict=True):
+        shared[one] = replace(shared[one], natural=shared[other].natural)
+    check(build_design(pairs, shared, natural).trials)
+
+
+def test_controversial_pairs_need_fewer_trials_than_random_ones(
+    published_data: Path, stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]]
+) -> None:
+    """The paper's reason to exist; the direction, not a number of ours, is what is tested."""
+    folder = published_data / "contstimlang"
+    pairs, triplets, _ = stimuli
+    found = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
+    targeted = compare(found.trials, read_stimulus_scores(folder))
+    scores = read_natural_scores(folder).log_probs
+    one, two = np.random.default_rng(0).permutation(len(scores))[:600].reshape(2, 300)
+    random = Comparisons(
+        targeted[Condition.NATURAL_CONTROVERSIAL].models,
+        scores[two] - scores[one],
+        np.ones((300, 9), dtype=np.bool_),
+        np.arange(300) % 10,
+        np.zeros(300, dtype=np.int64),
+    )
+    noise = np.array([calibrate_noise(d, 0.748889) for d in random.differences.T])
+    needed = [
+        simulate_power(c, noise, simulations=50).trials_needed(0.8)
+        for c in (targeted[Condition.NATURAL_CONTROVERSIAL], random)
+    ]
+    assert needed[0] is not None
+    assert needed[1] is not None
+    assert needed[0] < needed[1]

@@ -1,0 +1,97 @@
+"""Files fetched from a server on this machine, checked against the pinned content."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.published import fetch
+from contstim.published.fetch import PUBLISHED, fetch_published, published_files
+from contstim.published.vocabulary import read_vocabulary
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder and the address under which its files are served."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def small(served: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
+    """One small file in place of the study's, with its checksum."""
+    path = "natural_controversial_sentences/pairs.csv"
+    (served[0] / path).parent.mkdir()
+    (served[0] / path).write_text("a,b\n")
+    registry = {path: f"sha256:{sha256(b'a,b' + bytes([10])).hexdigest()}"}
+    monkeypatch.setattr(fetch, "published_files", lambda: registry)
+    return served[0] / path, served[1]
+
+
+def test_files_are_fetched_once(tmp_path: Path, small: tuple[Path, str]) -> None:
+    source, address = small
+    seen: list[str] = []
+    folder = fetch_published(tmp_path / "here", ["pairs"], address=address, progress=seen.append)
+    assert (folder / seen[0]).read_text() == "a,b\n"
+    source.unlink()
+    fetch_published(folder, ["pairs"], address=address)
+
+
+def test_other_content_is_refused(tmp_path: Path, small: tuple[Path, str]) -> None:
+    small[0].write_text("something else")
+    with pytest.raises(InputError, match="hash"):
+        fetch_published(tmp_path / "here", ["pairs"], address=small[1])
+    assert not [path for path in (tmp_path / "here").rglob("*") if path.is_file()]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, small: tuple[Path, str]) -> None:
+    small[0].unlink()
+    with pytest.raises(InputError, match=r"pairs\.csv: 404 .*by hand"):
+        fetch_published(tmp_path / "here", ["pairs"], address=small[1])
+
+
+def test_no_connection_is_an_error_and_unknown_names_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Cannot fetch"):
+        fetch_published(tmp_path, ["pairs"], address="http://127.0.0.1:9/")
+    with pytest.raises(InputError, match="under nonsense; ask for pairs, triplets"):
+        fetch_published(tmp_path, ["nonsense"])
+
+
+def test_every_file_belongs_to_a_name() -> None:
+    prefixes = tuple(prefix for each in PUBLISHED.values() for prefix in each)
+    assert all(path.startswith(prefixes) for path in published_files())
+    for each in PUBLISHED.values():
+        assert all(any(p.startswith(prefix) for p in published_files()) for prefix in each)
+
+
+@pytest.mark.published
+def test_the_study_s_files_have_the_pinned_content(
+    published_data: Path, tmp_path: Path, served: tuple[Path, str]
+) -> None:
+    """Witness: the copy of the published repository."""
+    for path, known in published_files().items():
+        content = (published_data / "contstimlang" / path).read_bytes()
+        assert known == f"sha256:{sha256(content).hexdigest()}"
+    served[0].rmdir()
+    served[0].symlink_to(published_data / "contstimlang")
+    folder = fetch_published(tmp_path / "here", ["vocabulary"], address=served[1])
+    assert len(read_vocabulary(folder).initial) == 5_977

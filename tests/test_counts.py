@@ -1,0 +1,39 @@
+"""Counts read from tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contstim.counts import read_pair_counts, read_token_counts
+from contstim.errors import InputError
+
+
+def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text(
+        "sentence,model,position,word,token,log_prob,surprisal\n"
+        "A dog,m,0,A,A,-1,1\nA dog,m,1,dog,do,-1,1\nA dog,m,1,dog,##g,-1,1\nA dog,n,0,A,A,-1,1\n"
+    )
+    assert read_token_counts(path) == {("A dog.", "m"): 3, ("A dog.", "n"): 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model_1,model_2\na,b\n", "lacks the columns per_pair"),
+        ("model_1,model_2,per_pair\na,b,1\na,b,2\n", "two counts for a, b"),
+        ("model_1,model_2,per_pair\na,b,few\n", "row 0: 'few' is no whole number"),
+    ],
+)
+def test_malformed_counts_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_pair_counts(path)
+
+
+def test_counts_are_read_by_model_pair(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("model_1,model_2,per_pair\na,b,1\nb,c,0\n")
+    assert read_pair_counts(tmp_path / "c.csv") == {("a", "b"): 1, ("b", "c"): 0}
