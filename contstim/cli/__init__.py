@@ -10,7 +10,7 @@ import warnings
 
 import typer
 
-from contstim.cli import demo, models, score, select, synthesize, text, train
+from contstim.cli import demo, models, score, select, synthesize, text, train, triplets
 from contstim.cli.output import show_warning
 from contstim.errors import ContstimError
 from contstim.version import __version__
@@ -45,6 +45,7 @@ app.command("vocabulary")(text.vocabulary)
 app.command("sentences")(text.sentences)
 app.command("score")(score.score)
 app.command("synthesize")(synthesize.synthesize)
+app.command("triplets")(triplets.triplets)
 app.add_typer(select.app, name="select")
 app.command("demo")(demo.demo)
 
