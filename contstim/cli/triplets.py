@@ -136,7 +136,7 @@ def triplets(
     remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
-    _tell_failures(found)
+    _tell_failures(found, quiet=quiet)
     if not found.complete:
         raise typer.Exit(INCOMPLETE)
 
@@ -164,18 +164,18 @@ def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
-    columns = (TextColumn("triplets"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
     console = Console(stderr=True)
     with Progress(
         *columns, console=console, disable=quiet, speed_estimate_period=3_600
     ) as progress:
-        bar = progress.add_task("", total=None)
+        bar = progress.add_task("models", total=None)
         started = False
 
         def advance(settled: int, wanted: int) -> None:
             nonlocal started
             if not started:  # what an earlier run found tells nothing about this one's speed
-                progress.reset(bar, total=wanted, completed=settled)
+                progress.reset(bar, total=wanted, completed=settled, description="triplets")
                 started = True
             progress.update(bar, total=wanted, completed=settled)
 
@@ -183,39 +183,42 @@ def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
 
 
 def _print_statistics(found: Found) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Means over each pair's triplets, in nats", title_justify="left")
-    for name in ("model 1", "model 2"):
-        table.add_column(name)
-    for name in ("triplets", "controversiality", "drop 1", "drop 2", "passes", "failed"):
-        table.add_column(name, justify="right")
-    table.add_column("left out", justify="right")
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("models", overflow="fold")
+    for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "failed"):
+        table.add_column(name, justify="right", no_wrap=True)
     for pair in found.pairs:
         means = (pair.controversiality, pair.drop_1, pair.drop_2)
         table.add_row(
-            Text(pair.model_1),
-            Text(pair.model_2),
+            Text(f"{pair.model_1}\n× {pair.model_2}"),
             f"{pair.triplets:,}",
             *("–" if mean is None else f"{mean:.2f}" for mean in means),
             f"{pair.rows:,}",
             f"{pair.failed:,}",
-            f"{pair.inadmissible:,}",
         )
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    console.print(
+        "Means in nats: controversiality (Eq. 4), and how far each model's score falls; passes of "
+        "both networks, in all."
+    )
 
 
-def _tell_failures(found: Found) -> None:
+def _tell_failures(found: Found, *, quiet: bool) -> None:
     for job in found.failures:
         remark(f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}")
     if found.failures:
         remark("Run the same command with --retry-failed to try them again.")
     for pair in found.pairs:
-        if pair.missing:
+        if pair.inadmissible:
             remark(
-                f"{pair.model_1} × {pair.model_2}: {pair.missing:,} triplets are missing, because "
-                f"{pair.inadmissible:,} natural sentences are impossible to one of the models and "
-                f"none is left to take their place."
+                f"{pair.model_1} × {pair.model_2}: {pair.inadmissible:,} natural sentences are "
+                f"left out because one of the models finds them impossible, {pair.missing:,} "
+                f"of them without another in their place.",
+                quiet=quiet and not pair.missing,
             )

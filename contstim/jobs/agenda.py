@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections import deque
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from contstim.errors import ModelError, WorkerError
+from contstim.jobs.bench import Task
 from contstim.jobs.study import seed_for
 from contstim.jobs.tasks import Examine, Examined, Search
 from contstim.store.triplets import Outcome, State
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.errors import ContstimError
-    from contstim.jobs.bench import Task
     from contstim.jobs.dealing import Dealer
     from contstim.jobs.study import Study
     from contstim.store.triplets import Job
 
 _ATTEMPTS = 3
 
+TaskT = TypeVar("TaskT", bound=Task)
 
-class Agenda(ABC):
+
+class Agenda(ABC, Generic[TaskT]):
     """Tasks for workers, and what becomes of them.
 
     Every task that is taken comes back once, by `done` or by `failed`.
@@ -37,19 +39,19 @@ class Agenda(ABC):
         """Whether nothing is left to take and nothing that was taken is still out."""
 
     @abstractmethod
-    def take(self, loaded: Sequence[str]) -> Task | None:
+    def take(self, loaded: Sequence[str]) -> TaskT | None:
         """The next task for a worker that has these models at hand; None for nothing now."""
 
     @abstractmethod
-    def done(self, task: Any, result: Any) -> None:
+    def done(self, task: TaskT, result: Any) -> None:
         """A task has its result."""
 
     @abstractmethod
-    def failed(self, task: Any, error: ContstimError, attempt: int) -> None:
+    def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
         """A task failed, for the nth time; it may be taken again."""
 
 
-class Examination(Agenda):
+class Examination(Agenda[Examine]):
     """Look at every model once.
 
     Raises, as answers come in:
@@ -66,7 +68,7 @@ class Examination(Agenda):
         """See `Agenda.finished`."""
         return not self._waiting and not self._out
 
-    def take(self, loaded: Sequence[str]) -> Task | None:
+    def take(self, loaded: Sequence[str]) -> Examine | None:
         """See `Agenda.take`; the first models come last, so that they are at hand afterwards."""
         del loaded
         if not self._waiting:
@@ -145,7 +147,7 @@ class PairAgenda:
             self.settled += 1
 
 
-class TripletAgenda(Agenda):
+class TripletAgenda(Agenda[Search]):
     """Search for every pair's triplets, and keep each outcome as it comes.
 
     Args:
@@ -197,7 +199,7 @@ class TripletAgenda(Agenda):
         """See `Agenda.finished`."""
         return not any(pair.waiting or pair.running for pair in self._order)
 
-    def take(self, loaded: Sequence[str]) -> Task | None:
+    def take(self, loaded: Sequence[str]) -> Search | None:
         """See `Agenda.take`.
 
         Of the pairs for which fewest models must be loaded, one at which fewest workers are; of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import WorkerError
 from contstim.jobs.executors.base import Answered, Died, Ready
@@ -36,7 +36,7 @@ class Foreman:
         self._false_starts = 0
         self._attempts: Counter[Task] = Counter()
 
-    def work_through(self, agenda: Agenda) -> None:
+    def work_through(self, agenda: Agenda[Any]) -> None:
         """Have an agenda done, whatever happens to workers on the way.
 
         A worker that dies or that fails in an unforeseen way is replaced.
@@ -53,7 +53,7 @@ class Foreman:
                     self._executor.send(worker, task)
             self._note(self._executor.receive(), agenda)
 
-    def _note(self, event: Event, agenda: Agenda) -> None:
+    def _note(self, event: Event, agenda: Agenda[Any]) -> None:
         match event:
             case Ready(worker, place):
                 self._false_starts = 0
@@ -73,7 +73,7 @@ class Foreman:
             case Died(worker, reason):
                 self._mourn(worker, reason, agenda)
 
-    def _mourn(self, worker: int, reason: str, agenda: Agenda) -> None:
+    def _mourn(self, worker: int, reason: str, agenda: Agenda[Any]) -> None:
         place = self._places.pop(worker, "")
         self._idle.pop(worker, None)
         task = self._busy.pop(worker, None)
@@ -86,6 +86,6 @@ class Foreman:
         if task is not None:
             self._fail(task, WorkerError(f"its worker died ({reason})"), agenda)
 
-    def _fail(self, task: Task, error: ContstimError, agenda: Agenda) -> None:
+    def _fail(self, task: Task, error: ContstimError, agenda: Agenda[Any]) -> None:
         self._attempts[task] += 1
         agenda.failed(task, error, self._attempts[task])
