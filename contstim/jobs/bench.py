@@ -133,8 +133,8 @@ class Bench:
 
 
 def _free_memory() -> None:
-    """Give a dropped network's memory back, also to other workers on the same GPU."""
-    gc.collect()
+    """Give a dropped network's memory back at once, also to other workers on the same GPU."""
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
+    if torch is not None:
+        gc.collect()
         torch.cuda.empty_cache()
