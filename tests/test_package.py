@@ -12,7 +12,7 @@ import pytest
 
 import contstim
 
-HEAVY = ("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow")
+HEAVY = ("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow", "ray")
 
 
 def test_the_public_face_is_this_and_no_more() -> None:
