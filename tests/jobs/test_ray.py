@@ -82,6 +82,7 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     import ray
 
     ray.shutdown()
-    executor = RayExecutor(2, address="auto")
-    with pytest.raises(WorkerError, match="Cannot reach Ray at auto"):
-        executor.start(Bench(folder=tmp_path))
+    for address in ("auto", "127.0.0.1:1"):
+        executor = RayExecutor(2, address=address)
+        with pytest.raises(WorkerError, match=f"Cannot reach Ray at {address}"):
+            executor.start(Bench(folder=tmp_path))

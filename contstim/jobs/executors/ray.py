@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from contstim.jobs.bench import Bench, Reply, Task
 
 
+_PATIENCE = 10  # seconds for a cluster to answer
+
+
 class RayExecutor(Executor):
     """Workers are actors that Ray places where there is room.
 
@@ -75,17 +78,16 @@ class RayExecutor(Executor):
     def _connect(self) -> None:
         if self._ray.is_initialized():
             return
-        here = self._address is None and "RAY_ADDRESS" not in os.environ
-        room: dict[str, Any] = {"include_dashboard": False} if here else {}
-        if here and self._wanted:
-            room["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
+        address = self._address or os.environ.get("RAY_ADDRESS")
+        _check_reachable(address)
+        here: dict[str, Any] = {"address": "local", "include_dashboard": False}
+        if self._wanted:
+            here["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
+        where = {"address": address} if address else here
         try:
-            self._ray.init(self._address, log_to_driver=False, logging_level=logging.ERROR, **room)
+            self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise WorkerError(
-                f"Cannot reach Ray at {self._address or 'this machine'}: {error}. Start it with "
-                f"'ray start --head', or leave --ray-address away."
-            ) from error
+            raise _unreachable(address or "this machine", error) from error
         self._started_ray = True
 
     def _hire(self, worker: int) -> None:
@@ -146,6 +148,24 @@ def _import_ray() -> Any:
             "processes on one machine."
         ) from error
     return ray
+
+
+def _check_reachable(address: str | None) -> None:
+    """Ask once whether somebody listens; Ray itself would keep a user waiting for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except OSError as error:
+        raise _unreachable(f"{host}:{port}", error) from error
+
+
+def _unreachable(address: str, error: Exception) -> WorkerError:
+    return WorkerError(
+        f"Cannot reach Ray at {address} ({_first_line(error)}). Start it with 'ray start --head', "
+        f"or name no address to have it started here."
+    )
 
 
 def _first_line(error: Exception) -> str:
