@@ -29,7 +29,7 @@ def _cluster() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
         yield
         ray.shutdown()
 
@@ -82,7 +82,6 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     import ray
 
     ray.shutdown()
-    for address in ("auto", "127.0.0.1:1"):
-        executor = RayExecutor(2, address=address)
-        with pytest.raises(WorkerError, match=f"Cannot reach Ray at {address}"):
-            executor.start(Bench(folder=tmp_path))
+    executor = RayExecutor(2, address="127.0.0.1:1")
+    with pytest.raises(WorkerError, match=r"Cannot reach Ray at 127\.0\.0\.1:1 .*refused"):
+        executor.start(Bench(folder=tmp_path))
