@@ -9,6 +9,7 @@
     ├── ModelError                    a model cannot be found, loaded, or asked this question
     ├── InfeasibleError               no set of stimuli satisfies the constraints; names who fails
     ├── StoreError                    the study's database is locked, damaged, or from elsewhere
+    ├── WorkerError                   workers of a job cannot be started, or die
     └── VerificationError             a result failed its own independent check; never use it
 
 Every message says what was given, what is allowed, and what to do next. The command line prints it
@@ -50,6 +51,10 @@ class InfeasibleError(ContstimError):
 
 class StoreError(ContstimError):
     """The study's database is locked, damaged, or made by something else."""
+
+
+class WorkerError(ContstimError):
+    """Workers of a job cannot be started, or die."""
 
 
 class VerificationError(ContstimError):

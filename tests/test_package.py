@@ -14,7 +14,7 @@ import contstim
 
 HEAVY = (
     *("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow"),
-    *("scipy", "statsmodels", "matplotlib", "pandas"),
+    *("scipy", "statsmodels", "matplotlib", "pandas", "ray"),
 )
 
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_first_study_runs_as_printed(folder: Path) -> None:
     commands = "\n".join(blocks("sh"))
-    assert commands.count("contstim ") == 8
+    assert commands.count("contstim ") == 9
     program = f'contstim() {{ "{sys.executable}" -m contstim "$@"; }}\n'
     done = subprocess.run(
         ["bash", "-euc", program + commands], cwd=folder, capture_output=True, text=True
@@ -41,6 +41,7 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert "synthetic" in done.stdout
     assert len((folder / "pairs.csv").read_text().splitlines()) == 11
     assert len((folder / "trials.csv").read_text().splitlines()) == 1 + 10 + 30
+    assert len((folder / "triplets.csv").read_text().splitlines()) == 11
     (python,) = blocks("python")
     done = subprocess.run(
         [sys.executable, "-c", python], cwd=folder, capture_output=True, text=True

@@ -23,6 +23,7 @@ from contstim.cli import (
     synthesize,
     text,
     train,
+    triplets,
 )
 from contstim.cli.output import show_warning
 from contstim.errors import ContstimError
@@ -58,6 +59,7 @@ app.command("vocabulary")(text.vocabulary)
 app.command("sentences")(text.sentences)
 app.command("score")(score.score)
 app.command("synthesize")(synthesize.synthesize)
+app.command("triplets")(triplets.triplets)
 app.add_typer(select.app, name="select")
 app.command("design")(design.design)
 app.add_typer(import_responses.app, name="import")

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
+from contstim.models.costs import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -71,6 +72,7 @@ def forward_in_batches(
         with torch.inference_mode():
             done = _fits(run, ids.to(device), attention.to(device), chosen)
         if done:
+            count(len(chosen), int(lengths[chosen].sum()))
             start += len(chosen)
             if progress is not None:
                 progress(len(chosen))

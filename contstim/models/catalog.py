@@ -187,6 +187,19 @@ def parse_specification(text: str) -> Specification:
     return Specification(family, location, rule, transform, argument)
 
 
+def check_specifications(specifications: Sequence[str]) -> None:
+    """Refuse repeated names and malformed specifications before any model is loaded.
+
+    Raises:
+        ModelError: a name is given twice, or see `parse_specification`.
+    """
+    twice = sorted({s for s in specifications if specifications.count(s) > 1})
+    if twice:
+        raise ModelError(f"Every model is named once; given twice: {', '.join(twice)}.")
+    for specification in specifications:
+        parse_specification(specification)
+
+
 def load_model(
     specification: str,
     *,
@@ -238,11 +251,7 @@ def load_models(
     Raises:
         ModelError: a name is given twice, or see `load_model`.
     """
-    twice = sorted({s for s in specifications if specifications.count(s) > 1})
-    if twice:
-        raise ModelError(f"Every model is named once; given twice: {', '.join(twice)}.")
-    for specification in specifications:
-        parse_specification(specification)
+    check_specifications(specifications)
     return [
         load_model(specification, device=device, dtype=dtype, prompt=prompt)
         for specification in specifications

@@ -14,16 +14,20 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
+from contstim.models.costs import Cost
 from contstim.optimization.climb import Climb, Step, climb
 from contstim.optimization.objective import AcceptReject
-from contstim.optimization.proposals import Candidates, ExactRanking
+from contstim.optimization.proposals import Candidates
+from contstim.optimization.recipes import DEFAULT
 from contstim.sentence import repeats
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from contstim.models.base import LanguageModel
+    from contstim.optimization.evaluation import Evaluation
+    from contstim.optimization.recipe import Recipe
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -33,12 +37,25 @@ class Synthesis:
     """A sentence that one model accepts and another rejects, and the way there.
 
     Log-probabilities in nats.
+
+    Attributes:
+        accept: the accept model's name.
+        reject: the reject model's name.
+        natural: where the search started.
+        climb: the accepted steps and why they ended.
+        recipe: the recipe's name.
+        evaluations: every candidate that was scored exactly, in that order. Where a model knows all
+            replacements at once they are not listed, but the step that was taken is.
+        costs: what each model computed, by its name.
     """
 
     accept: str
     reject: str
     natural: Sentence
     climb: Climb
+    recipe: str
+    evaluations: tuple[Evaluation, ...]
+    costs: Mapping[str, Cost]
 
     @property
     def synthetic(self) -> Sentence:
@@ -64,6 +81,7 @@ def synthesize(
     natural: Sentence,
     vocabulary: Vocabulary,
     *,
+    recipe: Recipe = DEFAULT,
     seed: int = 0,
     on_step: Callable[[Step], None] | None = None,
 ) -> Synthesis:
@@ -76,6 +94,7 @@ def synthesize(
         reject: is to find it as unlikely as possible.
         natural: where the search starts; its words are in the vocabulary.
         vocabulary: the words allowed; see `contstim.models.vocabularies.shared_vocabulary`.
+        recipe: how to search.
         seed: decides the order of positions.
         on_step: told of each accepted step as it happens.
 
@@ -96,10 +115,11 @@ def synthesize(
             f"acceptable to it. Choose another natural sentence."
         )
     objective = AcceptReject((accept, reject), floor)
-    proposer = ExactRanking(Candidates(vocabulary))
+    proposer = recipe.proposer(Candidates(vocabulary))
     found = climb(natural, objective, proposer, rng=np.random.default_rng(seed), on_step=on_step)
     _verify(found, objective, vocabulary)
-    return Synthesis(accept.name, reject.name, natural, found)
+    costs = {accept.name: Cost(), reject.name: Cost()}
+    return Synthesis(accept.name, reject.name, natural, found, recipe.name, (), costs)
 
 
 def synthesize_triplet(
@@ -108,6 +128,7 @@ def synthesize_triplet(
     natural: Sentence,
     vocabulary: Vocabulary,
     *,
+    recipe: Recipe = DEFAULT,
     seed: int = 0,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
@@ -115,8 +136,8 @@ def synthesize_triplet(
     Controversiality is Eq. 4 of the 2023 paper,
     log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. Raises what `synthesize` raises.
     """
-    first = synthesize(model_2, model_1, natural, vocabulary, seed=seed)
-    second = synthesize(model_1, model_2, natural, vocabulary, seed=seed)
+    first = synthesize(model_2, model_1, natural, vocabulary, recipe=recipe, seed=seed)
+    second = synthesize(model_1, model_2, natural, vocabulary, recipe=recipe, seed=seed)
     natural_2, natural_1 = first.natural_log_probs
     synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
     synthetic_2_model_1, synthetic_2_model_2 = second.log_probs

@@ -13,6 +13,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.boundaries import Normaliser, token_classes
+from contstim.models.costs import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,7 @@ class CausalNetwork:
         empty = Prefix((), 0.0, np.empty(0), None)
         with torch.inference_mode():
             row = torch.tensor([context], device=self._device)
+            count(1, len(context))
             logits, cache = self._forward(empty, row, places=1)
             following = self._following(logits[0, -1])
         return Prefix(context, 0.0, following, cache)
@@ -69,6 +71,7 @@ class CausalNetwork:
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
         """Read more tokens, at least one, which count."""
         with torch.inference_mode():
+            count(1, len(ids))
             logits, cache = self._forward(prefix, torch.tensor([ids], device=self._device))
             following = self._following(logits[0, -1])
             inner = self._normaliser.log_probs(
@@ -131,6 +134,8 @@ class CausalNetwork:
         if attention is not None:
             attention = torch.cat([torch.ones_like(before), attention], dim=1)
         shared = prefix.cache is not None
+        if not shared:
+            count(0, before.numel(), calls=0)  # read anew for each row
         output = self._model(
             input_ids=ids if shared else torch.cat([before, ids], dim=1),
             attention_mask=attention,

@@ -1,0 +1,120 @@
+"""What executors of `contstim triplets` cost: start-up, one task's way, a whole job on n-grams.
+
+A 2-gram and a 3-gram of `text/openstax.train.txt` with the published vocabulary and sentences where
+CONTSTIM_DATA has them, else of the embedded English. `--quick` takes few triplets of the latter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+
+from contstim.corpus import read_sentences
+from contstim.english import generate
+from contstim.jobs.bench import Bench, Task
+from contstim.jobs.executors import Executor, LocalExecutor, ProcessExecutor, RayExecutor
+from contstim.jobs.study import Study
+from contstim.jobs.triplets import Found, find_triplets
+from contstim.models.ngram.training import train_ngram
+from contstim.sentence import Sentence
+from contstim.store import Store
+from contstim.vocabulary import Vocabulary
+
+DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
+TEXT = DATA / "text" / "openstax.train.txt"
+PUBLISHED = DATA / "contstimlang"
+QUICK = "--quick" in sys.argv
+
+
+@dataclass(frozen=True)
+class Nothing(Task):
+    number: int
+
+    def perform(self, bench: Bench) -> int:
+        del bench
+        return self.number
+
+
+def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
+    """Training text, words, natural sentences."""
+    if QUICK or not TEXT.is_file() or not PUBLISHED.is_dir():
+        text = generate(20_000 if not QUICK else 4_000, seed=0)
+        words = Vocabulary.from_sentences(text, min_count=2)
+        return text, words, generate(2_000, seed=1, words=8)
+    from contstim.published import read_vocabulary
+
+    (corpus,) = (PUBLISHED / "resources" / "sentence_corpora").glob("*.txt")
+    natural = list(islice(read_sentences(corpus), 3_000))
+    return list(read_sentences(TEXT)), read_vocabulary(PUBLISHED), natural
+
+
+def trips(executor: Executor, folder: Path, repeats: int) -> None:
+    """Print the seconds until all workers are ready, and one task's way to a worker and back."""
+    with executor:
+        start = perf_counter()
+        executor.start(Bench("cpu", folder=folder))
+        for _ in range(executor.size):
+            executor.receive()
+        ready = perf_counter() - start
+        start = perf_counter()
+        for number in range(repeats):
+            executor.send(0, Nothing(number))
+            executor.receive()
+        each = (perf_counter() - start) / repeats
+    print(f"    {executor.size} ready after {ready:.2f} s; an empty task takes {1e3 * each:.2f} ms")
+
+
+def whole_job(study: Study, executor: Executor, folder: Path) -> tuple[Found, float, float]:
+    """A job from nothing: what it found, its seconds, and those of them after models are known."""
+    began: list[float] = []
+
+    def first(_settled: int, _wanted: int) -> None:
+        if not began:
+            began.append(perf_counter())
+
+    bench = Bench("cpu", vocabulary=study.vocabulary, folder=folder)
+    start = perf_counter()
+    with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
+        found = find_triplets(study, store, executor, bench, progress=first)
+        end = perf_counter()
+    return found, end - start, end - began[0]
+
+
+def main() -> None:
+    """Run everything and print it."""
+    text, words, natural = materials()
+    executors: dict[str, Callable[[], Executor]] = {
+        "local": LocalExecutor,
+        "processes": lambda: ProcessExecutor(2),
+    }
+    if find_spec("ray"):
+        executors["ray"] = lambda: RayExecutor(2, gpus_per_worker=0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for order in (2, 3):
+            train_ngram(text, order, folder / f"{order}.arpa")
+        models = tuple(f"kenlm:{folder}/{order}.arpa" for order in (2, 3))
+        study = Study(models, tuple(natural), words, per_pair=10 if QUICK else 200)
+        print(f"{study.per_pair} triplets of a 2-gram and a 3-gram, {len(words.words):,} words")
+        reference: tuple[Found, float] | None = None
+        for kind, make in executors.items():
+            print(kind)
+            trips(make(), folder, 100 if QUICK else 1_000)
+            found, seconds, searching = whole_job(study, make(), folder)
+            each = searching / study.per_pair
+            print(f"    whole job {seconds:.2f} s, searching {searching:.2f} s: {each:.4f} s each")
+            if reference is None:
+                reference = found, searching
+            assert found == reference[0]
+            print(f"    same triplets; searching {reference[1] / searching:.2f} times as fast")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""`contstim triplets`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from contstim.jobs.executors import Executor
+    from contstim.jobs.triplets import Found
+
+INCOMPLETE = 3
+"""Exit status where some triplets that were wanted could not be found."""
+
+
+def triplets(
+    model: Annotated[
+        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa; give two or more.")
+    ],
+    sentences: Annotated[Path, typer.Option(help="Natural sentences, one a line, or a table.")],
+    out: Annotated[Path, typer.Option(help="The table of triplets to write.")],
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="Words to use; by default those frequent in the models' own text."),
+    ] = None,
+    per_pair: Annotated[
+        int, typer.Option(help="Triplets for each pair of models; may be raised later.")
+    ] = 100,
+    recipe: Annotated[str, typer.Option(help="How to search: default or golan2023.")] = "default",
+    allow_unknown: Annotated[
+        bool,
+        typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
+    ] = False,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Where results are kept as they come; contstim.sqlite beside --out."),
+    ] = None,
+    trajectories: Annotated[
+        Path | None, typer.Option(help="Also write every accepted step of every search.")
+    ] = None,
+    evaluations: Annotated[
+        Path | None, typer.Option(help="Also write every candidate that was scored exactly.")
+    ] = None,
+    executor: Annotated[
+        Literal["local", "processes", "ray"],
+        typer.Option(help="Search in this process, in several, or on a Ray cluster."),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(help="How many; by default one a GPU, or one a processor without GPUs."),
+    ] = None,
+    models_in_memory: Annotated[
+        int, typer.Option(min=2, help="How many models each worker keeps loaded.")
+    ] = 2,
+    gpus_per_worker: Annotated[
+        float | None, typer.Option(help="With ray: the share of a GPU for each worker.")
+    ] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(help="With ray: the cluster, auto for this machine's own.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try those again that failed in an earlier run.")
+    ] = False,
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
+
+    Each pair has natural sentences of its own. Every result is kept as soon as it is found: a job
+    that was interrupted or killed, started again, goes on where it stopped, whatever the executor
+    and the number of workers. A search that fails three times is listed at the end, and the others
+    go on; the exit status is then 3.
+
+    Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
+    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
+    """
+    from contstim.jobs.bench import Bench
+    from contstim.jobs.study import Study
+    from contstim.jobs.triplets import find_triplets
+    from contstim.records import write_record
+    from contstim.stimuli import read_stimuli, write_triplets
+    from contstim.store import Store, TripletStore
+    from contstim.tables import table_kind, write_table
+    from contstim.vocabulary import Vocabulary
+
+    for table in filter(None, (out, trajectories, evaluations)):
+        table_kind(table)
+    study = Study(
+        tuple(model),
+        tuple(read_stimuli(sentences)),
+        None if vocabulary is None else Vocabulary.load(vocabulary),
+        per_pair,
+        recipe,
+        seed,
+        allow_unknown,
+    )
+    bench = Bench(device, dtype, prompt, study.vocabulary, allow_unknown, models_in_memory)
+    workshop = _executor(executor, workers, gpus_per_worker, ray_address)
+    with Store(store or out.parent / "contstim.sqlite") as kept:
+        with _progress(quiet=quiet) as (say, progress):
+            found = find_triplets(
+                study,
+                kept,
+                workshop,
+                bench,
+                retry_failed=retry_failed,
+                say=say,
+                progress=progress,
+            )
+        facts = {
+            "seed": seed,
+            "recipe": recipe,
+            "models": {name: asdict(how) for name, how in found.conventions.items()},
+        }
+        for path, export in (
+            (trajectories, TripletStore(kept).trajectories),
+            (evaluations, TripletStore(kept).evaluations),
+        ):
+            if path is not None:
+                write_table(path, export())
+                write_record(path, **facts)
+    write_triplets(out, found.triplets)
+    write_record(out, **facts, pairs=[asdict(pair) for pair in found.pairs])
+    remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
+    if not quiet:
+        _print_statistics(found)
+    _tell_failures(found, quiet=quiet)
+    if not found.complete:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _executor(
+    kind: str, workers: int | None, gpus_per_worker: float | None, ray_address: str | None
+) -> Executor:
+    from contstim.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
+
+    if kind != "ray" and (gpus_per_worker is not None or ray_address is not None):
+        raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
+    if kind == "ray":
+        return RayExecutor(workers, gpus_per_worker=gpus_per_worker, address=ray_address)
+    if kind == "processes":
+        return ProcessExecutor(workers)
+    if workers not in (None, 1):
+        raise InputError("--executor local has one worker; use processes or ray for more.")
+    return LocalExecutor()
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+    """A line for remarks, and a bar over all jobs with the time left, on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, disable=quiet, speed_estimate_period=3_600
+    ) as progress:
+        bar = progress.add_task("models", total=None)
+        started = False
+
+        def advance(settled: int, wanted: int) -> None:
+            nonlocal started
+            if not started:  # what an earlier run found tells nothing about this one's speed
+                progress.reset(bar, total=wanted, completed=settled, description="triplets")
+                started = True
+            progress.update(bar, total=wanted, completed=settled)
+
+        yield lambda text: console.print(text, markup=False, highlight=False), advance
+
+
+def _print_statistics(found: Found) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("models", overflow="fold")
+    for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "failed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for pair in found.pairs:
+        means = (pair.controversiality, pair.drop_1, pair.drop_2)
+        table.add_row(
+            Text(f"{pair.model_1}\n× {pair.model_2}"),
+            f"{pair.triplets:,}",
+            *("–" if mean is None else f"{mean:.2f}" for mean in means),
+            f"{pair.rows:,}",
+            f"{pair.failed:,}",
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "Means in nats: controversiality (Eq. 4), and how far each model's score falls; passes of "
+        "both networks, in all."
+    )
+
+
+def _tell_failures(found: Found, *, quiet: bool) -> None:
+    for job in found.failures:
+        remark(f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}")
+    if found.failures:
+        remark("Run the same command with --retry-failed to try them again.")
+    for pair in found.pairs:
+        if pair.inadmissible:
+            remark(
+                f"{pair.model_1} × {pair.model_2}: {pair.inadmissible:,} natural sentences are "
+                f"left out because one of the models finds them impossible, {pair.missing:,} "
+                f"of them without another in their place.",
+                quiet=quiet and not pair.missing,
+            )

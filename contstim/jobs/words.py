@@ -1,0 +1,56 @@
+"""The words that a search between two models may use, told from each model alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from contstim.errors import VocabularyError
+from contstim.models.vocabularies import DEFAULT_MIN_COUNT, default_vocabulary
+
+if TYPE_CHECKING:
+    from contstim.models.base import LanguageModel
+    from contstim.vocabulary import Vocabulary
+
+
+def usable_words(
+    model: LanguageModel, given: Vocabulary | None, *, allow_unknown: bool
+) -> Vocabulary | None:
+    """The words that a model lets a search use; None where every word will do.
+
+    Args:
+        model: the model.
+        given: the words that the user wants; None for those frequent in the model's own text.
+        allow_unknown: whether the model need not know the given words.
+
+    Raises:
+        VocabularyError: the model knows none of the words.
+        ModelError: the model's counts, which are its own words, are not at hand.
+    """
+    if given is None:
+        return model.vocabulary(DEFAULT_MIN_COUNT)
+    return given if allow_unknown else given.restrict(model.knows)[0]
+
+
+def shared_words(pair: tuple[str, str], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
+    """What two models' usable words have in common; the embedded English where any word will do.
+
+    Args:
+        pair: the models' names.
+        words: what `usable_words` says of each.
+
+    Raises:
+        VocabularyError: nothing, for the start of a sentence or elsewhere.
+    """
+    first, *others = [v for v in words if v is not None] or [default_vocabulary(())]
+    for place, words_there in (
+        ("start a sentence", [set(v.initial) for v in (first, *others)]),
+        ("follow another", [set(v.inner) for v in (first, *others)]),
+    ):
+        if not set.intersection(*words_there):
+            raise VocabularyError(
+                f"No word of the vocabulary that may {place} is known to both {pair[0]} and "
+                f"{pair[1]}. Give a vocabulary in the models' language and case."
+            )
+    for other in others:
+        first = first.intersect(other)
+    return first

@@ -1,0 +1,58 @@
+"""What was computed: every sequence that passed through a network, counted where it happens."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Work done by a network; models without one, such as n-gram models, cost nothing.
+
+    Attributes:
+        rows: sequences passed through the network.
+        tokens: tokens in them, without padding and without what was read before and remembered.
+        calls: batches.
+    """
+
+    rows: int = 0
+    tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.rows + other.rows, self.tokens + other.tokens, self.calls + other.calls)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.rows - other.rows, self.tokens - other.tokens, self.calls - other.calls)
+
+
+class Tally:
+    """A running total of costs."""
+
+    def __init__(self) -> None:
+        self.total = Cost()
+
+
+_ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
+
+
+@contextmanager
+def counting(tally: Tally) -> Iterator[Tally]:
+    """Add to a tally what networks compute within a `with` statement; such statements nest."""
+    token = _ACTIVE.set((*_ACTIVE.get(), tally))
+    try:
+        yield tally
+    finally:
+        _ACTIVE.reset(token)
+
+
+def count(rows: int, tokens: int, calls: int = 1) -> None:
+    """Report what passes through a network."""
+    for tally in _ACTIVE.get():
+        tally.total += Cost(rows, tokens, calls)

@@ -1,0 +1,132 @@
+"""The SQLite file itself: opened by one process, brought to the present layout, never half-written.
+
+A second process is refused instead of waiting or corrupting: SQLite's locks are not to be trusted
+on network file systems.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from contstim.errors import StoreError
+from contstim.store.layout import APPLICATION_ID, LAYOUTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+
+class Database:
+    """A study's database, open for writing by this process alone; use it in a `with` statement.
+
+    A file of an older layout gets the tables that it lacks.
+
+    Raises:
+        StoreError: another process writes it, it is damaged, or it is something else's database.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(_explain(self.path, error)) from error
+        try:
+            self._claim(self._recognise())
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreError(_explain(self.path, error)) from error
+        except StoreError:
+            self.close()
+            raise
+
+    def _recognise(self) -> int:
+        """The file's layout, 0 if new; refuses one that is not ours before anything is written."""
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        tables, program, layout = (
+            self._connection.execute(question).fetchone()[0]
+            for question in (
+                "SELECT count(*) FROM sqlite_schema",
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+            )
+        )
+        if tables and program != APPLICATION_ID:
+            raise StoreError(f"{self.path} is a database of another program; name another file.")
+        if tables and not 1 <= layout <= len(LAYOUTS):
+            raise StoreError(
+                f"{self.path} was made by another version of contstim (its layout is {layout}, "
+                f"this one reads 1 to {len(LAYOUTS)}); name another file."
+            )
+        return layout if tables else 0
+
+    def _claim(self, layout: int) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute("BEGIN EXCLUSIVE")
+        for statements in LAYOUTS[layout:]:
+            for statement in statements:
+                self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._connection.execute(f"PRAGMA user_version = {len(LAYOUTS)}")
+        self._connection.execute("COMMIT")
+
+    def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows that answer an SQL question.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        try:
+            return self._connection.execute(question, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(_explain(self.path, error)) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All that is written within the `with` statement, or nothing of it.
+
+        Raises:
+            StoreError: the disk is full or the file cannot be written.
+        """
+        try:
+            self._connection.execute("BEGIN")
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(_explain(self.path, error)) from error
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Release the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _explain(path: Path, error: Exception) -> str:
+    if "locked" in str(error):
+        return (
+            f"{path} is in use by another process. One process writes a study's store: wait for "
+            f"it, or name another file."
+        )
+    if "not a database" in str(error) or "malformed" in str(error):
+        return f"{path} is not a readable study store ({error}). Move it away to start anew."
+    if "full" in str(error):
+        return f"{path} cannot grow: the disk is full. Make room, and run the same command again."
+    return f"Cannot use {path} as a study store: {error}."

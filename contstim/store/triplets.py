@@ -1,0 +1,212 @@
+"""A study's triplets: the settings they were made with, each job's outcome, and the way to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import StoreError
+from contstim.stimuli import Triplet
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+
+    from contstim.store.database import Database
+
+_SCORES = tuple(field.name for field in fields(Triplet)[6:])
+_STEP = "visit, position, old, new, sentence, log_prob_accept, log_prob_reject"
+_EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject"
+_FROM_SEARCH = "JOIN search ON search.id = search JOIN job ON job.id = job JOIN triplet USING (job)"
+
+
+class State(StrEnum):
+    """What became of a job."""
+
+    FOUND = "found"
+    INADMISSIBLE = "inadmissible"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The way to one synthetic sentence, as plain values.
+
+    Attributes:
+        accept: the accept model's name.
+        reject: the reject model's name.
+        visits: how many positions were visited.
+        ending: why the search ended.
+        costs: (rows, tokens, calls) of each model's network, by its name.
+        steps: (visit, position, old, new, sentence, log p accept, log p reject) of each accepted
+            replacement, in order; nats.
+        evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
+            that was scored exactly, in order; nan for a model that was not asked.
+    """
+
+    accept: str
+    reject: str
+    visits: int
+    ending: str
+    costs: Mapping[str, tuple[int, int, int]]
+    steps: tuple[tuple[int, int, str, str, str, float, float], ...]
+    evaluations: tuple[tuple[int, int, str, str, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: a triplet and the two ways to it, or the reason why there is none."""
+
+    state: State
+    reason: str = ""
+    triplet: Triplet | None = None
+    trails: tuple[Trail, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One natural sentence for one pair of models, and what became of it.
+
+    Attributes:
+        model_1: as in the triplet.
+        model_2: as in the triplet.
+        place: the sentence's place, from 0, among those dealt to the pair.
+        natural: the sentence.
+        state: what became of it.
+        reason: why there is no triplet; empty where there is one.
+    """
+
+    model_1: str
+    model_2: str
+    place: int
+    natural: str
+    state: State
+    reason: str
+
+
+class TripletStore:
+    """The triplets of one study, kept in its database, each job's with the way to it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def settle(self, settings: Mapping[str, str], *, may_grow: frozenset[str]) -> None:
+        """Keep the study's settings, or make sure that they are the ones kept before.
+
+        Args:
+            settings: name and value of all that decides which triplets are found.
+            may_grow: names of numbers that may be larger than before.
+
+        Raises:
+            StoreError: the triplets kept here were made with other settings; shows each difference.
+        """
+        kept = dict(self._database.rows("SELECT name, value FROM setting"))
+        different = [
+            f"  {name}: {kept.get(name, '(none)')} → {settings.get(name, '(none)')}"
+            for name in dict.fromkeys((*kept, *settings))
+            if kept and not _agree(kept.get(name), settings.get(name), name in may_grow)
+        ]
+        if different:
+            raise StoreError(
+                f"{self._database.path} holds triplets made with other settings (kept → given):\n"
+                + "\n".join(different)
+                + "\nGive the kept settings to go on, or name another file with --store."
+            )
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO setting VALUES (?, ?)", list(settings.items())
+            )
+
+    def keep(self, pair: tuple[str, str], place: int, natural: str, outcome: Outcome) -> None:
+        """Keep what became of a job, all of it or nothing.
+
+        Raises:
+            StoreError: the disk is full, the file cannot be written, or the job is kept already.
+        """
+        with self._database.transaction() as connection:
+            job = connection.execute(
+                "INSERT INTO job (model_1, model_2, place, natural, state, reason) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (*pair, place, natural, outcome.state, outcome.reason),
+            ).lastrowid
+            if outcome.triplet is not None:
+                _insert_triplet(connection, job, outcome.triplet)
+            for trail in outcome.trails:
+                _insert_trail(connection, job, trail)
+
+    def jobs(self) -> list[Job]:
+        """Every kept job, in the order of the models' names and the places."""
+        rows = self._database.rows(
+            "SELECT model_1, model_2, place, natural, state, reason FROM job "
+            "ORDER BY model_1, model_2, place"
+        )
+        return [Job(m1, m2, place, text, State(s), why) for m1, m2, place, text, s, why in rows]
+
+    def forget_failures(self) -> int:
+        """Drop the jobs that failed, so that they are tried again; how many they were."""
+        with self._database.transaction() as connection:
+            return connection.execute("DELETE FROM job WHERE state = 'failed'").rowcount
+
+    def triplets(self) -> list[Triplet]:
+        """All triplets, in the order of the models' names and the jobs' places."""
+        rows = self._database.rows(
+            "SELECT triplet_id, model_1, model_2, natural, synthetic_1, synthetic_2, "
+            f"{', '.join(_SCORES)} FROM triplet JOIN job ON job.id = job "
+            "ORDER BY model_1, model_2, place"
+        )
+        return [Triplet(*row) for row in rows]
+
+    def costs(self) -> dict[tuple[str, str], tuple[int, int, int]]:
+        """Rows, tokens and calls spent on the triplets of each pair of models."""
+        rows = self._database.rows(
+            "SELECT model_1, model_2, sum(rows), sum(tokens), sum(calls) FROM cost "
+            "JOIN search ON search.id = search JOIN job ON job.id = job GROUP BY model_1, model_2"
+        )
+        return {(m1, m2): tuple(sums) for m1, m2, *sums in rows}
+
+    def trajectories(self) -> dict[str, list[Any]]:
+        """Every accepted step of every search, as columns; a row a step, in order."""
+        return self._export("step", _STEP)
+
+    def evaluations(self) -> dict[str, list[Any]]:
+        """Every candidate that was scored exactly, as columns; a row a candidate, in order."""
+        return self._export("evaluation", _EVALUATION)
+
+    def _export(self, table: str, columns: str) -> dict[str, list[Any]]:
+        names = ["triplet_id", "accept", "reject", "number", *columns.split(", ")]
+        rows = self._database.rows(
+            f"SELECT {', '.join(names)} FROM {table} {_FROM_SEARCH} "
+            "ORDER BY model_1, model_2, place, search, number"
+        )
+        return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def _agree(kept: str | None, given: str | None, may_grow: bool) -> bool:
+    if kept is None or given is None or not may_grow:
+        return kept == given
+    return int(given) >= int(kept)
+
+
+def _insert_triplet(connection: sqlite3.Connection, job: int | None, triplet: Triplet) -> None:
+    values = [getattr(triplet, name) for name in _SCORES]
+    connection.execute(
+        f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
+        (job, triplet.triplet_id, triplet.synthetic_1, triplet.synthetic_2, *values),
+    )
+
+
+def _insert_trail(connection: sqlite3.Connection, job: int | None, trail: Trail) -> None:
+    search = connection.execute(
+        "INSERT INTO search (job, accept, reject, visits, ending) VALUES (?, ?, ?, ?, ?)",
+        (job, trail.accept, trail.reject, trail.visits, trail.ending),
+    ).lastrowid
+    connection.executemany(
+        "INSERT INTO cost VALUES (?, ?, ?, ?, ?)",
+        [(search, model, *cost) for model, cost in trail.costs.items()],
+    )
+    for table, entries in (("step", trail.steps), ("evaluation", trail.evaluations)):
+        rows = [(search, number, *entry) for number, entry in enumerate(entries)]
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)

@@ -1,0 +1,145 @@
+"""`contstim triplets` as a user meets it; kills and executors are tested in tests/jobs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from contstim.cli import app
+from contstim.errors import ContstimError, StoreError
+from contstim.jobs.bench import Bench
+from contstim.jobs.tasks import Search
+from contstim.models.ngram.counts import counts_path
+from contstim.sentence import Sentence
+from contstim.stimuli import read_triplets
+from contstim.store import Store
+from contstim.vocabulary import Vocabulary
+
+MODELS = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
+INPUTS = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "3")
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    trained: Path,
+    english: list[Sentence],
+    unseen: list[Sentence],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    words = Vocabulary.from_sentences(english, min_count=5)
+    words.save(tmp_path / "vocab.txt")
+    natural = [s for s in unseen if not words.missing(s)][:20]
+    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural))
+    for n in (2, 3):
+        shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
+        shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def triplets(*arguments: str, inputs: tuple[str, ...] = (*MODELS, *INPUTS)) -> Result:
+    return CliRunner().invoke(app, ["triplets", *inputs, "--out", "t.csv", *arguments])
+
+
+def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path) -> None:
+    done = triplets("--trajectories", "steps.jsonl", "--evaluations", "tried.csv", "--seed", "4")
+    assert done.exit_code == 0, done.output
+    found = read_triplets(folder / "t.csv")
+    assert len(found) == 3
+    steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+    assert {step["triplet_id"] for step in steps} <= {t.triplet_id for t in found}
+    with (folder / "tried.csv").open(newline="") as file:
+        assert next(csv.reader(file))[:4] == ["triplet_id", "accept", "reject", "number"]
+    record = json.loads((folder / "t.csv.meta.json").read_text())
+    assert record["seed"] == 4
+    assert record["recipe"] == "default"
+    assert record["models"]["kenlm:3.arpa"]["fingerprint"].startswith("kenlm-")
+    mean = sum(t.controversiality for t in found) / 3
+    assert record["pairs"][0]["controversiality"] == pytest.approx(mean)
+    assert f"{mean:.2f}" in done.stdout
+    assert (folder / "steps.jsonl.meta.json").exists()
+    again = triplets("--seed", "4", "-q")
+    assert again.output == ""
+    assert read_triplets(folder / "t.csv") == found
+
+
+def test_failures_are_listed_and_the_status_is_3(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    genuine = Search.perform
+
+    def perform(task: Search, bench: Bench) -> object:
+        if task.place == 1:
+            raise ContstimError("no such luck")
+        return genuine(task, bench)
+
+    monkeypatch.setattr(Search, "perform", perform)
+    done = triplets("-q")
+    assert done.exit_code == 3
+    assert "failed: kenlm:2.arpa × kenlm:3.arpa, " in done.stderr
+    assert "no such luck" in done.stderr
+    assert "--retry-failed" in done.stderr
+    assert len(read_triplets(folder / "t.csv")) == 2
+    monkeypatch.setattr(Search, "perform", genuine)
+    assert triplets("-q").exit_code == 3
+    assert triplets("-q", "--retry-failed").exit_code == 0
+    assert len(read_triplets(folder / "t.csv")) == 3
+
+
+def test_scores_and_triplets_share_a_store(folder: Path) -> None:
+    score = ["score", *MODELS, "--sentences", "natural.txt", "--out", "s.csv", "-q"]
+    assert CliRunner().invoke(app, score).exit_code == 0
+    assert triplets("-q").exit_code == 0
+    assert CliRunner().invoke(app, score).exit_code == 0
+    assert [path.name for path in folder.glob("*.sqlite")] == ["contstim.sqlite"]
+
+
+def test_a_store_in_use_is_refused(folder: Path) -> None:
+    with Store(folder / "contstim.sqlite"):
+        refused = triplets("-q").exception
+    assert isinstance(refused, StoreError)
+    assert "in use by another process" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--per-pair", "30"), "Too few natural sentences.*Give at least 10 more"),
+        (("--per-pair", "0"), "1 or more, not 0"),
+        (("--recipe", "soup"), "there are default, golan2023"),
+        (("--workers", "2"), "--executor local has one worker"),
+        (("--gpus-per-worker", "1"), "are for --executor ray"),
+        (("--executor", "processes", "--workers", "0"), "1 worker or more"),
+        (("--model", "kenlm:2.arpa"), "given twice"),
+        (("--model", "kenlm:none.arpa"), "no n-gram model at none.arpa"),
+        (("--vocabulary", "none.txt"), "Cannot read none.txt"),
+        (("--evaluations", "e.txt"), "no table"),
+        (("--out", "t.txt"), "no table"),
+    ],
+)
+def test_bad_input_is_one_message(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = triplets("-q", *arguments)
+    assert isinstance(done.exception, ContstimError), done.output
+    with pytest.raises(ContstimError, match=message):
+        raise done.exception
+    assert not (folder / "t.csv").exists()
+
+
+def test_one_model_and_identical_models_are_refused_at_once(folder: Path) -> None:
+    one = triplets("-q", inputs=(*MODELS[:2], *INPUTS)).exception
+    assert "give --model at least twice" in str(one)
+    shutil.copy(folder / "2.arpa", folder / "copy.arpa")
+    same = triplets("-q", "--model", "kenlm:copy.arpa").exception
+    assert "are the same model: they can never disagree" in str(same)
+
+
+def test_without_a_vocabulary_the_words_are_the_models_own(folder: Path) -> None:
+    done = triplets("-q", inputs=(*MODELS, *INPUTS[:2], "--per-pair", "3"))
+    assert done.exit_code == 0, done.exception
+    assert len(read_triplets(folder / "t.csv")) == 3
