@@ -104,7 +104,7 @@ def _print_result(found: Synthesis) -> None:
 
 
 def _as_json(found: Synthesis) -> dict[str, object]:
-    def scores(log_probs: tuple[float, float]) -> dict[str, float]:
+    def scores(log_probs: tuple[float, ...]) -> dict[str, float]:
         return dict(zip(("accept", "reject"), log_probs, strict=True))
 
     return {
