@@ -110,7 +110,13 @@ def search(accept: str, reject: str, natural: Sentence, words: Vocabulary, recip
 
 
 def run_all(
-    pairs: list[list[str]], n: int, path: Path, recipes: Iterable[str], only: int | None
+    pairs: list[list[str]],
+    n: int,
+    path: Path,
+    recipes: Iterable[str],
+    *,
+    only: int | None,
+    both_ways: bool,
 ) -> None:
     done = {(r["accept"], r["reject"], r["natural"], r["recipe"]) for r in read(path)}
     everything = read_vocabulary(STUDY)
@@ -120,7 +126,8 @@ def run_all(
                 continue
             words, _ = shared_vocabulary([load(m) for m in pair], everything)
             natural = naturals(words, 1, number * 1000 + index)[0]
-            for accept, reject in permutations(pair):
+            directions = list(permutations(pair))
+            for accept, reject in directions if both_ways else [directions[index % 2]]:
                 for recipe in recipes:
                     if (accept, reject, natural.text, recipe) in done:
                         continue
@@ -282,6 +289,9 @@ def main() -> None:
     parser.add_argument("--recipes", nargs="*", default=list(RECIPES), help="which to run")
     parser.add_argument("--runs", type=Path, default=Path(mkdtemp()) / "runs.jsonl")
     parser.add_argument("--only", type=int, help="run the pair of that number, from 0, alone")
+    parser.add_argument(
+        "--one-way", action="store_true", help="directions by turns, one for each sentence"
+    )
     parser.add_argument("--report", action="store_true", help="run nothing, print what is there")
     parser.add_argument("--tflops", type=float, default=200.0, help="sustained, of a large GPU")
     options = parser.parse_args()
@@ -291,7 +301,14 @@ def main() -> None:
         pairs = [["2-gram", "3-gram"]]
     if not options.report:
         n = 1 if options.quick else options.sentences
-        run_all(pairs, n, options.runs, options.recipes, options.only)
+        run_all(
+            pairs,
+            n,
+            options.runs,
+            options.recipes,
+            only=options.only,
+            both_ways=not options.one_way,
+        )
     runs = read(options.runs)
     for pair in sorted({tuple(sorted((r["accept"], r["reject"]))) for r in runs}):
         some = [r for r in runs if {r["accept"], r["reject"]} == set(pair)]

@@ -123,8 +123,9 @@ def verified(found: Climb, search: Search) -> Climb:
     Raises:
         VerificationError: scores differ by more than rounding, or a constraint is broken.
     """
-    ends = sorted(found.steps, key=lambda step: step.loss)
-    ways = [(step.sentence, step.log_probs) for step in ends if step.loss < found.start_loss]
+    steps = sorted(found.steps, key=lambda step: step.loss)
+    ways = [(found.sentence, found.log_probs)]
+    ways += [(step.sentence, step.log_probs) for step in steps if step.loss < found.start_loss]
     for sentence, log_probs in [*ways, (found.start, found.start_log_probs)]:
         again = np.array([model.log_probs([sentence])[0] for model in search.models])
         broken = search.candidates.broken(sentence) if sentence != found.start else []

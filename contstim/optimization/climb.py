@@ -111,8 +111,9 @@ def climb(
     first = best = now = search.score(start)
     steps: list[Step] = []
     visit = failures = 0
+    failed: set[tuple[Sentence, int]] = set()
     for number in count():
-        for visit, step in _settle(now, search, proposer, rng, visit, number):  # noqa: B007, B020
+        for visit, step in _settle(now, search, proposer, rng, visit, number, failed):  # noqa: B007, B020
             if step is not None:
                 steps.append(step)
                 now = Scored(step.sentence, step.log_probs, step.loss)
@@ -145,20 +146,21 @@ def _settle(
     rng: np.random.Generator,
     visit: int,
     number: int,
+    failed: set[tuple[Sentence, int]],
 ) -> Iterator[tuple[int, Step | None]]:
     """One round: every visit's number, and the step taken there if there was one."""
     positions = search.candidates.positions
-    failed: set[int] = set()  # where this very sentence has failed
     in_a_row = 0
     for visit, position in enumerate(_cycles(positions, rng), start=visit + 1):  # noqa: B020
         place = Place(now, position, visit)
-        found = None if position in failed else proposer.propose(place, search)
+        known = (now.sentence, position) in failed
+        found = None if known else proposer.propose(place, search)
         if found is None:
-            failed.add(position)
+            failed.add((now.sentence, position))
             in_a_row += 1
             yield visit, None
         else:
-            failed, in_a_row = set(), 0
+            in_a_row = 0
             old, new = now.sentence.words[position], found.sentence.words[position]
             now = found
             yield (

@@ -97,6 +97,11 @@ class Search:
         self.experience = Experience()
         self._known: tuple[dict[Sentence, float], ...] = tuple({} for _ in self.models)
 
+    def aim(self, objective: Objective) -> Search:
+        """Go on with another objective over the same models; what is known stays known."""
+        self.objective = objective
+        return self
+
     @property
     def cost(self) -> Cost:
         """What all models together computed so far."""

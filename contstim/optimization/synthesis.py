@@ -50,8 +50,8 @@ class Synthesis:
         evaluations: every candidate that was scored exactly, in that order. Where all models know
             all replacements at once only those that were taken are listed.
         costs: what each model computed, by its name.
-        models: the names of the models in the order of all log-probabilities: accept, reject, and
-            one more where a model judges fluency.
+        models: the names of the models, in the order of all log-probabilities.
+        roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
     """
 
     accept: str
@@ -62,6 +62,7 @@ class Synthesis:
     evaluations: tuple[Evaluation, ...]
     costs: Mapping[str, Cost]
     models: tuple[str, ...]
+    roles: tuple[str, ...]
 
     @property
     def synthetic(self) -> Sentence:
@@ -148,6 +149,7 @@ def synthesize(
         evaluations=tuple(search.evaluations),
         costs=search.costs,
         models=tuple(model.name for model in objective.models),
+        roles=_roles(len(accepts), len(rejects), fluency is not None),
     )
 
 
@@ -192,3 +194,7 @@ def synthesize_triplet(
 
 def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
     return (models,) if isinstance(models, LanguageModel) else tuple(models)
+
+
+def _roles(n_accept: int, n_reject: int, fluent: bool) -> tuple[str, ...]:
+    return ("accept",) * n_accept + ("reject",) * n_reject + ("fluency",) * fluent

@@ -51,6 +51,9 @@ class Visit:
         with self._search.asking(number) as model:
             source = model.draft(0) or model
             known = source.replacements(place.sentence, place.position, self.words)
+        if known.complete:
+            self.sharp[number], self.belief.mean[number] = True, known.exact
+            return known.exact
         differences = known.estimate - known.estimate[self.words.index(place.word)]
         self._believe(number, np.arange(len(self.words)), differences, Stage.SCREEN)
         if source is not model:
