@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, changed_words, remark
+from contstim.cli.constraints import (
+    Allow,
+    Exclude,
+    Fix,
+    Fluency,
+    MaxChanges,
+    SameLength,
+    fluency_of,
+    read_constraints,
+    read_fluency,
+)
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from contstim.optimization.climb import Step
-    from contstim.optimization.synthesis import Synthesis
+    from collections.abc import Sequence
+
+    from contstim.models.base import LanguageModel
+    from contstim.vocabulary import Vocabulary
 
 
 def synthesize(
     accept: Annotated[
-        str, typer.Option(help="The model that is to find the sentence no less likely.")
+        list[str],
+        typer.Option(help="The model that is to find the sentence no less likely. Repeatable."),
     ],
     reject: Annotated[
-        str, typer.Option(help="The model that is to find it as unlikely as can be.")
+        list[str],
+        typer.Option(help="The model that is to find it as unlikely as can be. Repeatable."),
     ],
     sentence: Annotated[str, typer.Option(help="The natural sentence to start from.")],
     vocabulary: Annotated[
@@ -31,6 +47,22 @@ def synthesize(
         bool,
         typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
     ] = False,
+    recipe: Annotated[
+        Literal["default", "golan2023"],
+        typer.Option(help="How to search: our way, or the published procedure."),
+    ] = "default",
+    objective: Annotated[
+        Literal["accept-reject", "symmetric"],
+        typer.Option(
+            help="One sentence; or a pair of them on which two models disagree as much as can be."
+        ),
+    ] = "accept-reject",
+    fix: Fix = None,
+    max_changes: MaxChanges = None,
+    allow: Allow = None,
+    exclude: Exclude = None,
+    same_length: SameLength = None,
+    fluency: Fluency = None,
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -40,91 +72,82 @@ def synthesize(
 ) -> None:
     """Change a sentence word by word until one model rejects what another accepts.
 
-    Shows each step, both models' log-probabilities (nats), and why the search ended.
+    Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
+    Of several accept models all must accept; of several reject models all are made to reject.
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
     """
+    from contstim.cli.synthesized import as_json as jsonable
+    from contstim.cli.synthesized import print_result, print_step
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-    from contstim.optimization.synthesis import synthesize as run
+    from contstim.optimization.recipes import RECIPES
     from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
 
     natural = Sentence.parse(sentence)
-    words = None if vocabulary is None else Vocabulary.load(vocabulary)
-    models = load_models([accept, reject], device=device, dtype=dtype, prompt=prompt)
-    words = words or default_vocabulary(models)
-    dropped: tuple[str, ...] = ()
-    if not allow_unknown:
-        words, dropped = shared_vocabulary(models, words)
-    if dropped:
-        remark(
-            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary are "
-            f"not known to both models and are left out.",
-            quiet=quiet,
-        )
-    on_step = None if as_json or quiet else _print_step
-    found = run(models[0], models[1], natural, words, seed=seed, on_step=on_step)
-    if as_json:
-        facts = {"models": conventions(models), "words_dropped": len(dropped), "seed": seed}
-        print(json.dumps(_as_json(found) | facts, indent=2, ensure_ascii=False))
+    constraints = read_constraints(
+        natural,
+        fix=fix,
+        max_changes=max_changes,
+        allow=allow,
+        exclude=exclude,
+        same_length=same_length,
+    )
+    judge, floor = ([], None) if fluency is None else _judge(fluency)
+    names = [*accept, *reject, *judge]
+    models = load_models(names, device=device, dtype=dtype, prompt=prompt)
+    words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
+    options: dict[str, Any] = {
+        "recipe": RECIPES[recipe],
+        "constraints": constraints,
+        "seed": seed,
+        "on_step": None if as_json or quiet else print_step,
+    }
+    accepting, rejecting = models[: len(accept)], models[len(accept) :][: len(reject)]
+    if objective == "symmetric":
+        if len(models) != 2:
+            raise InputError(
+                "--objective symmetric takes one --accept, one --reject, no --fluency."
+            )
+        from contstim.optimization.symmetric import synthesize_pair
+
+        pair = synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
+        found: Any = pair
     else:
-        _print_result(found)
+        from contstim.optimization.synthesis import synthesize as run
+
+        options["fluency"] = fluency_of(models, floor)
+        found = run(accepting, rejecting, natural, words, **options)
+    if as_json:
+        facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
+        print(json.dumps(jsonable(found) | facts, indent=2, ensure_ascii=False))
+    else:
+        print_result(found)
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         print(f"Scoring rules: {rules}.")
 
 
-def _print_step(step: Step) -> None:
-    accept, reject = step.log_probs
-    remark(f"{accept:9.2f} {reject:9.2f}  {step.old} → {step.new}: {step.sentence.text}")
+def _judge(fluency: str) -> tuple[list[str], float]:
+    model, floor = read_fluency(fluency)
+    return [model], floor
 
 
-def _print_result(found: Synthesis) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _vocabulary(
+    path: Path | None, models: Sequence[LanguageModel], *, allow_unknown: bool, quiet: bool
+) -> tuple[Vocabulary, int]:
+    """The words to use, and how many were dropped because a model does not know them."""
+    from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+    from contstim.vocabulary import Vocabulary
 
-    table = Table("", "sentence")
-    for role, name in (("accept", found.accept), ("reject", found.reject)):
-        table.add_column(Text(f"{role}: {name}"))
-    for kind, sentence, scores in (
-        ("natural", found.natural, found.natural_log_probs),
-        ("synthetic", found.synthetic, found.log_probs),
-    ):
-        text = changed_words(sentence, found.natural)
-        table.add_row(kind, text, *(f"{score:.2f}" for score in scores))
-    console = Console()
-    console.print(table)
-    console.print(
-        f"Log-probabilities in nats. {len(found.climb.steps)} words replaced in "
-        f"{found.climb.visits} visits; ended because {found.climb.end.value}."
-    )
-
-
-def _as_json(found: Synthesis) -> dict[str, object]:
-    def scores(log_probs: tuple[float, float]) -> dict[str, float]:
-        return dict(zip(("accept", "reject"), log_probs, strict=True))
-
-    return {
-        "accept": found.accept,
-        "reject": found.reject,
-        "natural": found.natural.text,
-        "synthetic": found.synthetic.text,
-        "log_probs_natural": scores(found.natural_log_probs),
-        "log_probs_synthetic": scores(found.log_probs),
-        "steps": [
-            {
-                "visit": step.visit,
-                "position": step.position,
-                "old": step.old,
-                "new": step.new,
-                "sentence": step.sentence.text,
-                "log_probs": scores((step.log_probs[0].item(), step.log_probs[1].item())),
-            }
-            for step in found.climb.steps
-        ],
-        "visits": found.climb.visits,
-        "end": found.climb.end.value,
-    }
+    words = default_vocabulary(models) if path is None else Vocabulary.load(path)
+    if allow_unknown:
+        return words, 0
+    words, dropped = shared_vocabulary(models, words)
+    if dropped:
+        remark(
+            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary are "
+            f"not known to {'both' if len(models) == 2 else 'all'} models and are left out.",
+            quiet=quiet,
+        )
+    return words, len(dropped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -56,11 +57,14 @@ class Replacements:
         exact: the log-probability itself, nan where it is not known.
         estimate: correlates with the exact value; to be calibrated by regression.
         upper_bound: the exact value can never exceed it; +inf where nothing is known.
+        before: log-probability of the words before the position, for models that read from left to
+            right, whose upper bounds are this plus a word's own given these words; else nan.
     """
 
     exact: FloatArray
     estimate: FloatArray
     upper_bound: FloatArray
+    before: float = math.nan
 
     @classmethod
     def known(cls, log_probs: FloatArray) -> Replacements:
@@ -71,6 +75,11 @@ class Replacements:
     def complete(self) -> bool:
         """Whether every candidate's log-probability is known exactly."""
         return not np.isnan(self.exact).any()
+
+    @property
+    def reads_on(self) -> bool:
+        """Whether the model reads from left to right, and `before` is known."""
+        return not math.isnan(self.before)
 
 
 class TokenScore(NamedTuple):
@@ -135,6 +144,16 @@ class LanguageModel(ABC):
         Raises:
             SentenceError: the sentence has no such position.
         """
+
+    def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
+        """A model whose scores estimate this one's at a fraction of the cost.
+
+        None where exact scores cost little as they are.
+
+        Args:
+            effort: how much a draft may cost, from 0; more makes it better.
+        """
+        return None
 
     @abstractmethod
     def knows(self, words: Sequence[str]) -> BoolArray:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,15 @@ class Transformed(LanguageModel):
             estimate=(known.estimate - less) / by,
             upper_bound=(known.upper_bound - less) / by,
         )
+
+    def draft(self, effort: int = 1) -> LanguageModel | None:
+        """See `LanguageModel.draft`."""
+        plain = self._model.draft(effort)
+        if plain is None:
+            return None
+        draft = copy(self)
+        draft._model, draft.name = plain, f"{self.name} (draft)"
+        return draft
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import LanguageModel
@@ -15,9 +17,12 @@ class Objective(ABC):
     """A loss over the log-probabilities that several models give a sentence.
 
     `models` fixes the rows of every array of log-probabilities, (n_models, n_sentences), nats.
+    `accepting` says of each model whether a higher log-probability can only help: it never raises
+    the loss and never breaks the constraint. Of the others a lower one can only help.
     """
 
     models: tuple[LanguageModel, ...]
+    accepting: tuple[bool, ...]
 
     @abstractmethod
     def loss(self, log_probs: FloatArray) -> FloatArray:
@@ -26,6 +31,29 @@ class Objective(ABC):
     @abstractmethod
     def feasible(self, log_probs: FloatArray) -> BoolArray:
         """Which sentences keep the constraint, (n_sentences,)."""
+
+    def tension(self, log_probs: FloatArray) -> FloatArray:
+        """The loss less what the accepting models give, (n_sentences,), nats.
+
+        Low where the constraint leaves room.
+        """
+        accepted = log_probs[np.array(self.accepting)].sum(axis=0)
+        with np.errstate(invalid="ignore"):  # -inf - -inf
+            tension = self.loss(log_probs) - accepted
+        return np.where(np.isnan(tension), np.inf, tension)
+
+    def promising(self, log_probs: FloatArray, upper_bounds: FloatArray, loss: float) -> BoolArray:
+        """Which sentences may still keep the constraint and have a loss below the given one.
+
+        Args:
+            log_probs: (n_models, n_sentences), nats; nan where not known.
+            upper_bounds: which these cannot exceed, (n_models, n_sentences).
+            loss: to fall below.
+        """
+        best = np.where(np.array(self.accepting)[:, None], upper_bounds, -np.inf)
+        best = np.where(np.isnan(log_probs), best, log_probs)
+        promising: BoolArray = np.logical_and(self.feasible(best), self.loss(best) < loss)
+        return promising
 
 
 @dataclass(frozen=True)
@@ -42,6 +70,7 @@ class AcceptReject(Objective):
 
     models: tuple[LanguageModel, LanguageModel]
     floor: float
+    accepting = (True, False)
 
     def loss(self, log_probs: FloatArray) -> FloatArray:
         """Log-probability under the reject model, (n_sentences,), nats."""
@@ -52,3 +81,105 @@ class AcceptReject(Objective):
         """Whether the accept model's log-probability reaches the floor, (n_sentences,)."""
         accepted: BoolArray = log_probs[0] >= self.floor
         return accepted
+
+
+@dataclass(frozen=True)
+class AllAgree(Objective):
+    """A sentence that all of some models accept and all of some others reject.
+
+    Log-probabilities are seen relative to the natural sentence's. The loss is that of the model
+    that rejects least; every accept model finds the sentence no less likely than the natural one.
+
+    Attributes:
+        models: the accept models, then the reject models.
+        n_accept: how many of them accept.
+        natural: log-probabilities of the natural sentence, one for each model, nats.
+    """
+
+    models: tuple[LanguageModel, ...]
+    n_accept: int
+    natural: tuple[float, ...]
+
+    @property
+    def accepting(self) -> tuple[bool, ...]:  # type: ignore[override]
+        """See `Objective`."""
+        return tuple(number < self.n_accept for number in range(len(self.models)))
+
+    def loss(self, log_probs: FloatArray) -> FloatArray:
+        """How far the model that rejects least is above the natural sentence, nats."""
+        natural = np.array(self.natural[self.n_accept :])[:, None]
+        highest: FloatArray = (log_probs[self.n_accept :] - natural).max(axis=0)
+        return highest
+
+    def feasible(self, log_probs: FloatArray) -> BoolArray:
+        """Whether every accept model's log-probability reaches the natural sentence's."""
+        floors = np.array(self.natural[: self.n_accept])[:, None]
+        accepted: BoolArray = np.all(log_probs[: self.n_accept] >= floors, axis=0)
+        return accepted
+
+
+@dataclass(frozen=True)
+class AgainstOther(Objective):
+    """One sentence of a pair on which two models disagree, the other one given.
+
+    Each model is to find its own sentence of the pair likelier. With the other sentence fixed, the
+    difference of the two models' log-ratios, which the pair maximises, grows by what this loss
+    falls.
+
+    Attributes:
+        models: the model that is to prefer this sentence, then the one that is to prefer the other.
+        other: the other sentence's log-probabilities under them, nats.
+    """
+
+    models: tuple[LanguageModel, LanguageModel]
+    other: tuple[float, float]
+    accepting = (True, False)
+
+    def loss(self, log_probs: FloatArray) -> FloatArray:
+        """Log-probability under the second model less that under the first, nats."""
+        accepted, rejected = log_probs
+        with np.errstate(invalid="ignore"):  # -inf - -inf
+            difference = rejected - accepted
+        return np.where(np.isnan(difference), np.inf, difference)
+
+    def feasible(self, log_probs: FloatArray) -> BoolArray:
+        """Whether neither model prefers the wrong sentence, (n_sentences,)."""
+        right: BoolArray = np.logical_and(
+            log_probs[0] >= self.other[0], log_probs[1] <= self.other[1]
+        )
+        return right
+
+
+@dataclass(frozen=True)
+class WithFloor(Objective):
+    """Another objective, and a further model whose log-probability must reach a floor.
+
+    Attributes:
+        objective: what to minimise and to keep otherwise.
+        model: the further model; it comes last among `models`.
+        floor: the least log-probability it may give, nats.
+    """
+
+    objective: Objective
+    model: LanguageModel
+    floor: float
+
+    @property
+    def models(self) -> tuple[LanguageModel, ...]:  # type: ignore[override]
+        """See `Objective`."""
+        return (*self.objective.models, self.model)
+
+    @property
+    def accepting(self) -> tuple[bool, ...]:  # type: ignore[override]
+        """See `Objective`."""
+        return (*self.objective.accepting, True)
+
+    def loss(self, log_probs: FloatArray) -> FloatArray:
+        """The other objective's."""
+        return self.objective.loss(log_probs[:-1])
+
+    def feasible(self, log_probs: FloatArray) -> BoolArray:
+        """Whether the other objective's constraint holds and the floor is reached."""
+        kept = self.objective.feasible(log_probs[:-1])
+        reached: BoolArray = np.logical_and(kept, log_probs[-1] >= self.floor)
+        return reached

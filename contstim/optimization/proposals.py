@@ -1,71 +1,29 @@
-"""Which word to put at a position: candidates, and ways to find the best of them."""
+"""Which word to put at a position: ways to find a better one. Here the exact one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import ModelError
+from contstim.optimization.search import Scored
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray
-    from contstim.optimization.objective import Objective
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from collections.abc import Sequence
 
-
-@dataclass(frozen=True)
-class Proposal:
-    """A word for a position, with the exact log-probabilities, (n_models,), nats, it leads to."""
-
-    word: str
-    log_probs: FloatArray
-    loss: float
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """The words that may stand at a position: those of the vocabulary that repeat no other word.
-
-    Words are compared in lower case; the vocabulary's repeatable words may stand twice.
-    """
-
-    vocabulary: Vocabulary
-
-    def allowed(self, sentence: Sentence, position: int) -> BoolArray:
-        """Which of `vocabulary.at(position)` may stand there, (n_words,)."""
-        places = self._places[min(position, 1)]
-        allowed = np.ones(len(self.vocabulary.at(position)), bool)
-        for other, word in enumerate(sentence.words):
-            lowered = word.lower()
-            if other != position and lowered not in self.vocabulary.repeatable:
-                allowed[places.get(lowered, [])] = False
-        return allowed
-
-    @cached_property
-    def _places(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-        """Where each lower-case word stands in the initial and in the inner list."""
-        initial: defaultdict[str, list[int]] = defaultdict(list)
-        inner: defaultdict[str, list[int]] = defaultdict(list)
-        for places, words in ((initial, self.vocabulary.initial), (inner, self.vocabulary.inner)):
-            for index, word in enumerate(words):
-                places[word.lower()].append(index)
-        return dict(initial), dict(inner)
+    from contstim.arrays import FloatArray
+    from contstim.optimization.search import Place, Search
 
 
 class Proposer(ABC):
     """A way to find a better word for a position."""
 
     @abstractmethod
-    def propose(
-        self, sentence: Sentence, position: int, loss: float, objective: Objective
-    ) -> Proposal | None:
-        """A word whose exact loss is below `loss` and that keeps the constraint; None without one.
+    def propose(self, place: Place, search: Search) -> Scored | None:
+        """The sentence with another word, an exactly lower loss, and the constraint kept, or None.
 
         Raises:
             ModelError: a model cannot tell what this way of proposing needs.
@@ -79,16 +37,13 @@ class ExactRanking(Proposer):
     Of several equally good words, the first in the vocabulary.
     """
 
-    candidates: Candidates
-
-    def propose(
-        self, sentence: Sentence, position: int, loss: float, objective: Objective
-    ) -> Proposal | None:
+    def propose(self, place: Place, search: Search) -> Scored | None:
         """See `Proposer.propose`."""
-        words = self.candidates.vocabulary.at(position)
+        words = search.candidates.words(place.position)
         known = []
-        for model in objective.models:
-            replacements = model.replacements(sentence, position, words)
+        for number in range(len(search.models)):
+            with search.asking(number) as model:
+                replacements = model.replacements(place.sentence, place.position, words)
             if not replacements.complete:
                 raise ModelError(
                     f"{model.name} does not know every replacement exactly, which ranking the "
@@ -96,12 +51,29 @@ class ExactRanking(Proposer):
                 )
             known.append(replacements.exact)
         log_probs = np.stack(known)
-        losses = objective.loss(log_probs)
-        eligible = self.candidates.allowed(sentence, position) & objective.feasible(log_probs)
-        eligible &= losses < loss
-        if not eligible.any():
-            return None
-        best = int(np.argmin(np.where(eligible, losses, np.inf)))
-        if not eligible[best]:  # every eligible loss is +inf
-            return None
-        return Proposal(words[best], log_probs[:, best], float(losses[best]))
+        log_probs[:, ~search.candidates.allowed(place.sentence, place.position)] = np.nan
+        found = best(place, search, words, log_probs)
+        if found is not None:
+            search.record(place, found)
+        return found
+
+
+def best(
+    place: Place, search: Search, words: Sequence[str], log_probs: FloatArray
+) -> Scored | None:
+    """The first of the words with the lowest loss among those that improve on the place.
+
+    Args:
+        place: what to improve on.
+        search: its objective decides.
+        words: the candidates.
+        log_probs: exact, (n_models, n_words), nats; nan where not known or ruled out.
+    """
+    known = ~np.isnan(log_probs).any(axis=0)
+    losses = search.objective.loss(log_probs)
+    eligible = known & search.objective.feasible(log_probs) & (losses < place.now.loss)
+    if not eligible.any():
+        return None
+    first = int(np.argmin(np.where(eligible, losses, np.inf)))
+    changed = place.sentence.replace(place.position, words[first])
+    return Scored(changed, log_probs[:, first], float(losses[first]))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from contstim.optimization.proposals import Candidates, Proposer
+    from contstim.optimization.proposals import Proposer
+    from contstim.optimization.shaking import Shaker
 
 
 @dataclass(frozen=True)
@@ -17,8 +16,10 @@ class Recipe:
 
     Attributes:
         name: what it is called on the command line and in records.
-        proposer: how a better word is found, given the words that may stand in a sentence.
+        proposer: how a better word is found.
+        shaker: how new starts are made; None for a single round.
     """
 
     name: str
-    proposer: Callable[[Candidates], Proposer]
+    proposer: Proposer
+    shaker: Shaker | None = None

@@ -7,27 +7,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import (
-    InputError,
-    ModelError,
-    SentenceError,
-    VerificationError,
-    VocabularyError,
+from contstim.models.base import LanguageModel
+from contstim.optimization.candidates import Candidates
+from contstim.optimization.checks import (
+    check_input,
+    check_models,
+    natural_log_probs,
+    verified,
+    with_floor,
 )
-from contstim.models.costs import Cost
 from contstim.optimization.climb import Climb, Step, climb
-from contstim.optimization.objective import AcceptReject
-from contstim.optimization.proposals import Candidates
+from contstim.optimization.constraints import NoRepeats
+from contstim.optimization.objective import AcceptReject, AllAgree
 from contstim.optimization.recipes import DEFAULT
-from contstim.sentence import repeats
+from contstim.optimization.search import Search
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from contstim.models.base import LanguageModel
-    from contstim.optimization.evaluation import Evaluation
+    from contstim.models.costs import Cost
+    from contstim.optimization.constraints import Constraint
+    from contstim.optimization.objective import Objective
     from contstim.optimization.recipe import Recipe
+    from contstim.optimization.search import Evaluation
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -39,14 +42,16 @@ class Synthesis:
     Log-probabilities in nats.
 
     Attributes:
-        accept: the accept model's name.
-        reject: the reject model's name.
+        accept: the accept model's name; of several, joined by ` & `.
+        reject: the reject model's name; of several, joined by ` & `.
         natural: where the search started.
         climb: the accepted steps and why they ended.
         recipe: the recipe's name.
-        evaluations: every candidate that was scored exactly, in that order. Where a model knows all
-            replacements at once they are not listed, but the step that was taken is.
+        evaluations: every candidate that was scored exactly, in that order. Where all models know
+            all replacements at once only those that were taken are listed.
         costs: what each model computed, by its name.
+        models: the names of the models, in the order of all log-probabilities.
+        roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
     """
 
     accept: str
@@ -56,6 +61,8 @@ class Synthesis:
     recipe: str
     evaluations: tuple[Evaluation, ...]
     costs: Mapping[str, Cost]
+    models: tuple[str, ...]
+    roles: tuple[str, ...]
 
     @property
     def synthetic(self) -> Sentence:
@@ -63,63 +70,87 @@ class Synthesis:
         return self.climb.sentence
 
     @property
-    def natural_log_probs(self) -> tuple[float, float]:
-        """Of the natural sentence, under the accept and the reject model."""
-        accept, reject = self.climb.start_log_probs.tolist()
-        return accept, reject
+    def natural_log_probs(self) -> tuple[float, ...]:
+        """Of the natural sentence, under each of `models`."""
+        return tuple(self.climb.start_log_probs.tolist())
 
     @property
-    def log_probs(self) -> tuple[float, float]:
-        """Of the synthetic sentence, under the accept and the reject model."""
-        accept, reject = self.climb.log_probs.tolist()
-        return accept, reject
+    def log_probs(self) -> tuple[float, ...]:
+        """Of the synthetic sentence, under each of `models`."""
+        return tuple(self.climb.log_probs.tolist())
 
 
 def synthesize(
-    accept: LanguageModel,
-    reject: LanguageModel,
+    accept: LanguageModel | Sequence[LanguageModel],
+    reject: LanguageModel | Sequence[LanguageModel],
     natural: Sentence,
     vocabulary: Vocabulary,
     *,
     recipe: Recipe = DEFAULT,
+    constraints: Sequence[Constraint] = (),
+    fluency: tuple[LanguageModel, float] | None = None,
     seed: int = 0,
     on_step: Callable[[Step], None] | None = None,
 ) -> Synthesis:
     """Change words until one model rejects what the other still accepts (2023, Eq. 2).
 
-    The result is scored again from scratch before it is returned.
+    Of several accept models, each must find the result at least as likely as the natural sentence;
+    of several reject models, the one that rejects least is made to reject as much as possible.
+    The result is scored again from scratch, and every constraint checked on that, before it is
+    returned.
 
     Args:
         accept: must find the result at least as likely as the natural sentence.
         reject: is to find it as unlikely as possible.
         natural: where the search starts; its words are in the vocabulary.
-        vocabulary: the words allowed; see `contstim.models.vocabularies.shared_vocabulary`.
+        vocabulary: the words allowed; see `contstim.models.vocabularies.shared_vocabulary`. No
+            other than its repeatable words may occur twice.
         recipe: how to search.
-        seed: decides the order of positions.
+        constraints: what the words must keep besides.
+        fluency: a further model and the least log-probability, nats, that it must give.
+        seed: decides the order of positions and all that is left to chance.
         on_step: told of each accepted step as it happens.
 
     Raises:
-        ModelError: the two models are one and the same, or the accept model gives the natural
-            sentence probability zero.
+        ModelError: an accept model is a reject model too, or a model gives the natural sentence
+            probability zero.
         SentenceError: the natural sentence has fewer than two words.
-        VocabularyError: a word of the natural sentence is not in the vocabulary.
+        VocabularyError: a word of the natural sentence is not in the vocabulary, or at a position
+            no word may replace it.
+        InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
-    _check(accept, reject, natural, vocabulary)
-    if seed < 0:
-        raise InputError(f"The seed must not be negative, but is {seed}.")
-    floor = float(accept.log_probs([natural])[0])
-    if floor == -np.inf:
-        raise ModelError(
-            f"{accept.name} gives {natural.text!r} probability zero, so every sentence would be "
-            f"acceptable to it. Choose another natural sentence."
-        )
-    objective = AcceptReject((accept, reject), floor)
-    proposer = recipe.proposer(Candidates(vocabulary))
-    found = climb(natural, objective, proposer, rng=np.random.default_rng(seed), on_step=on_step)
-    _verify(found, objective, vocabulary)
-    costs = {accept.name: Cost(), reject.name: Cost()}
-    return Synthesis(accept.name, reject.name, natural, found, recipe.name, (), costs)
+    accepts, rejects = _several(accept), _several(reject)
+    check_models(accepts, rejects)
+    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
+    check_input(candidates, seed)
+    scores = natural_log_probs((*accepts, *rejects), natural)
+    objective: Objective
+    if len(accepts) == len(rejects) == 1:
+        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
+    else:
+        objective = AllAgree((*accepts, *rejects), len(accepts), scores)
+    objective = with_floor(objective, natural, fluency)
+    search = Search(objective, candidates)
+    found = climb(
+        natural,
+        search,
+        recipe.proposer,
+        rng=np.random.default_rng(seed),
+        shaker=recipe.shaker,
+        on_step=on_step,
+    )
+    return Synthesis(
+        accept=" & ".join(model.name for model in accepts),
+        reject=" & ".join(model.name for model in rejects),
+        natural=natural,
+        climb=verified(found, search),
+        recipe=recipe.name,
+        evaluations=tuple(search.evaluations),
+        costs=search.costs,
+        models=tuple(model.name for model in objective.models),
+        roles=_roles(len(accepts), len(rejects), fluency is not None),
+    )
 
 
 def synthesize_triplet(
@@ -129,6 +160,7 @@ def synthesize_triplet(
     vocabulary: Vocabulary,
     *,
     recipe: Recipe = DEFAULT,
+    constraints: Sequence[Constraint] = (),
     seed: int = 0,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
@@ -136,8 +168,10 @@ def synthesize_triplet(
     Controversiality is Eq. 4 of the 2023 paper,
     log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. Raises what `synthesize` raises.
     """
-    first = synthesize(model_2, model_1, natural, vocabulary, recipe=recipe, seed=seed)
-    second = synthesize(model_1, model_2, natural, vocabulary, recipe=recipe, seed=seed)
+    first, second = (
+        synthesize(*pair, natural, vocabulary, recipe=recipe, constraints=constraints, seed=seed)
+        for pair in ((model_2, model_1), (model_1, model_2))
+    )
     natural_2, natural_1 = first.natural_log_probs
     synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
     synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
@@ -158,42 +192,9 @@ def synthesize_triplet(
     return triplet, first, second
 
 
-def _check(
-    accept: LanguageModel, reject: LanguageModel, natural: Sentence, vocabulary: Vocabulary
-) -> None:
-    if accept.convention.fingerprint == reject.convention.fingerprint:
-        raise ModelError(
-            f"{accept.name} and {reject.name} are the same model: they can never disagree."
-        )
-    if len(natural) < 2:
-        raise SentenceError(
-            f"{natural.text!r} has one word; a search needs two or more, so that something of the "
-            f"natural sentence can stay."
-        )
-    missing = vocabulary.missing(natural)
-    if missing:
-        raise VocabularyError(
-            f"{natural.text!r} has words that are not in the vocabulary shared by the models where "
-            f"they stand: {', '.join(missing)}. Choose another sentence, or add them to the "
-            f"vocabulary if every model knows them."
-        )
+def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
+    return (models,) if isinstance(models, LanguageModel) else tuple(models)
 
 
-def _verify(found: Climb, objective: AcceptReject, vocabulary: Vocabulary) -> None:
-    """Score the result from scratch, and check every constraint on that."""
-    again = np.array([model.log_probs([found.sentence])[0] for model in objective.models])
-    broken = []
-    if not np.allclose(again, found.log_probs, rtol=1e-6, atol=1e-4):
-        broken.append(f"its scores are {again}, not {found.log_probs}")
-    if not objective.feasible(again[:, None])[0]:
-        broken.append("the accept model finds it less likely than the natural sentence")
-    if vocabulary.missing(found.sentence):
-        broken.append(f"words outside the vocabulary: {vocabulary.missing(found.sentence)}")
-    if (
-        found.steps
-        and repeats(found.sentence.words, vocabulary.repeatable)
-        and not repeats(found.start.words, vocabulary.repeatable)
-    ):
-        broken.append("a word occurs twice")
-    if broken:
-        raise VerificationError(f"{found.sentence.text!r} failed its check: {'; '.join(broken)}.")
+def _roles(n_accept: int, n_reject: int, fluent: bool) -> tuple[str, ...]:
+    return ("accept",) * n_accept + ("reject",) * n_reject + ("fluency",) * fluent

@@ -19,7 +19,7 @@ from contstim.models.base import (
 from contstim.models.batching import Budget
 from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
-from contstim.models.causal.candidates import CandidateTokens
+from contstim.models.causal.candidates import CandidateTokens, word_tokens
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.words import Encoding, encode_batch
 
@@ -137,7 +137,7 @@ class CausalModel(LanguageModel):
         sentence.check_position(position)
         before = self._before(sentence, position)
         prefix = self._after(before)
-        rows = [e.ids for e in self._encode([sentence.replace(position, word) for word in words])]
+        rows = self._rewritten(sentence, position, words, before)
         shares = np.array([row[: len(before)] == before for row in rows], np.bool_)
         scores = np.empty(len(rows))
         for places, read in ((shares, prefix), (~shares, self._after(()))):
@@ -182,6 +182,24 @@ class CausalModel(LanguageModel):
     def _terms(self, encodings: Sequence[Encoding]) -> FloatArray:
         """(n_sentences, longest) log p of each token, nats; zero beyond a sentence's end."""
         return self._network.continuations(self._after(()), [e.ids for e in encodings])
+
+    def _rewritten(
+        self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
+    ) -> list[Tokens]:
+        """The tokens of the sentence with each word in place.
+
+        Where words are cut independently and another follows, only the replaced one's differ.
+        """
+        rewritten = [sentence.replace(position, word) for word in words]
+        if not self._candidates.independent or position == len(sentence) - 1:
+            return [encoding.ids for encoding in self._encode(rewritten)]
+        own = self._candidates(sentence, position, words, before)
+        if words:
+            longest = max(range(len(words)), key=lambda i: len(own[i]))
+            self._encode([rewritten[longest]])  # refuses what does not fit the window
+        encoding = self._encode([sentence])[0]
+        after = encoding.ids[len(before) + len(word_tokens(encoding, position)) :]
+        return [(*before, *tokens, *after) for tokens in own]
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
         """The tokens of the words before a position."""

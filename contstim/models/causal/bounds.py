@@ -55,7 +55,7 @@ def bounds(
     estimate = upper + np.maximum(lengths - 1, 0) * _mean(rests, lengths[chosen] - 1)
     upper[chosen] += rests
     estimate[chosen] = upper[chosen]
-    return Replacements(np.full(len(candidates), np.nan), estimate, upper)
+    return Replacements(np.full(len(candidates), np.nan), estimate, upper, prefix.log_prob)
 
 
 def _likeliest(upper: FloatArray, lengths: IntArray, read: int, room: int) -> IntArray:

@@ -32,13 +32,16 @@ class CandidateTokens:
     Args:
         tokenizer: a `transformers` tokenizer.
         encode: cuts whole sentences; a word's tokens depend on nothing else of the model.
+
+    Attributes:
+        independent: whether words are cut without regard to their neighbours.
     """
 
     def __init__(
         self, tokenizer: Any, encode: Callable[[Sequence[Sentence]], list[Encoding]]
     ) -> None:
         self._encode = encode
-        self._independent = words_are_independent(tokenizer)
+        self.independent = words_are_independent(tokenizer)
         self._remembered = lru_cache(maxsize=16)(self._cut)
 
     def __call__(
@@ -54,7 +57,7 @@ class CandidateTokens:
             words: the candidates.
             before: the tokens of the words before the position.
         """
-        if self._independent:
+        if self.independent:
             last = position == len(sentence) - 1
             return list(self._remembered(tuple(words), position > 0, last, sentence.end))
         rewritten = self._encode([sentence.replace(position, word) for word in words])

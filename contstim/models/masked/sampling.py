@@ -14,7 +14,7 @@ contexts, so a good sample scores every word equally often:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -86,6 +86,26 @@ def budget_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
     return _plan(pattern, samples, always)
 
 
+def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
+    """A rough estimate of the mean over all orders, from few passes.
+
+    The mean of some covers of the words. Those of sentences with as many words are the same,
+    whatever their tokens, so that what one word's replacement changes is seen in the same contexts.
+    Without any cover, each word counts once, given all others, its tokens as if independent.
+    """
+    sizes = tokens_per_word(pattern)
+    if not covers:
+        word = np.repeat(np.arange(len(sizes)), sizes)
+        weight = sizes.astype(np.float64)
+        alone = [_whole_words(one, weight, word, sizes) for one in np.eye(len(sizes), dtype=bool)]
+        return replace(_plan(pattern, [], alone), draw_of=None)
+    rng = np.random.default_rng([seed, len(sizes)])
+    drawn = [list(_sets(rng, len(sizes))) for _ in range(covers)]
+    inner_rng = _generator(seed, sizes)
+    samples = [list(chain(*_cover(inner_rng, sizes, 1, sets))) for sets in drawn]
+    return replace(_plan(pattern, samples), draw_of=None)
+
+
 def _scheme(
     rng: np.random.Generator, sizes: IntArray, budget: int
 ) -> tuple[list[_Question], Callable[[], Iterable[_Question]]]:
@@ -129,12 +149,16 @@ def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[_Question]:
 
 
 def _cover(
-    rng: np.random.Generator, sizes: IntArray, n_inner: int
+    rng: np.random.Generator,
+    sizes: IntArray,
+    n_inner: int,
+    sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
 ) -> tuple[list[_Question], list[_Question]]:
     """One cover of the words, and covers of the tokens of each word within some of its sets.
 
     With all of a word's tokens hidden, its set of words is the pass; the other sizes of its cover
     cost passes of their own. They are taken at `n_inner` evenly spaced sizes from a random start.
+    The sets of words are drawn unless they are given.
     """
     n = len(sizes)
     word = np.repeat(np.arange(n), sizes)  # (n_tokens,)
@@ -143,7 +167,7 @@ def _cover(
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
     outer: list[_Question] = []
     inner: list[_Question] = []
-    for chosen, weight in _sets(rng, n):
+    for chosen, weight in _sets(rng, n) if sets is None else sets:
         outer.append(_whole_words(chosen, weight, word, sizes))
         size = int(chosen.sum())
         for w in np.flatnonzero(chosen).tolist():
@@ -203,6 +227,6 @@ def _plan(
         hidden=all_hidden(len(pattern), positions, hidden),
         row=np.repeat(row, lengths),
         token=positions[np.concatenate([question.tokens for question in asked])],
-        weight=np.where(sampled, weight / len(samples), weight),
+        weight=np.where(sampled, weight / max(1, len(samples)), weight),
         draw_of=np.repeat(draw, lengths),
     )

@@ -1,6 +1,7 @@
 """The recipe that is used where none is named."""
 
-from contstim.optimization.proposals import ExactRanking
+from contstim.optimization.guided import Guided
 from contstim.optimization.recipe import Recipe
+from contstim.optimization.shaking import BuyRoom
 
-DEFAULT = Recipe("default", ExactRanking)
+DEFAULT = Recipe("default", Guided(), BuyRoom())

@@ -1,6 +1,6 @@
 """The procedure of Golan et al. (2023), Methods."""
 
-from contstim.optimization.proposals import ExactRanking
 from contstim.optimization.recipe import Recipe
+from contstim.optimization.regression import RegressionGuided
 
-GOLAN2023 = Recipe("golan2023", ExactRanking)
+GOLAN2023 = Recipe("golan2023", RegressionGuided())

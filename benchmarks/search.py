@@ -1,0 +1,327 @@
+"""The default recipe against the published one: how far, after how many forward passes.
+
+    python benchmarks/search.py [--quick] [--pair M M]... [--sentences N] [--runs FILE] [--report]
+
+Every pair of models is searched in both directions from its own natural sentences, under both
+recipes with one seed; drop is log p(natural | reject) - log p(synthetic | reject) in nats. Passes
+are sequences through either network, drafts and estimates included. Runs are kept in FILE as they
+finish and not repeated; --report only reads them.
+
+Natural sentences and the vocabulary are those of the 2023 study, read from CONTSTIM_DATA (by
+default ../shared/data beside the repository), bert-mini and gpt2-mini from CONTSTIM_MODELS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import warnings
+from dataclasses import asdict
+from functools import lru_cache
+from itertools import permutations
+from pathlib import Path
+from tempfile import mkdtemp
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from contstim.corpus import read_sentences
+from contstim.models.catalog import load_model
+from contstim.models.costs import Cost, Tally, counting
+from contstim.models.ngram.training import train_ngram
+from contstim.models.vocabularies import shared_vocabulary
+from contstim.optimization.recipes import RECIPES
+from contstim.optimization.synthesis import synthesize
+from contstim.published import read_vocabulary
+from contstim.sentence import Sentence, repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+    from contstim.vocabulary import Vocabulary
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = Path(os.environ.get("CONTSTIM_MODELS", ROOT.parent / "shared" / "models"))
+DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
+STUDY = DATA / "contstimlang"
+CORPUS = "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
+BERT, GPT = f"hf:{MODELS / 'bert-mini'}", f"hf:{MODELS / 'gpt2-mini'}@chain"
+SEED = 0
+FRACTIONS = (0.05, 0.1, 0.2, 1 / 3, 0.5, 1.0)
+Run = dict[str, Any]
+
+
+@lru_cache
+def load(specification: str) -> LanguageModel:
+    """A model; `2-gram` and `3-gram` are trained on the spot."""
+    if not specification.endswith("-gram"):
+        return load_model(specification, device="cpu")
+    path = Path(mkdtemp()) / f"{specification}.arpa"
+    text = read_sentences(DATA / "text" / "openstax.train.txt")
+    train_ngram(text, int(specification[0]), path)
+    return load_model(f"kenlm:{path}")
+
+
+def kind(specification: str) -> str:
+    if specification.endswith("-gram"):
+        return "n-gram"
+    return load(specification).convention.fingerprint.partition("-")[0]
+
+
+def naturals(vocabulary: Vocabulary, n: int, skip: int) -> list[Sentence]:
+    """Sentences of the study's corpus without repeated words, in an order of their own."""
+    path = STUDY / "resources" / "sentence_corpora" / CORPUS
+    every = [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    usable = [s for s in every if not vocabulary.missing(s) and not repeats(s.words)]
+    order = np.random.default_rng(SEED).permutation(len(usable))
+    return [usable[i] for i in order[skip : skip + n].tolist()]
+
+
+def search(accept: str, reject: str, natural: Sentence, words: Vocabulary, recipe: str) -> Run:
+    models = load(accept), load(reject)
+    start = process_time()
+    found = synthesize(*models, natural, words, recipe=RECIPES[recipe], seed=SEED)
+    seconds = process_time() - start
+    curve, best = [], found.climb.start_loss
+    for step in found.climb.steps:
+        if step.loss < best:
+            best = step.loss
+            curve.append((step.cost.rows, step.cost.tokens, found.climb.start_loss - best))
+    costs = [asdict(found.costs[name]) for name in found.models]
+    return {
+        "accept": accept,
+        "reject": reject,
+        "natural": natural.text,
+        "recipe": recipe,
+        "synthetic": found.synthetic.text,
+        "costs": costs,
+        "curve": curve,
+        "drop": found.natural_log_probs[1] - found.log_probs[1],
+        "slack": found.log_probs[0] - found.natural_log_probs[0],
+        "visits": found.climb.visits,
+        "steps": len(found.climb.steps),
+        "seconds": seconds,
+    }
+
+
+def run_all(
+    pairs: list[list[str]],
+    n: int,
+    path: Path,
+    recipes: Iterable[str],
+    *,
+    only: int | None,
+    both_ways: bool,
+) -> None:
+    done = {(r["accept"], r["reject"], r["natural"], r["recipe"]) for r in read(path)}
+    everything = read_vocabulary(STUDY)
+    for index in range(n):
+        for number, pair in enumerate(pairs):
+            if only not in {None, number}:
+                continue
+            words, _ = shared_vocabulary([load(m) for m in pair], everything)
+            natural = naturals(words, 1, number * 1000 + index)[0]
+            directions = list(permutations(pair))
+            for accept, reject in directions if both_ways else [directions[index % 2]]:
+                for recipe in recipes:
+                    if (accept, reject, natural.text, recipe) in done:
+                        continue
+                    run = search(accept, reject, natural, words, recipe)
+                    with path.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(run) + "\n")
+                    print(
+                        f"{recipe:10} {run['drop']:6.2f} nats {total(run).rows:8,} passes", end=""
+                    )
+                    print(f" {run['seconds']:6.1f} s  {run['synthetic']}", flush=True)
+
+
+def read(path: Path) -> list[Run]:
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def total(run: Run) -> Cost:
+    return sum((Cost(**cost) for cost in run["costs"]), Cost())
+
+
+def drop_at(run: Run, limit: float, *, tokens: bool = False) -> float:
+    """The drop after that many passes (or tokens); 0 before the first step."""
+    return max((drop for *spent, drop in run["curve"] if spent[tokens] <= limit), default=0.0)
+
+
+def matched(runs: list[Run]) -> list[tuple[Run, Run]]:
+    """Runs of both recipes from one sentence in one direction: published, default."""
+    found: dict[tuple[str, ...], dict[str, Run]] = {}
+    for run in runs:
+        key = (run["accept"], run["reject"], run["natural"])
+        found.setdefault(key, {})[run["recipe"]] = run
+    return [(r["golan2023"], r["default"]) for r in found.values() if len(r) == 2]
+
+
+def interval(ours: FloatArray, theirs: FloatArray) -> tuple[float, float]:
+    """A 95 % bootstrap interval of the ratio of means, over pairs of runs."""
+    rng = np.random.default_rng(0)
+    draws = rng.integers(len(ours), size=(10_000, len(ours)))
+    low, high = np.percentile(ours[draws].mean(axis=1) / theirs[draws].mean(axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def compare(title: str, both: list[tuple[Run, Run]]) -> None:
+    sentences = {published["natural"] for published, _ in both}
+    theirs = np.array([published["drop"] for published, _ in both])
+    passes = np.array([total(published).rows for published, _ in both])
+    print(f"\n{title}: {len(both)} searches from {len(sentences)} natural sentences")
+    print(f"  golan2023  mean drop {theirs.mean():6.2f} nats, {passes.mean():10,.0f} passes")
+    own = np.array([total(ours).rows for _, ours in both])
+    print(f"  default    mean drop {np.mean([r['drop'] for _, r in both]):6.2f} nats, ", end="")
+    print(f"{own.mean():10,.0f} passes to its own end")
+    print("  default stopped at a share of the published search's own passes (tokens):")
+    for share in FRACTIONS:
+        ours = np.array([drop_at(o, share * total(p).rows) for p, o in both])
+        by_tokens = [drop_at(o, share * total(p).tokens, tokens=True) for p, o in both]
+        low, high = interval(ours, theirs)
+        print(
+            f"    {share:5.2f}  mean drop {ours.mean():6.2f} ({np.mean(by_tokens):6.2f})  ", end=""
+        )
+        print(f"{ours.mean() / theirs.mean():5.2f} of golan2023's [{low:.2f}, {high:.2f}]")
+    shares = np.linspace(0.01, 1, 100)
+    means = [np.mean([drop_at(o, s * total(p).rows) for p, o in both]) for s in shares]
+    enough = [share for share, mean in zip(shares, means, strict=True) if mean >= theirs.mean()]
+    print(
+        f"  golan2023's mean drop is reached with {min(enough, default=np.nan):.2f} of its passes"
+    )
+
+
+def kinds_of(run: Run) -> tuple[str, ...]:
+    return tuple(sorted((kind(run["accept"]), kind(run["reject"]))))
+
+
+def costs_of_a_study(runs: list[Run], large: dict[str, float], flops: float) -> None:
+    """Passes and tokens per triplet by kind of pair, and what the published study would take."""
+    pairs_of_kind = {
+        ("causal", "masked"): 4,  # 1 x 4 models of the study; recurrent ones are not counted
+        ("causal", "n-gram"): 2,
+        ("masked", "masked"): 6,
+        ("masked", "n-gram"): 8,
+        ("n-gram", "n-gram"): 1,
+    }
+    print("\nper triplet (both directions)     passes      tokens   CPU seconds")
+    hours = dict.fromkeys(RECIPES, 0.0)
+    for kinds, n_pairs in pairs_of_kind.items():
+        for recipe in RECIPES:
+            some = [r for r in runs if r["recipe"] == recipe and kinds_of(r) == kinds]
+            if not some:
+                continue
+            spent = [total(r) for r in some]
+            passes, tokens = 2 * np.mean([(c.rows, c.tokens) for c in spent], axis=0)
+            seconds = 2 * np.mean([r["seconds"] for r in some])
+            title = f"  {' / '.join(kinds):18}{recipe:10}"
+            print(f"{title}{passes:12,.0f}{tokens:12,.0f}{seconds:10.1f}")
+            for r in some:
+                for model, cost in zip((r["accept"], r["reject"]), r["costs"], strict=True):
+                    work = 2 * cost["tokens"] * 2 * large.get(kind(model), 0.0)
+                    hours[recipe] += n_pairs * 100 * work / len(some) / flops / 3600
+    print(
+        "the transformers' part of 36 pairs x 100 triplets, with 335 million weights in masked and"
+    )
+    print(f"1.56 billion in causal models at {flops / 1e12:.0f} TFLOP/s:")
+    for recipe, needed in hours.items():
+        print(f"  {recipe:10} {needed:8.1f} hours")
+
+
+def agreement(specification: str, n: int, n_words: int) -> None:
+    """Rank correlation of every estimate with the exact score, over random words at a place."""
+    model = load(specification)
+    words, _ = shared_vocabulary([model], read_vocabulary(STUDY))
+    rng = np.random.default_rng(SEED)
+    found: dict[str, list[float]] = {}
+    spent: dict[str, list[float]] = {}
+    for sentence in naturals(words, n, 0):
+        position = int(rng.integers(1, len(sentence)))
+        some = rng.choice(words.inner, n_words, replace=False).tolist()
+        exact = model.replacement_log_probs(sentence, position, some)
+        ways = {"bounds" if model.draft() is None else "shared terms": model.replacements}
+        for effort in (0, 1, 2) if model.draft() is not None else ():
+            draft = model.draft(effort)
+            assert draft is not None
+            ways[f"first estimate of draft {effort}"] = draft.replacements
+            ways[f"draft {effort}"] = draft.replacement_log_probs  # type: ignore[assignment]
+        for name, way in ways.items():
+            with counting(Tally()) as tally:
+                known = way(sentence, position, some)
+            values = getattr(known, "estimate", known)
+            found.setdefault(name, []).append(float(spearmanr(values, exact).statistic))
+            spent.setdefault(name, []).append(tally.total.rows)
+    print(
+        f"\nrank correlation with the exact score, {model.name}: {n} places, {n_words} words each"
+    )
+    for name, values in found.items():
+        low, mean = min(values), np.mean(values)
+        print(f"  {name:26} mean {mean:.3f}, lowest {low:.3f}, {np.mean(spent[name]):7.1f} passes")
+
+
+def exact_pair() -> None:
+    """A triplet of the 2-gram and the 3-gram over the whole vocabulary."""
+    words, _ = shared_vocabulary([load("2-gram"), load("3-gram")], read_vocabulary(STUDY))
+    natural, warm = naturals(words, 2, 0)
+    for recipe in RECIPES:
+        search("2-gram", "3-gram", warm, words, recipe)
+        one, other = (
+            search(accept, reject, natural, words, recipe)["seconds"]
+            for accept, reject in permutations(("2-gram", "3-gram"))
+        )
+        print(
+            f"2-gram / 3-gram, {len(words.words):,} words, {recipe}: {one + other:.2f} s a triplet"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="one sentence of one pair")
+    parser.add_argument("--pair", nargs=2, action="append", help="two models; 2-gram, 3-gram too")
+    parser.add_argument("--sentences", type=int, default=10, help="for each pair")
+    parser.add_argument("--recipes", nargs="*", default=list(RECIPES), help="which to run")
+    parser.add_argument("--runs", type=Path, default=Path(mkdtemp()) / "runs.jsonl")
+    parser.add_argument("--only", type=int, help="run the pair of that number, from 0, alone")
+    parser.add_argument(
+        "--one-way", action="store_true", help="directions by turns, one for each sentence"
+    )
+    parser.add_argument("--report", action="store_true", help="run nothing, print what is there")
+    parser.add_argument("--tflops", type=float, default=200.0, help="sustained, of a large GPU")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    pairs = options.pair or [[BERT, GPT], [BERT, "3-gram"], [GPT, "3-gram"]]
+    if options.quick:
+        pairs = [["2-gram", "3-gram"]]
+    if not options.report:
+        n = 1 if options.quick else options.sentences
+        run_all(
+            pairs,
+            n,
+            options.runs,
+            options.recipes,
+            only=options.only,
+            both_ways=not options.one_way,
+        )
+    runs = read(options.runs)
+    for pair in sorted({tuple(sorted((r["accept"], r["reject"]))) for r in runs}):
+        some = [r for r in runs if {r["accept"], r["reject"]} == set(pair)]
+        if all(total(r).rows for r in some):
+            compare(" / ".join(pair), matched(some))
+    networks = matched([r for r in runs if total(r).rows])
+    if networks:
+        compare("all pairs", networks)
+        costs_of_a_study(runs, {"masked": 0.335e9, "causal": 1.56e9}, options.tflops * 1e12)
+    for model in sorted({r["accept"] for r in runs if kind(r["accept"]) != "n-gram"}):
+        agreement(model, 6, 40)
+    exact_pair()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Proposals that sharpen cheap knowledge step by step, and score exactly only what still promises.
+
+At each visit every word is estimated by what costs least. The most promising words are then scored
+by drafts, models that cost a fraction, or exactly where a model has no draft because exact scores
+are cheap. At last the best of these are scored exactly under all models. At each stage, what was
+expected is compared with what came out, for as long as the search lasts, so that expectations are
+honest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.optimization.proposals import Proposer, best
+from contstim.optimization.visit import Visit
+
+if TYPE_CHECKING:
+    from contstim.optimization.search import Place, Scored, Search
+
+
+@dataclass(frozen=True)
+class Guided(Proposer):
+    """Our way to find a word, whatever mixture of models takes part.
+
+    Attributes:
+        rows: what a visit may spend on sharper estimates of each model, in passes.
+        effort: of the drafts; see `LanguageModel.draft`.
+        worth: the least expected gain, nats, for which a word is scored exactly.
+        patience: exact evaluations without gain after which the position is given up.
+        most: how many words are scored exactly at once, at most.
+    """
+
+    rows: int = 256
+    effort: int = 1
+    worth: float = 0.5
+    patience: int = 5
+    most: int = 8
+
+    def propose(self, place: Place, search: Search) -> Scored | None:
+        """See `Proposer.propose`."""
+        visit = Visit(place, search)
+        visit.sharpen(self.rows, self.effort)
+        open_ = visit.open & visit.sharp.all(axis=0)
+        log_probs = np.full(visit.belief.mean.shape, np.nan)
+        found: Scored | None = None
+        failures = 0
+        while failures < self.patience:
+            loss = (found or place.now).loss
+            size = search.experience.batch(self.most)
+            chosen = visit.most_promising(open_, size, loss, self.worth)
+            if not len(chosen):
+                break
+            open_[chosen] = False
+            names = [visit.words[i] for i in chosen.tolist()]
+            log_probs[:, chosen] = search.evaluate(place, names, lazily=True)
+            visit.learn(chosen, log_probs[:, chosen])
+            better = best(place, search, visit.words, log_probs)
+            gained = better is not None and better.loss < loss
+            search.experience.remember(gained=gained)
+            failures = 0 if gained else failures + len(chosen)
+            found = better
+        return found

@@ -1,0 +1,184 @@
+"""What one search knows: its objective and words, all exact scores so far, and what they cost."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.models.costs import Cost, Tally, counting
+from contstim.optimization.experience import Experience
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+    from contstim.optimization.candidates import Candidates
+    from contstim.optimization.objective import Objective
+    from contstim.sentence import Sentence
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A candidate that was scored exactly.
+
+    Attributes:
+        visit: during which visit of a position, from 1.
+        position: 0-based.
+        word: the candidate.
+        sentence: the sentence with the candidate in place.
+        log_probs: (n_models,) in the objective's order, nats; nan for models that were not asked
+            because the others' scores had ruled the candidate out.
+    """
+
+    visit: int
+    position: int
+    word: str
+    sentence: Sentence
+    log_probs: FloatArray
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A sentence with its exact log-probabilities, (n_models,), nats, and the loss they make."""
+
+    sentence: Sentence
+    log_probs: FloatArray
+    loss: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position of a sentence, where a better word is looked for.
+
+    Attributes:
+        now: the sentence as it stands.
+        position: 0-based.
+        visit: the visit's number, from 1.
+    """
+
+    now: Scored
+    position: int
+    visit: int
+
+    @property
+    def sentence(self) -> Sentence:
+        """The sentence as it stands."""
+        return self.now.sentence
+
+    @property
+    def word(self) -> str:
+        """The word that stands there."""
+        return self.now.sentence.words[self.position]
+
+
+class Search:
+    """An objective, the candidates, and exact scores, each of which is computed once.
+
+    Args:
+        objective: what to minimise and to keep.
+        candidates: the words.
+
+    Attributes:
+        evaluations: every candidate that was scored exactly, in order.
+        tallies: what each model computed, drafts included.
+        experience: what the search has learned of its models.
+    """
+
+    def __init__(self, objective: Objective, candidates: Candidates) -> None:
+        self.objective = objective
+        self.candidates = candidates
+        self.models = objective.models
+        self.evaluations: list[Evaluation] = []
+        self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in self.models)
+        self.experience = Experience()
+        self._known: tuple[dict[Sentence, float], ...] = tuple({} for _ in self.models)
+
+    def aim(self, objective: Objective) -> Search:
+        """Go on with another objective over the same models; what is known stays known."""
+        self.objective = objective
+        return self
+
+    @property
+    def cost(self) -> Cost:
+        """What all models together computed so far."""
+        return sum((tally.total for tally in self.tallies), Cost())
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """What each model computed so far, by its name."""
+        pairs = zip(self.models, self.tallies, strict=True)
+        return {model.name: tally.total for model, tally in pairs}
+
+    @contextmanager
+    def asking(self, number: int) -> Iterator[LanguageModel]:
+        """The model of that number; what it or a draft of it computes is counted as its own."""
+        with counting(self.tallies[number]):
+            yield self.models[number]
+
+    def score(self, sentence: Sentence) -> Scored:
+        """A sentence under all models, exactly."""
+        log_probs = np.array([self._score(n, sentence) for n in range(len(self.models))])
+        return Scored(sentence, log_probs, float(self.objective.loss(log_probs[:, None])[0]))
+
+    def score_feasible(self, sentence: Sentence) -> Scored | None:
+        """The same, or None as soon as it is clear that the constraint does not hold."""
+        log_probs = np.full((len(self.models), 1), np.nan)
+        unbounded = np.full(log_probs.shape, np.inf)
+        for number in range(len(self.models)):
+            log_probs[number] = self._score(number, sentence)
+            if not self.objective.promising(log_probs, unbounded, np.inf)[0]:
+                return None
+        return self.score(sentence)
+
+    def _score(self, number: int, sentence: Sentence) -> float:
+        known = self._known[number]
+        if sentence not in known:
+            with self.asking(number) as model:
+                known[sentence] = float(model.log_probs([sentence])[0])
+        return known[sentence]
+
+    def exact(self, number: int, place: Place, words: Sequence[str]) -> FloatArray:
+        """One model's exact log-probabilities of the sentence with each word, (n_words,), nats."""
+        known = self._known[number]
+        rewritten = [place.sentence.replace(place.position, word) for word in words]
+        new = [i for i, changed in enumerate(rewritten) if changed not in known]
+        if new:
+            with self.asking(number) as model:
+                asked = [words[i] for i in new]
+                scores = model.replacement_log_probs(place.sentence, place.position, asked)
+            known.update(zip((rewritten[i] for i in new), scores.tolist(), strict=True))
+        return np.array([known[changed] for changed in rewritten])
+
+    def evaluate(self, place: Place, words: Sequence[str], *, lazily: bool = False) -> FloatArray:
+        """All models' exact log-probabilities, (n_models, n_words), nats; they are recorded.
+
+        Args:
+            place: where the words would stand.
+            words: the candidates.
+            lazily: leave out (nan) what candidates that earlier models ruled out would cost.
+        """
+        log_probs = np.full((len(self.models), len(words)), np.nan)
+        unbounded = np.full(log_probs.shape, np.inf)
+        for number in range(len(self.models)):
+            asked = list(range(len(words)))
+            if lazily:
+                promising = self.objective.promising(log_probs, unbounded, place.now.loss)
+                asked = np.flatnonzero(promising).tolist()
+            log_probs[number, asked] = self.exact(number, place, [words[i] for i in asked])
+        for word, scores in zip(words, log_probs.T, strict=True):
+            changed = place.sentence.replace(place.position, word)
+            self._keep(place, changed, scores)
+        return log_probs
+
+    def record(self, place: Place, found: Scored) -> None:
+        """Keep a word that was chosen from exact knowledge of all."""
+        self._keep(place, found.sentence, found.log_probs)
+
+    def _keep(self, place: Place, changed: Sentence, log_probs: FloatArray) -> None:
+        word = changed.words[place.position]
+        found = Evaluation(place.visit, place.position, word, changed, log_probs.copy())
+        self.evaluations.append(found)

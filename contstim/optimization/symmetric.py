@@ -1,0 +1,127 @@
+"""A pair of synthetic sentences on which two models disagree as much as possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.models.costs import Cost
+from contstim.optimization.candidates import Candidates
+from contstim.optimization.checks import check_input, check_models, natural_log_probs, verified
+from contstim.optimization.climb import Climb, Step, climb
+from contstim.optimization.constraints import NoRepeats
+from contstim.optimization.objective import AgainstOther, Objective
+from contstim.optimization.recipes import DEFAULT
+from contstim.optimization.search import Search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from contstim.models.base import LanguageModel
+    from contstim.optimization.constraints import Constraint
+    from contstim.optimization.recipe import Recipe
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class SymmetricPair:
+    """Two sentences: model_1 finds sentence_2 likelier, model_2 finds sentence_1 likelier.
+
+    Attributes:
+        model_1: its name.
+        model_2: its name.
+        natural: where both searches started.
+        sentence_1: the one that model_1 rejects.
+        sentence_2: the one that model_2 rejects.
+        log_probs: of sentence_1 and sentence_2 (columns) under model_1 and model_2 (rows), nats.
+        climbs: of sentence_1, sentence_2, sentence_1 again, and so on.
+        recipe: the recipe's name.
+        costs: what each model computed, by its name.
+    """
+
+    model_1: str
+    model_2: str
+    natural: Sentence
+    sentence_1: Sentence
+    sentence_2: Sentence
+    log_probs: tuple[tuple[float, float], tuple[float, float]]
+    climbs: tuple[Climb, ...]
+    recipe: str
+    costs: Mapping[str, Cost]
+
+    @property
+    def disagreement(self) -> float:
+        """The difference of the two models' log-ratios of the sentences, nats; not below zero."""
+        (first_1, second_1), (first_2, second_2) = self.log_probs
+        return (second_1 - first_1) + (first_2 - second_2)
+
+
+def synthesize_pair(
+    model_1: LanguageModel,
+    model_2: LanguageModel,
+    natural: Sentence,
+    vocabulary: Vocabulary,
+    *,
+    recipe: Recipe = DEFAULT,
+    constraints: Sequence[Constraint] = (),
+    seed: int = 0,
+    on_step: Callable[[Step], None] | None = None,
+) -> SymmetricPair:
+    """Change both sentences of a pair until two models disagree about them as much as possible.
+
+    The difference of log-ratios, log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), is maximised
+    directly, each model preferring its own sentence. Both begin as the natural sentence; they are
+    changed in turns, each given the other, until neither changes any more. Unlike in
+    `synthesize`, the natural sentence is no floor: both may become less likely to both models.
+
+    Raises what `synthesize` raises; see there for the arguments.
+    """
+    check_models((model_1,), (model_2,))
+    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
+    check_input(candidates, seed)
+    scores = np.array(natural_log_probs((model_1, model_2), natural))
+    log_probs = np.stack([scores, scores], axis=1)  # (models, sentences)
+    sentences = [natural, natural]
+    searches: dict[int, Search] = {}
+    climbs: list[Climb] = []
+    rng = np.random.default_rng(seed)
+    side = unchanged = 0
+    while unchanged < 2:
+        prefers, other = 1 - side, side  # sentence_1 is preferred by model_2
+        aim: Objective = AgainstOther(
+            ((model_1, model_2)[prefers], (model_1, model_2)[other]),
+            (float(log_probs[prefers, 1 - side]), float(log_probs[other, 1 - side])),
+        )
+        search = searches.setdefault(side, Search(aim, candidates)).aim(aim)
+        found = climb(
+            sentences[side],
+            search,
+            recipe.proposer,
+            rng=rng,
+            shaker=recipe.shaker,
+            on_step=on_step,
+        )
+        climbs.append(verified(found, search))
+        unchanged = unchanged + 1 if climbs[-1].sentence == sentences[side] else 0
+        sentences[side] = climbs[-1].sentence
+        log_probs[[prefers, other], side] = climbs[-1].log_probs
+        side = 1 - side
+    costs = {
+        model.name: sum((s.costs[model.name] for s in searches.values()), Cost())
+        for model in (model_1, model_2)
+    }
+    (a, b), (c, d) = log_probs.tolist()
+    return SymmetricPair(
+        model_1=model_1.name,
+        model_2=model_2.name,
+        natural=natural,
+        sentence_1=sentences[0],
+        sentence_2=sentences[1],
+        log_probs=((a, b), (c, d)),
+        climbs=tuple(climbs),
+        recipe=recipe.name,
+        costs=costs,
+    )
