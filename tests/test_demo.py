@@ -2,35 +2,88 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
 
-from contstim.demo import run_demo
-from contstim.models.ngram.adapter import KenlmModel
+import pytest
+
+from contstim.demo.models import NAMES
+from contstim.demo.run import Demo, Scale, run_demo
+from contstim.errors import InputError
+from contstim.models.catalog import load_model
+from contstim.models.ngram.estimate import DiscountWarning
 from contstim.optimization.certificate import Certificate, NaturalSelection
 from contstim.optimization.verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_triplets
 
+SCALE = Scale(training=1_500, natural=200, per_pair=1, triplets=1, most_epochs=1)
 
-def test_the_demo_writes_what_it_shows(tmp_path: Path) -> None:
-    """Witness: the files read back, scored by KenLM and checked by the independent verifier."""
-    said: list[str] = []
-    found = run_demo(tmp_path, seed=0, say=said.append)
-    assert len(said) == 4
-    assert read_triplets(tmp_path / "triplets.csv") == found.triplets
-    models = [KenlmModel(tmp_path / f"{n}-gram.arpa", name=f"{n}-gram") for n in (2, 3)]
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "out"
+
+
+@pytest.fixture(scope="module")
+def found(out: Path) -> Demo:
+    with catch_warnings():
+        simplefilter("ignore", DiscountWarning)
+        return run_demo(out, scale=SCALE)
+
+
+def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
+    """Witness: models loaded anew from the folder score the sentences read back."""
+    assert read_triplets(out / "triplets.csv") == found.triplets
+    assert {name for t in found.triplets for name in (t.model_1, t.model_2)} == set(NAMES)
+    models = {
+        name: load_model(str(out / (f"{name}.arpa" if "gram" in name else name)), device="cpu")
+        for name in NAMES
+    }
     for t in found.triplets:
         texts = [Sentence.parse(text) for text in (t.natural, t.synthetic_1, t.synthetic_2)]
-        (n1, s11, s21), (n2, s12, s22) = (model.log_probs(texts) for model in models)
+        n1, s11, s21 = models[t.model_1].log_probs(texts)
+        n2, s12, s22 = models[t.model_2].log_probs(texts)
         assert s11 < n1
-        assert s12 >= n2
+        assert s12 >= n2 - 1e-3
         assert s22 < n2
-        assert s21 >= n1
+        assert s21 >= n1 - 1e-3
+
+
+def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Path) -> None:
+    scores = ScoreTable.read(out / "scores.csv")
+    assert scores.models == NAMES
     selection = NaturalSelection(
-        read_pairs(tmp_path / "pairs.csv"),
-        Certificate.load(tmp_path / "pairs.csv.certificate.json"),
+        read_pairs(out / "pairs.csv"), Certificate.load(out / "pairs.csv.certificate.json")
     )
-    verify_natural(ScoreTable.read(tmp_path / "scores.csv"), selection, per_pair=5)
-    record = json.loads((tmp_path / "scores.csv.meta.json").read_text())
-    assert record["models"]["2-gram"]["unit"] == "nats"
-    assert "<mark>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert len(found.pairs) == len(selection.pairs) == 15
+    verify_natural(scores, selection, per_pair=1)
+    record = json.loads((out / "scores.csv.meta.json").read_text())
+    assert {facts["unit"] for facts in record["models"].values()} == {"nats"}
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "<mark>" in page
+    assert all(name in page for name in NAMES)
+
+
+def test_called_again_it_trains_and_scores_nothing(
+    found: Demo, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("generate", "synthesize_triplet"):
+        monkeypatch.setattr(f"contstim.demo.run.{name}", None)
+    monkeypatch.setattr("contstim.models.training.run.Trainer", None)
+    for model in ("causal.adapter:CausalModel", "masked.adapter:MaskedModel"):
+        monkeypatch.setattr(f"contstim.models.{model.replace(':', '.')}.log_probs", None)
+    with catch_warnings():
+        simplefilter("ignore", DiscountWarning)
+        again = run_demo(out, scale=SCALE)
+    assert again.triplets == found.triplets
+    assert again.pairs == found.pairs
+
+
+def test_a_folder_of_another_demo_is_refused(found: Demo, out: Path, tmp_path: Path) -> None:
+    assert found.out == out
+    with pytest.raises(InputError, match=r"another seed \(0, now 1\)"):
+        run_demo(out, seed=1, scale=SCALE)
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds no demo"):
+        run_demo(tmp_path, scale=SCALE)

@@ -12,8 +12,8 @@ from contstim.cli.output import Quiet, Seed, changed_words, remark
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from contstim.demo import Demo
-    from contstim.stimuli import Triplet
+    from contstim.demo.run import Demo
+    from contstim.stimuli import Pair, Triplet
 
 
 def demo(
@@ -23,16 +23,29 @@ def demo(
 ) -> None:
     """Show the main job from end to end, on embedded text and models trained on the spot.
 
+    Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT, which takes some
+    minutes the first time; called again, it takes from the folder what is there.
+
     Example: `contstim demo --out contstim-demo`
     """
     from rich.console import Console
 
-    from contstim.demo import run_demo
+    from contstim.cli.train.network import training_progress
+    from contstim.demo.run import run_demo
 
-    found = run_demo(out, seed=seed, say=lambda line: remark(f"{line} …", quiet=quiet))
+    found = run_demo(
+        out,
+        seed=seed,
+        say=lambda line: remark(f"{line} …", quiet=quiet),
+        watch=lambda _name: training_progress(quiet=quiet),
+    )
     console = Console()
-    for triplet in found.triplets[:5]:
-        console.print(_triplet_table(triplet))
+    shown: set[tuple[str, str]] = set()
+    for triplet in found.triplets:  # the most controversial of each pair of models
+        duel = (triplet.model_1, triplet.model_2)
+        if duel not in shown:
+            shown.add(duel)
+            console.print(_triplet_table(triplet))
     console.print(_pair_table(found))
     console.print(f"Everything is in {out}/; open {out / 'report.html'} in a browser.")
 
@@ -58,13 +71,17 @@ def _triplet_table(triplet: Triplet) -> Table:
 
 
 def _pair_table(found: Demo) -> Table:
+    """Of each pair of models, the natural pair with the lowest sum of ranks."""
     from rich.table import Table
 
-    first = found.pairs[0]
-    table = Table("natural pair", first.model_1, first.model_2, title="Natural pairs")
-    columns = [found.scores.column(model) for model in (first.model_1, first.model_2)]
-    for pair in found.pairs:
-        for text, row in ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2)):
-            last = row == pair.row_2
-            table.add_row(text, *(f"{column[row]:.2f}" for column in columns), end_section=last)
+    best: dict[tuple[str, str], Pair] = {}
+    for pair in sorted(found.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):
+        best.setdefault((pair.model_1, pair.model_2), pair)
+    table = Table("model", "rejects", "log p", "prefers", "log p", title="Natural pairs")
+    for (model_1, model_2), pair in best.items():
+        sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
+        for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):
+            column = found.scores.column(model)
+            cells = (no[0], f"{column[no[1]]:.2f}", yes[0], f"{column[yes[1]]:.2f}")
+            table.add_row(model, *cells, end_section=model == model_2)
     return table

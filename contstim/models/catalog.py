@@ -203,14 +203,16 @@ def check_specifications(specifications: Sequence[str]) -> None:
 def load_model(
     specification: str,
     *,
+    name: str | None = None,
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
 ) -> LanguageModel:
-    """Load one model; its name is the specification.
+    """Load one model.
 
     Args:
         specification: see `parse_specification`.
+        name: what to call it; by default its specification.
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
@@ -230,13 +232,15 @@ def load_model(
     module, _, attribute = family.loader.partition(":")
     loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
     model = loader(
-        parsed.location, name=specification, **{option: given[option] for option in family.options}
+        parsed.location,
+        name=name or specification,
+        **{option: given[option] for option in family.options},
     )
     if not parsed.transform:
         return model
     from contstim.models.transforms import transformed
 
-    return transformed(model, parsed.transform, parsed.argument, name=specification)
+    return transformed(model, parsed.transform, parsed.argument, name=name or specification)
 
 
 def load_models(

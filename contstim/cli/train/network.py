@@ -121,7 +121,7 @@ def _train(
     sentences = list(counting(read_sentences(given["text"], prose=given["prose"]), quiet=quiet))
     where = {name: given[name] for name in ("device", "precision")}
     already = (given["out"] / "training.json").is_file()
-    with _training_progress(quiet=quiet) as progress:
+    with training_progress(quiet=quiet) as progress:
         if isinstance(network, RecurrentSettings):
             from contstim.models.training.recurrent import train_recurrent
 
@@ -149,7 +149,7 @@ def _summary(done: Training, specification: str) -> str:
 
 
 @contextmanager
-def _training_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+def training_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """A bar over all steps on standard error, with losses, perplexities and the time left."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn

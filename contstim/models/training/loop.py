@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
+from contstim.models.onednn import use_onednn
 from contstim.models.training.batches import padded, shuffled_batches, sorted_batches
 from contstim.models.training.settings import option
 
@@ -108,6 +109,8 @@ class Trainer:
         self._validation = task.encode(validation)
         self._device = device
         self._bf16 = bf16
+        if device == "cpu":
+            use_onednn(task.network)
         task.network.to(device)
         self.optimizer = _optimizer(task.network, settings)
         self.steps_an_epoch = math.ceil(len(self._training) / settings.batch_size)

@@ -1,0 +1,215 @@
+"""What the demo does: text, models, natural pairs, triplets, and a page to look at."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.corpus import read_sentences
+from contstim.demo.models import NAMES, train
+from contstim.english import generate
+from contstim.errors import InputError
+from contstim.experiments.report import write_report
+from contstim.files import write_text
+from contstim.filters import DistinctWords, InVocabulary, NotIn, keep
+from contstim.models.base import conventions
+from contstim.models.scoring import score_sentences
+from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.selection import select_natural
+from contstim.optimization.synthesis import synthesize_triplet
+from contstim.records import record_path, write_record
+from contstim.stimuli import read_triplets, write_pairs, write_triplets
+from contstim.store import Store
+from contstim.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import TypeAlias
+
+    from contstim.models.base import LanguageModel
+    from contstim.models.training.loop import Progress
+    from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
+    from contstim.stimuli import Pair, Triplet
+    from contstim.vocabulary import Vocabulary
+
+    Watcher: TypeAlias = Callable[[Progress], None] | None
+
+_WORDS = 8
+_DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
+_SETTINGS = "demo.json"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much the demo does.
+
+    Attributes:
+        training: sentences that models are trained on.
+        natural: sentences of eight words to select pairs from, before those are left out that are
+            no news to the models.
+        per_pair: natural pairs for each pair of models.
+        triplets: for each of the pairs of models that synthesis is shown with.
+        most_epochs: cuts the training of every network short.
+    """
+
+    training: int = 12_000
+    natural: int = 1_000
+    per_pair: int = 2
+    triplets: int = 3
+    most_epochs: int | None = None
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found: triplets, most controversial first, and natural pairs with scores."""
+
+    out: Path
+    triplets: tuple[Triplet, ...]
+    pairs: tuple[Pair, ...]
+    scores: ScoreTable
+
+
+def _watch_nothing(_name: str) -> AbstractContextManager[Watcher]:
+    return nullcontext()
+
+
+def run_demo(
+    out: Path | str,
+    *,
+    seed: int = 0,
+    scale: Scale | None = None,
+    say: Callable[[str], None] = lambda _line: None,
+    watch: Callable[[str], AbstractContextManager[Watcher]] = _watch_nothing,
+) -> Demo:
+    """Train one model of every kind on the embedded English and show where they disagree.
+
+    Writes models, natural sentences, vocabulary, scores, pairs with their certificate, triplets and
+    a page to look at into a folder. What an earlier run of the same demo left there is not done
+    again.
+
+    Args:
+        out: the folder, made if need be.
+        seed: decides the text, the models' first weights and every search.
+        scale: how much is done.
+        say: told what happens next.
+        watch: given a model's name, a context while it is trained; what that gives is told of
+            every step.
+
+    Raises:
+        InputError: the folder holds a demo with another seed, scale or version.
+    """
+    out, scale = Path(out), scale or Scale()
+    _claim(out, {"contstim": __version__, "seed": seed, **vars(scale)})
+    say(f"Writing {scale.training:,} sentences of the embedded English")
+    text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
+    models: dict[str, LanguageModel] = {}
+    for name in NAMES:
+        say(f"Training: {name}")
+        with watch(name) as watcher:
+            models[name] = train(
+                name,
+                text,
+                out,
+                seed=seed,
+                most_epochs=scale.most_epochs,
+                on_progress=watcher,
+            )
+    vocabulary, _ = shared_vocabulary([*models.values()], default_vocabulary([*models.values()]))
+    vocabulary.save(out / "vocab.txt")
+    natural = _sentences(
+        out / "natural.txt", lambda: _natural(text, vocabulary, scale.natural, seed)
+    )
+    say(f"Scoring {len(natural):,} new sentences and selecting natural pairs")
+    with Store(out / "scores.sqlite") as store:
+        scores = score_sentences([*models.values()], natural, store=store)
+    scores.write(out / "scores.csv")
+    selection = select_natural(scores, per_pair=scale.per_pair)
+    write_pairs(out / "pairs.csv", selection.pairs)
+    selection.certificate.save(out / "pairs.csv.certificate.json")
+    facts = {"seed": seed, "models": conventions(models.values())}
+    for name in ("scores.csv", "pairs.csv"):
+        write_record(out / name, **facts)
+    say(f"Synthesizing {scale.triplets * len(_DUELS)} triplets")
+    triplets = _triplets(out / "triplets.csv", models, natural, vocabulary, scale, facts)
+    write_report(
+        out / "report.html",
+        title=f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree",
+        triplets=triplets,
+        pairs=selection.pairs,
+        scores=scores,
+    )
+    return Demo(out, triplets, selection.pairs, scores)
+
+
+def _claim(out: Path, settings: Mapping[str, object]) -> None:
+    """Make the folder this demo's, unless it is another's."""
+    path = out / _SETTINGS
+    if path.is_file():
+        other = json.loads(path.read_text(encoding="utf-8"))
+        differing = [name for name in settings if settings[name] != other.get(name)]
+        if differing:
+            raise InputError(
+                f"{out} holds a demo with another "
+                + ", ".join(f"{n} ({other.get(n)}, now {settings[n]})" for n in differing)
+                + ". Name another folder with --out, or delete this one."
+            )
+    elif out.is_dir() and any(out.iterdir()):
+        raise InputError(f"{out} is not empty and holds no demo; name another folder with --out.")
+    write_text(path, json.dumps(settings, indent=2) + "\n")
+
+
+def _sentences(path: Path, make: Callable[[], Sequence[Sentence]]) -> list[Sentence]:
+    """The sentences of a file, made and written if it is not there yet."""
+    if not path.is_file():
+        write_text(path, "".join(f"{sentence.text}\n" for sentence in make()))
+    return list(read_sentences(path))
+
+
+def _natural(text: Sequence[Sentence], vocabulary: Vocabulary, n: int, seed: int) -> list[Sentence]:
+    """Sentences of eight words that no model was trained on."""
+    rules = (DistinctWords(vocabulary.repeatable), InVocabulary(vocabulary), NotIn(text))
+    return list(keep(generate(n, seed=seed + 1, words=_WORDS), rules))
+
+
+def _triplets(
+    path: Path,
+    models: Mapping[str, LanguageModel],
+    natural: Sequence[Sentence],
+    vocabulary: Vocabulary,
+    scale: Scale,
+    facts: Mapping[str, Any],
+) -> tuple[Triplet, ...]:
+    """Triplets of some pairs of models, most controversial first."""
+    if path.is_file() and record_path(path).is_file():
+        record = json.loads(record_path(path).read_text(encoding="utf-8"))
+        if all(record.get(name) == value for name, value in facts.items()):
+            return read_triplets(path)
+    found: list[Triplet] = []
+    for number, (first, second) in enumerate(_DUELS):
+        mine = natural[number :: len(_DUELS)]
+        changed = _synthesize(models[first], models[second], mine, vocabulary, facts["seed"])
+        found += islice(changed, scale.triplets)
+    triplets = tuple(sorted(found, key=lambda triplet: -triplet.controversiality))
+    write_triplets(path, triplets)
+    write_record(path, **facts)
+    return triplets
+
+
+def _synthesize(
+    model_1: LanguageModel,
+    model_2: LanguageModel,
+    natural: Sequence[Sentence],
+    vocabulary: Vocabulary,
+    seed: int,
+) -> Iterator[Triplet]:
+    """Triplets in which both synthetic sentences differ from the natural one."""
+    for sentence in natural:
+        triplet, _, _ = synthesize_triplet(model_1, model_2, sentence, vocabulary, seed=seed)
+        if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
+            yield triplet
