@@ -1,5 +1,7 @@
 """What executors of `contstim triplets` cost: start-up, one task's way, a whole job on n-grams.
 
+Seconds are those of the clock, which other programs on the machine lengthen; processor time is not.
+
 A 2-gram and a 3-gram of `text/openstax.train.txt` with the published vocabulary and sentences where
 CONTSTIM_DATA has them, else of the embedded English. `--quick` takes few triplets of the latter.
 """
@@ -7,6 +9,7 @@ CONTSTIM_DATA has them, else of the embedded English. `--quick` takes few triple
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import tempfile
 from collections.abc import Callable
@@ -87,6 +90,14 @@ def whole_job(study: Study, executor: Executor, folder: Path) -> tuple[Found, fl
     return found, end - start, end - began[0]
 
 
+def cpu_seconds() -> tuple[float, float]:
+    """Processor time of this process and of its children that have ended; Ray's are not its own."""
+    own, others = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime, others.ru_utime + others.ru_stime
+
+
 def main() -> None:
     """Run everything and print it."""
     text, words, natural = materials()
@@ -107,9 +118,15 @@ def main() -> None:
         for kind, make in executors.items():
             print(kind)
             trips(make(), folder, 100 if QUICK else 1_000)
+            driver, children = cpu_seconds()
             found, seconds, searching = whole_job(study, make(), folder)
             each = searching / study.per_pair
+            used = [
+                after - before
+                for after, before in zip(cpu_seconds(), (driver, children), strict=True)
+            ]
             print(f"    whole job {seconds:.2f} s, searching {searching:.2f} s: {each:.4f} s each")
+            print(f"    processor time: driver {used[0]:.2f} s, its workers {used[1]:.2f} s")
             if reference is None:
                 reference = found, searching
             assert found == reference[0]

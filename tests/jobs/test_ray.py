@@ -83,5 +83,5 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
 
     ray.shutdown()
     executor = RayExecutor(2, address="127.0.0.1:1")
-    with pytest.raises(WorkerError, match=r"Cannot reach Ray at 127\.0\.0\.1:1 .*refused"):
+    with pytest.raises(WorkerError, match=r"Cannot reach or start Ray at 127\.0\.0\.1:1 .*refused"):
         executor.start(Bench(folder=tmp_path))

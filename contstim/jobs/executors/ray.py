@@ -86,7 +86,7 @@ class RayExecutor(Executor):
         where = {"address": address} if address else here
         try:
             self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except Exception as error:  # a start that takes too long raises no class of its own
             raise _unreachable(address or "this machine", error) from error
         self._started_ray = True
 
@@ -163,8 +163,8 @@ def _check_reachable(address: str | None) -> None:
 
 def _unreachable(address: str, error: Exception) -> WorkerError:
     return WorkerError(
-        f"Cannot reach Ray at {address} ({_first_line(error)}). Start it with 'ray start --head', "
-        f"or name no address to have it started here."
+        f"Cannot reach or start Ray at {address} ({_first_line(error)}). Start it with "
+        f"'ray start --head', or name no address to have it started here."
     )
 
 
