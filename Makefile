@@ -13,7 +13,7 @@ demo: .venv/ready
 	$(RUN)contstim demo
 
 test: .venv/ready
-	$(RUN)python -m pytest -m "not published"
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published" -n 2 --dist loadfile
 
 published: .venv/ready
 	$(RUN)python -m pytest -m published

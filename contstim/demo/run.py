@@ -59,9 +59,9 @@ class Scale:
     """
 
     training: int = 12_000
-    natural: int = 1_000
+    natural: int = 800
     per_pair: int = 2
-    triplets: int = 3
+    triplets: int = 2
     most_epochs: int | None = None
 
 
