@@ -112,7 +112,7 @@ FAMILIES: dict[str, Family] = {
             Family(
                 name=kind,
                 summary=f"{what} from a folder that contstim trained",
-                loader="contstim.models.recurrent.adapter:load_recurrent",
+                loader="contstim.models.recurrent.loading:load_recurrent",
                 rules=(rule,),
                 options=("family", "device"),
             )

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.batching import Budget, forward_in_batches, unique_rows
-from contstim.models.checkpoints import resolve_device
 from contstim.models.fingerprints import fingerprint_of_network
-from contstim.models.recurrent.folder import read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     import torch
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.checkpoints import Device
     from contstim.models.recurrent.network import RecurrentNetwork
     from contstim.models.recurrent.words import WordList
     from contstim.sentence import Sentence
@@ -156,29 +151,3 @@ class RecurrentModel(LanguageModel):
 
         forward_in_batches(rows, run, pad=0, budget=self._budget, device=self._device)
         return [terms[row] for row in twin]
-
-
-def load_recurrent(
-    location: str | Path, *, name: str | None = None, family: str = "", device: Device = "auto"
-) -> RecurrentModel:
-    """Load the model of a folder that `contstim train` wrote.
-
-    Args:
-        location: the folder.
-        name: the folder where none is given.
-        family: `rnn`, `lstm` or `bilstm`, where the model must be of that kind.
-        device: `auto` is a GPU where there is one.
-
-    Raises:
-        ModelError: the folder holds no complete model, or one of another kind; or there is no
-            such device.
-    """
-    from contstim.models.recurrent.both_sides import BothSidesModel
-    from contstim.models.recurrent.left_to_right import LeftToRightModel
-
-    network, words = read_folder(location)
-    kind = network.shape.kind
-    if family and family != kind:
-        raise ModelError(f"{location} holds a model of kind {kind}: write {kind}:{location}.")
-    adapter = BothSidesModel if network.shape.reads_both_sides else LeftToRightModel
-    return adapter(network, words, name=name or str(location), device=resolve_device(device))
