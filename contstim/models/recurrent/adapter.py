@@ -1,4 +1,4 @@
-"""RNN, LSTM and BiLSTM as language models: what they share, and how a folder becomes one."""
+"""RNN, LSTM and BiLSTM as language models: what they share."""
 
 from __future__ import annotations
 
