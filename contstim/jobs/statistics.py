@@ -31,7 +31,8 @@ class PairStatistics:
         controversiality: mean of Eq. 4 of Golan et al. (2023).
         drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1).
         drop_2: the same for model_2.
-        rows: sequences that passed through the two networks.
+        rows: sequences that passed through the two networks; what a network reads once when it has
+            been loaded is among them, so that the number of workers shows in the last digits.
         tokens: tokens in them.
     """
 
