@@ -42,10 +42,16 @@ class Guided(Proposer):
     def propose(self, place: Place, search: Search) -> Scored | None:
         """See `Proposer.propose`."""
         visit = Visit(place, search)
+        if visit.sharp.all():  # nothing is estimated
+            log_probs = np.where(visit.open, visit.belief.mean, np.nan)
+            found = best(place, search, visit.words, log_probs)
+            if found is not None:
+                search.record(place, found)
+            return found
         visit.sharpen(self.rows, self.effort)
         open_ = visit.open & visit.sharp.all(axis=0)
         log_probs = np.full(visit.belief.mean.shape, np.nan)
-        found: Scored | None = None
+        found = None
         failures = 0
         while failures < self.patience:
             loss = (found or place.now).loss

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,12 +8,29 @@ import numpy as np
 import pytest
 
 from contstim.arrays import BoolArray, FloatArray
-from contstim.errors import ModelError, SentenceError, VerificationError, VocabularyError
+from contstim.errors import (
+    InputError,
+    ModelError,
+    SentenceError,
+    VerificationError,
+    VocabularyError,
+)
 from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.training import train_ngram
+from contstim.optimization.guided import Guided
+from contstim.optimization.recipe import Recipe
+from contstim.optimization.recipes import RECIPES
 from contstim.optimization.synthesis import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from tests.models.tiny import build
+from tests.optimization.toys import NATURAL, WORDS, TableModel
+
+BRIEF = Recipe("brief", Guided(rows=64))
 
 
 class LetterModel(LanguageModel):
@@ -111,8 +129,21 @@ def test_unusable_input_is_refused(
     again = KenlmModel(trained / "2gram.arpa", name="another name")
     with pytest.raises(ModelError, match="the same model"):
         synthesize(again, bigram, natural, words)
+    zero = LetterModel(1, zero=-np.inf)
     with pytest.raises(ModelError, match="probability zero"):
-        synthesize(LetterModel(1, zero=-np.inf), bigram, natural, words)
+        synthesize(zero, bigram, natural, words)
+    with pytest.raises(ModelError, match="probability zero"):
+        synthesize(bigram, zero, natural, words)
+    with pytest.raises(ModelError, match="at least one accept model"):
+        synthesize([], bigram, natural, words)
+    with pytest.raises(InputError, match="have one name"):
+        synthesize([trigram, KenlmModel(trained / "4gram.arpa", "3-gram")], bigram, natural, words)
+    with pytest.raises(InputError, match="below the floor of 0"):
+        synthesize(trigram, bigram, natural, words, fluency=(LetterModel(1), 0.0))
+    with pytest.raises(InputError, match="one of the other models too"):
+        synthesize(trigram, bigram, natural, words, fluency=(bigram, -100.0))
+    with pytest.raises(InputError, match="negative"):
+        synthesize(trigram, bigram, natural, words, seed=-1)
 
 
 def test_a_model_whose_replacements_lie_is_caught(
@@ -121,3 +152,157 @@ def test_a_model_whose_replacements_lie_is_caught(
     """The check at the end scores the result from scratch."""
     with pytest.raises(VerificationError, match="failed its check"):
         synthesize(LetterModel(1, lie=3.0), bigram, natural, words)
+
+
+@pytest.fixture
+def fourgram(trained: Path) -> KenlmModel:
+    return KenlmModel(trained / "4gram.arpa", name="4-gram")
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_one_model_against_many(
+    bigram: KenlmModel,
+    trigram: KenlmModel,
+    fourgram: KenlmModel,
+    words: Vocabulary,
+    naturals: list[Sentence],
+    recipe: Recipe,
+) -> None:
+    """Witness: scores computed afresh; one rejects what two accept, and the reverse."""
+    rejected = 0.0
+    for natural in naturals[:4]:
+        found = synthesize([trigram, fourgram], bigram, natural, words, recipe=recipe)
+        for model in (trigram, fourgram):
+            scores = model.log_probs([natural, found.synthetic])
+            assert scores[1] >= scores[0]
+        scores = bigram.log_probs([natural, found.synthetic])
+        rejected += scores[0] - scores[1]
+        assert (found.accept, found.reject) == ("3-gram & 4-gram", "2-gram")
+        assert found.log_probs[2] == scores[1]
+        back = synthesize(bigram, [trigram, fourgram], natural, words, recipe=recipe)
+        scores = bigram.log_probs([natural, back.synthetic])
+        assert scores[1] >= scores[0]
+        for model in (trigram, fourgram):
+            scores = model.log_probs([natural, back.synthetic])
+            assert scores[1] <= scores[0]
+    assert rejected > 4
+
+
+def test_a_judge_of_fluency_keeps_its_floor() -> None:
+    """Witness: the judge asked afresh; without it the floor would be broken."""
+    broken = changed = 0
+    for seed in range(5):
+        accept, reject, judge = (TableModel(seed + n, "estimate") for n in (0, 100, 200))
+        floor = judge.score(NATURAL) + 1e-9 - 1
+        free = synthesize(accept, reject, NATURAL, WORDS)
+        found = synthesize(accept, reject, NATURAL, WORDS, fluency=(judge, floor))
+        assert judge.score(found.synthetic) >= floor
+        assert accept.score(found.synthetic) >= accept.score(NATURAL)
+        assert found.roles == ("accept", "reject", "fluency")
+        assert found.log_probs[2] == pytest.approx(judge.score(found.synthetic))
+        broken += judge.score(free.synthetic) < floor
+        changed += found.synthetic != NATURAL
+    assert broken
+    assert changed
+
+
+GERMAN = """
+der alte Mann liest ein gutes Buch
+die kleine Frau öffnet eine schwere Tür
+das müde Kind hört ein schönes Märchen
+der große Hund frißt einen süßen Apfel
+die alte Frau schließt das große Fenster
+ein kleines Mädchen trägt den schweren Korb
+der müde Bäcker verkauft das süße Brot
+eine große Straße führt über den alten Fluß
+das gute Kind grüßt die müde Bäuerin
+der kleine Vogel baut ein rundes Nest
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("n_words", [3, 6, 12, 20])
+def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
+    """Witness: KenLM's scores; German n-grams, sentences of 3 to 20 words with umlauts."""
+    rng = np.random.default_rng(n_words)
+    lines = [" ".join(rng.permutation(GERMAN).tolist()).split() for _ in range(40)]
+    text = [Sentence((line[0].title(), *line[1:n_words])) for line in lines]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for order in (1, 2):
+            train_ngram(text, order, tmp_path / f"{order}.arpa")
+    unigram, bigram = (KenlmModel(tmp_path / f"{order}.arpa") for order in (1, 2))
+    vocabulary = Vocabulary.from_sentences(text)
+    found = synthesize(unigram, bigram, text[0], vocabulary)
+    accept, reject = (m.log_probs([text[0], found.synthetic]) for m in (unigram, bigram))
+    assert accept[1] >= accept[0]
+    assert reject[1] < reject[0]
+    assert len(found.synthetic) == n_words
+
+
+@pytest.mark.parametrize("n_words", [3, 11])
+def test_masked_against_causal_in_another_language(tmp_path: Path, n_words: int) -> None:
+    """Witness: both models asked afresh; beyond the exact limit the masked one is sampled."""
+    roberta, gpt2 = (
+        load_checkpoint(str(build(name, tmp_path)), device="cpu") for name in ("roberta", "gpt2")
+    )
+    masked, causal = MaskedModel(roberta, pass_budget=128), CausalModel(gpt2)
+    words = tuple("şu ev su kuş üç göl ay bu at iş öç yol".split())
+    natural = Sentence(
+        tuple(word.title() if not i else word for i, word in enumerate(words))[:n_words]
+    )
+    vocabulary = Vocabulary((natural.words[0], "Köy", "Dağ"), words)
+    assert masked.exact([natural])[0] == (n_words == 3)
+    both: tuple[LanguageModel, LanguageModel] = (masked, causal)
+    for first, second in (both, both[::-1]):
+        found = synthesize(first, second, natural, vocabulary, recipe=BRIEF)
+        accept, reject = (m.log_probs([natural, found.synthetic]) for m in (first, second))
+        assert accept[1] >= accept[0] - 1e-4
+        assert reject[1] <= reject[0] + 1e-4
+        assert found.costs[masked.name].rows > 0
+
+
+def test_evaluations_and_costs_tell_the_whole_story() -> None:
+    """Property of toy models: what was scored is what they were asked; costs are what they did."""
+    accept, reject = (TableModel(seed, "estimate", 1.0) for seed in (3, 4))
+    found = synthesize(accept, reject, NATURAL, WORDS)
+    scored = {evaluation.sentence for evaluation in found.evaluations}
+    assert {step.sentence for step in found.climb.steps} <= scored
+    assert [e.visit for e in found.evaluations] == sorted(e.visit for e in found.evaluations)
+    for model in (accept, reject):
+        asked = model.asked
+        assert len(asked) - 2 == len(set(asked))  # the start and the result once more
+        assert found.costs[model.name].rows > len(scored)
+    assert [s.cost.rows for s in found.climb.steps] == sorted(
+        s.cost.rows for s in found.climb.steps
+    )
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_one_seed_gives_one_synthesis(recipe: Recipe) -> None:
+    runs = [
+        synthesize(
+            TableModel(3, "estimate", 1.0), TableModel(4, "bound"), NATURAL, WORDS, recipe=recipe
+        )
+        for _ in range(2)
+    ]
+    assert [e.sentence for e in runs[0].evaluations] == [e.sentence for e in runs[1].evaluations]
+    assert runs[0].costs == runs[1].costs
+
+
+class Unsteady(TableModel):
+    """Scored alone, every sentence but the natural one is a hair less likely than in company."""
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        alone = len(sentences) == 1 and sentences[0] != NATURAL
+        return super().log_probs(sentences) - 1e-5 * alone
+
+
+def test_a_constraint_kept_only_by_rounding_is_not_kept() -> None:
+    """Property: scored alone, as the floor was, every result reaches it."""
+    for seed in range(10):
+        accept = Unsteady(seed, "estimate")
+        found = synthesize(
+            accept, TableModel(seed + 50), NATURAL, WORDS, recipe=RECIPES["golan2023"]
+        )
+        scores = [accept.log_probs([sentence])[0] for sentence in (NATURAL, found.synthetic)]
+        assert scores[1] >= scores[0]

@@ -90,8 +90,8 @@ class _Draft(TableModel):
         self.error = (model.draft_error or 0.0) / (1 + effort)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        error = np.random.default_rng(len(" ".join(sentence.words)) + self.seed).uniform(-1, 1)
-        return super().score(sentence, stop) + float(error) * self.error
+        error = self.number("draft", *sentence.words) / 5 + 1  # -1 to 1
+        return super().score(sentence, stop) + error * self.error
 
 
 def search_for(
