@@ -85,7 +85,7 @@ def contestants(epochs: int | None) -> dict[str, Contestant]:
         **{f"{order}-gram": ngram(order) for order in (1, 2, 3)},
         **{kind: recurrent(kind, epochs or 4) for kind in ("rnn", "lstm", "bilstm")},
         "gpt2": transformer("gpt2", epochs or 4, 0.003, ""),
-        "bert": transformer("bert", epochs or 8, 0.002, "@chain"),
+        "bert": transformer("bert", epochs or 8, 0.001, "@chain"),
     }
 
 

@@ -64,7 +64,7 @@ def speed(kind: str, sentences: list[Sentence], words: int | None) -> None:
         f"{kind}: {epoch.predictions:,} words and ends in an epoch, "
         f"{epoch.tokens_per_second:,.0f} a second of wall time, "
         f"{epoch.predictions / epoch.cpu_seconds:,.0f} a second of processor time, validation "
-        f"included ({done.facts['threads']} threads, {done.facts['model']['vocabulary']:,} words)"
+        f"included (threads: {done.facts['threads']}, {done.facts['model']['vocabulary']:,} words)"
     )
 
 
@@ -93,7 +93,7 @@ def describe(done: Training) -> None:
             f"processor time"
         )
     minutes = sum(epoch.cpu_seconds for epoch in done.curve) / 60
-    print(f"in all {minutes:.1f} min of processor time, {done.facts['threads']} threads")
+    print(f"in all {minutes:.1f} min of processor time; threads: {done.facts['threads']}")
 
 
 def mapped(sentences: list[Sentence], model: LanguageModel) -> list[Sentence]:
