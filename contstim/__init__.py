@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from contstim.models.ngram.training import train_ngram
     from contstim.models.scoring import score_sentences
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+    from contstim.optimization.recipes import RECIPES
     from contstim.optimization.selection import select_natural
+    from contstim.optimization.symmetric import synthesize_pair
     from contstim.optimization.synthesis import synthesize, synthesize_triplet
     from contstim.optimization.verification import verify_natural
     from contstim.scores import ScoreTable
@@ -51,6 +53,8 @@ _HOMES = {
     # controversial stimuli
     "synthesize": "contstim.optimization.synthesis",
     "synthesize_triplet": "contstim.optimization.synthesis",
+    "synthesize_pair": "contstim.optimization.symmetric",
+    "RECIPES": "contstim.optimization.recipes",
     "select_natural": "contstim.optimization.selection",
     "verify_natural": "contstim.optimization.verification",
     "Pair": "contstim.stimuli",
@@ -60,6 +64,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "RECIPES",
     "ContstimError",
     "LanguageModel",
     "Pair",
@@ -80,6 +85,7 @@ __all__ = [
     "select_natural",
     "shared_vocabulary",
     "synthesize",
+    "synthesize_pair",
     "synthesize_triplet",
     "train_ngram",
     "verify_natural",

@@ -17,6 +17,7 @@ HEAVY = ("torch", "transformers", "nltk", "ortools", "kenlm", "pyarrow")
 
 def test_the_public_face_is_this_and_no_more() -> None:
     assert contstim.__all__ == [
+        "RECIPES",
         "ContstimError",
         "LanguageModel",
         "Pair",
@@ -37,6 +38,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "select_natural",
         "shared_vocabulary",
         "synthesize",
+        "synthesize_pair",
         "synthesize_triplet",
         "train_ngram",
         "verify_natural",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
+_REMEMBERED = 50_000  # exact scores kept of each model
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A candidate that was scored exactly.
@@ -145,13 +148,16 @@ class Search:
         """One model's exact log-probabilities of the sentence with each word, (n_words,), nats."""
         known = self._known[number]
         rewritten = [place.sentence.replace(place.position, word) for word in words]
-        new = [i for i, changed in enumerate(rewritten) if changed not in known]
+        scores = np.array([known.get(changed, np.nan) for changed in rewritten])
+        new = np.flatnonzero(np.isnan(scores)).tolist()
         if new:
             with self.asking(number) as model:
                 asked = [words[i] for i in new]
-                scores = model.replacement_log_probs(place.sentence, place.position, asked)
-            known.update(zip((rewritten[i] for i in new), scores.tolist(), strict=True))
-        return np.array([known[changed] for changed in rewritten])
+                scores[new] = model.replacement_log_probs(place.sentence, place.position, asked)
+            if len(known) + len(new) > _REMEMBERED:
+                known.clear()
+            known.update((rewritten[i], float(scores[i])) for i in new)
+        return scores
 
     def evaluate(self, place: Place, words: Sequence[str], *, lazily: bool = False) -> FloatArray:
         """All models' exact log-probabilities, (n_models, n_words), nats; they are recorded.
