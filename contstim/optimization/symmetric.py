@@ -84,10 +84,10 @@ def synthesize_pair(
     check_models((model_1,), (model_2,))
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    scores = np.array(natural_log_probs(models, natural))
-    log_probs = np.stack([scores, scores], axis=1)  # (models, sentences)
+    searches = [Search((models[1 - side], models[side]), candidates) for side in (0, 1)]
+    scores = np.array([natural_log_probs(search) for search in searches])
+    log_probs = np.stack([scores[1], scores[1]], axis=1)  # (models, sentences)
     sentences = [natural, natural]
-    searches = [Search(_aim(models, log_probs, side), candidates) for side in (0, 1)]
     climbs: list[Climb] = []
     rng = np.random.default_rng(seed)
     while not _settled(climbs):
