@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     )
     from contstim.models.training.transformers import train_transformer
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+    from contstim.optimization.recipes import RECIPES
     from contstim.optimization.selection import select_natural
+    from contstim.optimization.symmetric import synthesize_pair
     from contstim.optimization.synthesis import synthesize, synthesize_triplet
     from contstim.optimization.triplet_question import TripletQuestion
     from contstim.optimization.triplet_verification import verify_triplets
@@ -74,6 +76,8 @@ _HOMES = {
     # controversial stimuli
     "synthesize": "contstim.optimization.synthesis",
     "synthesize_triplet": "contstim.optimization.synthesis",
+    "synthesize_pair": "contstim.optimization.symmetric",
+    "RECIPES": "contstim.optimization.recipes",
     "select_natural": "contstim.optimization.selection",
     "verify_natural": "contstim.optimization.verification",
     "select_triplets": "contstim.optimization.triplets",
@@ -100,6 +104,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "RECIPES",
     "Analysis",
     "ContstimError",
     "LanguageModel",
@@ -135,6 +140,7 @@ __all__ = [
     "select_triplets",
     "shared_vocabulary",
     "synthesize",
+    "synthesize_pair",
     "synthesize_triplet",
     "train_ngram",
     "train_recurrent",

@@ -32,7 +32,7 @@ TRANSFORMERS = {
     "BERT": TransformerSettings(kind="bert", width=96, layers=2, heads=4, window=64),
 }
 NAMES = (*NGRAMS, *RECURRENT, *TRANSFORMERS)
-EPOCHS = {"RNN": 4, "LSTM": 4, "GPT-2": 5, "BERT": 10}
+EPOCHS = {"RNN": 4, "LSTM": 4, "GPT-2": 4, "BERT": 6}
 
 
 def train(

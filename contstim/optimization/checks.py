@@ -14,7 +14,6 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
-from contstim.optimization.objective import WithFloor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +21,17 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.candidates import Candidates
     from contstim.optimization.climb import Climb
-    from contstim.optimization.objective import Objective
     from contstim.optimization.search import Search
     from contstim.sentence import Sentence
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-4  # how far float32 scores may differ between batches
 
 
-def check_models(accept: Sequence[LanguageModel], reject: Sequence[LanguageModel]) -> None:
+def check_models(
+    accept: Sequence[LanguageModel],
+    reject: Sequence[LanguageModel],
+    judge: Sequence[LanguageModel] = (),
+) -> None:
     """Refuse models that cannot disagree.
 
     Raises:
@@ -44,7 +46,7 @@ def check_models(accept: Sequence[LanguageModel], reject: Sequence[LanguageModel
                 raise ModelError(
                     f"{one.name} and {other.name} are the same model: they can never disagree."
                 )
-    names = [model.name for model in (*accept, *reject)]
+    names = [model.name for model in (*accept, *reject, *judge)]
     if len(set(names)) < len(names):
         raise InputError(f"Two of the models have one name: {', '.join(names)}.")
 
@@ -75,43 +77,35 @@ def check_input(candidates: Candidates, seed: int) -> None:
     candidates.check()
 
 
-def natural_log_probs(models: Sequence[LanguageModel], natural: Sentence) -> tuple[float, ...]:
+def natural_log_probs(search: Search) -> tuple[float, ...]:
     """Of the natural sentence under each model, nats.
 
     Raises:
         ModelError: one of them is minus infinity.
     """
-    scores = tuple(float(model.log_probs([natural])[0]) for model in models)
-    for model, score in zip(models, scores, strict=True):
+    natural = search.candidates.natural
+    scores: list[float] = search.log_probs(natural).tolist()
+    for model, score in zip(search.models, scores, strict=True):
         if score == -np.inf:
             raise ModelError(
                 f"{model.name} gives {natural.text!r} probability zero, so that no sentence can be "
                 f"less likely and every sentence would be acceptable. Choose another natural "
                 f"sentence."
             )
-    return scores
+    return tuple(scores)
 
 
-def with_floor(
-    objective: Objective, natural: Sentence, fluency: tuple[LanguageModel, float] | None
-) -> Objective:
-    """The objective, and a fluency model's floor if there is one.
+def check_floor(model: LanguageModel, natural: Sentence, score: float, floor: float) -> None:
+    """Refuse a floor that the natural sentence does not reach.
 
     Raises:
-        InputError: the natural sentence does not reach the floor, or the model is among the others.
+        InputError: says by how much.
     """
-    if fluency is None:
-        return objective
-    model, floor = fluency
-    if any(model.name == other.name for other in objective.models):
-        raise InputError(f"{model.name} is to judge fluency and is one of the other models too.")
-    score = float(model.log_probs([natural])[0])
     if not score >= floor:
         raise InputError(
             f"{model.name} gives {natural.text!r} {score:.2f} nats, below the floor of {floor:g}. "
             f"Lower the floor, or choose another natural sentence."
         )
-    return WithFloor(objective, model, floor)
 
 
 def verified(found: Climb, search: Search) -> Climb:
@@ -127,7 +121,7 @@ def verified(found: Climb, search: Search) -> Climb:
     ways = [(found.sentence, found.log_probs)]
     ways += [(step.sentence, step.log_probs) for step in steps if step.loss < found.start_loss]
     for sentence, log_probs in [*ways, (found.start, found.start_log_probs)]:
-        again = np.array([model.log_probs([sentence])[0] for model in search.models])
+        again = search.log_probs(sentence, afresh=True)
         broken = search.candidates.broken(sentence) if sentence != found.start else []
         if not np.allclose(again, log_probs, rtol=_RELATIVE, atol=_ABSOLUTE):
             broken.append(f"its scores are {again}, not {log_probs}")

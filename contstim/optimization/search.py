@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
+_REMEMBERED = 50_000  # exact scores kept of each model
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A candidate that was scored exactly.
@@ -76,29 +79,31 @@ class Place:
 
 
 class Search:
-    """An objective, the candidates, and exact scores, each of which is computed once.
+    """Models, an objective, the candidates, and exact scores, each of which is computed once.
 
     Args:
-        objective: what to minimise and to keep.
+        models: in the order of all log-probabilities.
         candidates: the words.
 
     Attributes:
-        evaluations: every candidate that was scored exactly, in order.
+        objective: what to minimise and to keep; see `aim`.
+        evaluations: every candidate that was to be scored exactly under all models, in order.
         tallies: what each model computed, drafts included.
         experience: what the search has learned of its models.
     """
 
-    def __init__(self, objective: Objective, candidates: Candidates) -> None:
-        self.objective = objective
+    objective: Objective
+
+    def __init__(self, models: tuple[LanguageModel, ...], candidates: Candidates) -> None:
+        self.models = models
         self.candidates = candidates
-        self.models = objective.models
         self.evaluations: list[Evaluation] = []
         self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in self.models)
         self.experience = Experience()
         self._known: tuple[dict[Sentence, float], ...] = tuple({} for _ in self.models)
 
     def aim(self, objective: Objective) -> Search:
-        """Go on with another objective over the same models; what is known stays known."""
+        """Begin, or go on, with an objective over these models; what is known stays known."""
         self.objective = objective
         return self
 
@@ -121,8 +126,20 @@ class Search:
 
     def score(self, sentence: Sentence) -> Scored:
         """A sentence under all models, exactly."""
-        log_probs = np.array([self._score(n, sentence) for n in range(len(self.models))])
+        log_probs = self.log_probs(sentence)
         return Scored(sentence, log_probs, float(self.objective.loss(log_probs[:, None])[0]))
+
+    def log_probs(self, sentence: Sentence, *, afresh: bool = False) -> FloatArray:
+        """Exact log-probabilities of a sentence, scored alone, (n_models,), nats.
+
+        Args:
+            sentence: what to score.
+            afresh: even if it has been scored before.
+        """
+        if afresh:
+            for known in self._known:
+                known.pop(sentence, None)
+        return np.array([self._score(number, sentence) for number in range(len(self.models))])
 
     def score_feasible(self, sentence: Sentence) -> Scored | None:
         """The same, or None as soon as it is clear that the constraint does not hold."""
@@ -145,13 +162,16 @@ class Search:
         """One model's exact log-probabilities of the sentence with each word, (n_words,), nats."""
         known = self._known[number]
         rewritten = [place.sentence.replace(place.position, word) for word in words]
-        new = [i for i, changed in enumerate(rewritten) if changed not in known]
+        scores = np.array([known.get(changed, np.nan) for changed in rewritten])
+        new = np.flatnonzero(np.isnan(scores)).tolist()
         if new:
             with self.asking(number) as model:
                 asked = [words[i] for i in new]
-                scores = model.replacement_log_probs(place.sentence, place.position, asked)
-            known.update(zip((rewritten[i] for i in new), scores.tolist(), strict=True))
-        return np.array([known[changed] for changed in rewritten])
+                scores[new] = model.replacement_log_probs(place.sentence, place.position, asked)
+            if len(known) + len(new) > _REMEMBERED:
+                known.clear()
+            known.update((rewritten[i], float(scores[i])) for i in new)
+        return scores
 
     def evaluate(self, place: Place, words: Sequence[str], *, lazily: bool = False) -> FloatArray:
         """All models' exact log-probabilities, (n_models, n_words), nats; they are recorded.

@@ -12,13 +12,14 @@ from contstim.optimization.candidates import Candidates
 from contstim.optimization.checks import check_input, check_models, natural_log_probs, verified
 from contstim.optimization.climb import Climb, Step, climb
 from contstim.optimization.constraints import NoRepeats
-from contstim.optimization.objective import AgainstOther, Objective
+from contstim.optimization.objective import AgainstOther
 from contstim.optimization.recipes import DEFAULT
 from contstim.optimization.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.constraints import Constraint
     from contstim.optimization.recipe import Recipe
@@ -79,23 +80,19 @@ def synthesize_pair(
 
     Raises what `synthesize` raises; see there for the arguments.
     """
+    models = (model_1, model_2)
     check_models((model_1,), (model_2,))
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    scores = np.array(natural_log_probs((model_1, model_2), natural))
-    log_probs = np.stack([scores, scores], axis=1)  # (models, sentences)
+    searches = [Search((models[1 - side], models[side]), candidates) for side in (0, 1)]
+    scores = np.array([natural_log_probs(search) for search in searches])
+    log_probs = np.stack([scores[1], scores[1]], axis=1)  # (models, sentences)
     sentences = [natural, natural]
-    searches: dict[int, Search] = {}
     climbs: list[Climb] = []
     rng = np.random.default_rng(seed)
-    side = unchanged = 0
-    while unchanged < 2:
-        prefers, other = 1 - side, side  # sentence_1 is preferred by model_2
-        aim: Objective = AgainstOther(
-            ((model_1, model_2)[prefers], (model_1, model_2)[other]),
-            (float(log_probs[prefers, 1 - side]), float(log_probs[other, 1 - side])),
-        )
-        search = searches.setdefault(side, Search(aim, candidates)).aim(aim)
+    while not _settled(climbs):
+        side = len(climbs) % 2
+        search = searches[side].aim(_aim(models, log_probs, side))
         found = climb(
             sentences[side],
             search,
@@ -105,14 +102,8 @@ def synthesize_pair(
             on_step=on_step,
         )
         climbs.append(verified(found, search))
-        unchanged = unchanged + 1 if climbs[-1].sentence == sentences[side] else 0
         sentences[side] = climbs[-1].sentence
-        log_probs[[prefers, other], side] = climbs[-1].log_probs
-        side = 1 - side
-    costs = {
-        model.name: sum((s.costs[model.name] for s in searches.values()), Cost())
-        for model in (model_1, model_2)
-    }
+        log_probs[[1 - side, side], side] = climbs[-1].log_probs
     (a, b), (c, d) = log_probs.tolist()
     return SymmetricPair(
         model_1=model_1.name,
@@ -123,5 +114,19 @@ def synthesize_pair(
         log_probs=((a, b), (c, d)),
         climbs=tuple(climbs),
         recipe=recipe.name,
-        costs=costs,
+        costs={m.name: sum((s.costs[m.name] for s in searches), Cost()) for m in models},
     )
+
+
+def _aim(
+    models: tuple[LanguageModel, LanguageModel], log_probs: FloatArray, side: int
+) -> AgainstOther:
+    """For sentence_1 (side 0), which model_2 is to prefer, or for sentence_2, given the other."""
+    prefers, other = models[1 - side], models[side]
+    preferred, rejected = log_probs[[1 - side, side], 1 - side].tolist()
+    return AgainstOther((prefers, other), (preferred, rejected))
+
+
+def _settled(climbs: list[Climb]) -> bool:
+    """Whether neither sentence changed at its last turn."""
+    return len(climbs) > 1 and all(climb.sentence == climb.start for climb in climbs[-2:])

@@ -10,15 +10,15 @@ import numpy as np
 from contstim.models.base import LanguageModel
 from contstim.optimization.candidates import Candidates
 from contstim.optimization.checks import (
+    check_floor,
     check_input,
     check_models,
     natural_log_probs,
     verified,
-    with_floor,
 )
 from contstim.optimization.climb import Climb, Step, climb
 from contstim.optimization.constraints import NoRepeats
-from contstim.optimization.objective import AcceptReject, AllAgree
+from contstim.optimization.objective import AcceptReject, AllAgree, WithFloor
 from contstim.optimization.recipes import DEFAULT
 from contstim.optimization.search import Search
 from contstim.stimuli import Triplet, content_id
@@ -47,8 +47,9 @@ class Synthesis:
         natural: where the search started.
         climb: the accepted steps and why they ended.
         recipe: the recipe's name.
-        evaluations: every candidate that was scored exactly, in that order. Where all models know
-            all replacements at once only those that were taken are listed.
+        evaluations: every candidate that was to be scored exactly under all models, in that order;
+            of words ranked by exact scores of all models, the one that was taken. What one model
+            alone said of many words on the way is not listed.
         costs: what each model computed, by its name.
         models: the names of the models, in the order of all log-probabilities.
         roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
@@ -121,17 +122,12 @@ def synthesize(
         VerificationError: scored from scratch, the result breaks a constraint.
     """
     accepts, rejects = _several(accept), _several(reject)
-    check_models(accepts, rejects)
+    judge = () if fluency is None else (fluency[0],)
+    check_models(accepts, rejects, judge)
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    scores = natural_log_probs((*accepts, *rejects), natural)
-    objective: Objective
-    if len(accepts) == len(rejects) == 1:
-        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
-    else:
-        objective = AllAgree((*accepts, *rejects), len(accepts), scores)
-    objective = with_floor(objective, natural, fluency)
-    search = Search(objective, candidates)
+    search = Search((*accepts, *rejects, *judge), candidates)
+    search.aim(_objective(accepts, rejects, fluency, natural_log_probs(search), natural))
     found = climb(
         natural,
         search,
@@ -148,7 +144,7 @@ def synthesize(
         recipe=recipe.name,
         evaluations=tuple(search.evaluations),
         costs=search.costs,
-        models=tuple(model.name for model in objective.models),
+        models=tuple(model.name for model in search.models),
         roles=_roles(len(accepts), len(rejects), fluency is not None),
     )
 
@@ -194,6 +190,26 @@ def synthesize_triplet(
 
 def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
     return (models,) if isinstance(models, LanguageModel) else tuple(models)
+
+
+def _objective(
+    accepts: tuple[LanguageModel, ...],
+    rejects: tuple[LanguageModel, ...],
+    fluency: tuple[LanguageModel, float] | None,
+    scores: tuple[float, ...],
+    natural: Sentence,
+) -> Objective:
+    objective: Objective
+    if len(accepts) == len(rejects) == 1:
+        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
+    else:
+        models = (*accepts, *rejects)
+        objective = AllAgree(models, len(accepts), scores[: len(models)])
+    if fluency is None:
+        return objective
+    judge, floor = fluency
+    check_floor(judge, natural, scores[-1], floor)
+    return WithFloor(objective, judge, floor)
 
 
 def _roles(n_accept: int, n_reject: int, fluent: bool) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def searching(
 ) -> Search:
     objective = AcceptReject((accept, reject), float(accept.log_probs([start])[0]))
     rules = (NoRepeats(vocabulary.repeatable),)
-    return Search(objective, Candidates(vocabulary, start, rules))
+    return Search((accept, reject), Candidates(vocabulary, start, rules)).aim(objective)
 
 
 def climbed(

@@ -104,4 +104,4 @@ def search_for(
     """A search for the published objective."""
     objective = AcceptReject((accept, reject), float(accept.log_probs([natural])[0]))
     rules = (NoRepeats(vocabulary.repeatable), *constraints)
-    return Search(objective, Candidates(vocabulary, natural, rules))
+    return Search((accept, reject), Candidates(vocabulary, natural, rules)).aim(objective)

@@ -82,6 +82,7 @@ class MaskedModel(LanguageModel):
         self.checkpoint, self.rule = checkpoint, rule
         self.seed, self.pass_budget = seed, pass_budget
         self._covers: int | None = None
+        self._drafts: dict[int, MaskedModel] = {}
         network = MaskedNetwork(checkpoint)
         restricted = rule in {"chain", "chain-sampled"}
         classes = token_classes(checkpoint.tokenizer, network.n_outputs) if restricted else None
@@ -212,11 +213,13 @@ class MaskedModel(LanguageModel):
         """
         if self._is_pll:
             return None
-        draft = copy(self)
-        draft.name, draft._covers = f"{self.name} (draft)", effort
-        draft._plan = lru_cache(maxsize=64)(draft._make_plan)
-        vars(draft).pop("convention", None)
-        return draft
+        if effort not in self._drafts:
+            draft = copy(self)
+            draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
+            draft._plan = lru_cache(maxsize=64)(draft._make_plan)
+            vars(draft).pop("convention", None)
+            self._drafts[effort] = draft
+        return self._drafts[effort]
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: words without the tokenizer's unknown token."""

@@ -1,0 +1,125 @@
+"""`contstim synthesize` with recipes, objectives and constraints, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.errors import ContstimError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> Path:
+    path = tmp_path_factory.mktemp("words") / "vocab.txt"
+    Vocabulary.from_sentences(english, min_count=3).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def natural(unseen: list[Sentence], words: Path) -> Sentence:
+    vocabulary = Vocabulary.load(words)
+    return next(s for s in unseen if not vocabulary.missing(s))
+
+
+def invoke(trained: Path, words: Path, natural: Sentence, *options: str) -> str:
+    models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
+    arguments = ["synthesize", "--accept", models[0], "--reject", models[1]]
+    arguments += ["--vocabulary", str(words), "--sentence", natural.text, *options]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=True)
+    if done.exception is not None:
+        raise done.exception
+    return done.stdout
+
+
+def found(trained: Path, words: Path, natural: Sentence, *options: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(invoke(trained, words, natural, *options, "--json"))
+    return answer
+
+
+def test_constraints_reach_the_search(trained: Path, words: Path, natural: Sentence) -> None:
+    """Witness: the words and characters of the result."""
+    second, third = natural.words[1:3]
+    options = ("--fix", second, "--fix", "7", "--max-changes", "3", "--same-length", "4")
+    free = found(trained, words, natural)
+    put_in = free["steps"][0]["new"]
+    result = Sentence.parse(
+        found(trained, words, natural, *options, "--exclude", put_in)["synthetic"]
+    )
+    assert result.words[1] == second
+    assert result.words[7] == natural.words[7]
+    assert sum(x != y for x, y in zip(result.words, natural.words, strict=True)) <= 3
+    assert abs(len(result.text) - len(natural.text)) <= 4
+    assert put_in not in result.words
+    listed = words.with_name("few.txt")
+    listed.write_text("dog\nhouse\nold\ngarden\n", encoding="utf-8")
+    only = found(trained, words, natural, "--allow", str(listed), "--allow", third, "--fix=0")
+    allowed = {"dog", "house", "old", "garden", third.lower()} | set(map(str.lower, natural.words))
+    assert set(map(str.lower, Sentence.parse(only["synthetic"]).words)) <= allowed
+
+
+def test_recipes_differ_and_say_what_they_cost(
+    trained: Path, words: Path, natural: Sentence
+) -> None:
+    """Ours goes on where the published one stops; n-grams cost no pass."""
+    ours, theirs = (
+        found(trained, words, natural, "--recipe", recipe) for recipe in ("default", "golan2023")
+    )
+    assert ours["recipe"] == "default"
+    assert [step for step in ours["steps"] if step["start"] == 1] == theirs["steps"]
+    assert ours["log_probs_synthetic"]["reject"] <= theirs["log_probs_synthetic"]["reject"]
+    assert {cost["rows"] for cost in ours["costs"].values()} == {0}
+
+
+def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None:
+    """Witness: KenLM asked in this process."""
+    answer = found(trained, words, natural, "--objective", "symmetric")
+    texts = [Sentence.parse(answer[f"sentence_{n}"]) for n in (1, 2)]
+    for number, order in ((1, 2), (2, 3)):  # model_1 is the reject model
+        scores = KenlmModel(trained / f"{order}gram.arpa").log_probs(texts)
+        name = answer[f"model_{number}"]
+        assert f"{order}gram" in name
+        assert [answer[f"log_probs_sentence_{n}"][name] for n in (1, 2)] == scores.tolist()
+    assert answer["disagreement"] > 0
+    shown = invoke(trained, words, natural, "--objective", "symmetric", "--quiet")
+    assert "Disagreement" in shown
+
+
+def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentence) -> None:
+    """Witness: KenLM asked in this process."""
+    four, one = (f"kenlm:{trained / f'{order}gram.arpa'}" for order in (4, 1))
+    options = ("--accept", four, "--fluency", f"{one}:-90")
+    answer = found(trained, words, natural, *options)
+    texts = [natural, Sentence.parse(answer["synthetic"])]
+    for order in (3, 4):
+        before, after = KenlmModel(trained / f"{order}gram.arpa").log_probs(texts)
+        assert after >= before
+    assert KenlmModel(trained / "1gram.arpa").log_probs(texts)[1] >= -90
+    assert answer["log_probs_synthetic"][one] >= -90
+    assert "fluency" in invoke(trained, words, natural, *options, "--quiet")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--fix", "zebra"), "no such word, and positions go from 0 to 7"),
+        (("--fluency", "kenlm:x.arpa:many"), "has no floor"),
+        (("--fluency", "kenlm:{one}:-1"), "below the floor of -1"),
+        (("--objective", "symmetric", "--accept", "kenlm:{one}"), "one --accept, one --reject"),
+        (tuple(f"--fix={p}" for p in range(8)), "All positions"),
+        (("--allow", "zebra"), "Fix that position, loosen them"),
+    ],
+)
+def test_what_cannot_be_is_explained(
+    trained: Path, words: Path, natural: Sentence, options: tuple[str, ...], message: str
+) -> None:
+    one = trained / "1gram.arpa"
+    with pytest.raises(ContstimError, match=message):
+        invoke(trained, words, natural, *(option.format(one=one) for option in options))
