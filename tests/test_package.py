@@ -20,11 +20,11 @@ HEAVY = (
 
 def test_the_public_face_is_this_and_no_more() -> None:
     assert contstim.__all__ == [
+        "RECIPES",
         "Analysis",
         "ContstimError",
         "LanguageModel",
         "Pair",
-        "RECIPES",
         "RecurrentSettings",
         "Replacements",
         "Response",
