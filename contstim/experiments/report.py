@@ -104,7 +104,7 @@ def _pairs(pairs: Iterable[Pair], scores: ScoreTable) -> Iterable[str]:
     by_models: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         by_models.setdefault((pair.model_1, pair.model_2), []).append(pair)
-    for (model_1, model_2), members in by_models.items():
+    for number, ((model_1, model_2), members) in enumerate(by_models.items()):
         columns = (scores.column(model_1), scores.column(model_2))
         lines = [_header("", "sentence", model_1, model_2)]
         for pair in members:
@@ -114,7 +114,8 @@ def _pairs(pairs: Iterable[Pair], scores: ScoreTable) -> Iterable[str]:
             lines.append(_row("pair", escape(pair.sentence_1), first, over, opens=True))
             lines.append(_row("", escape(pair.sentence_2), second, under))
         yield (
-            f"<details open><summary>{escape(model_1)} against {escape(model_2)}</summary>"
+            f"<details{' open' * (number == 0)}>"
+            f"<summary>{escape(model_1)} against {escape(model_2)}</summary>"
             f"{_table(lines)}</details>"
         )
 
