@@ -27,7 +27,7 @@ from contstim.experiments.responses.gorilla_columns import (
     family,
 )
 from contstim.experiments.responses.table import UNKNOWN, number
-from contstim.sentence import Sentence
+from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import read_csv
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> Answer:
         UNKNOWN if rating is None else int(_number(row, "position", 0)),
         _number(row, "rt_ms", math.nan) if rating is not None else math.nan,
         about,
+        all(cells[side].endswith(END_MARKS) for side in ("left", "right")),
     )
 
 

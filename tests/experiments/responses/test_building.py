@@ -57,6 +57,17 @@ def test_trials_come_back_in_canonical_order(tmp_path: Path) -> None:
         assert (built.group, built.position) == (given.group, given.position)
 
 
+def test_a_sentence_shown_bare_has_the_end_mark_it_was_scored_with(tmp_path: Path) -> None:
+    asked = [
+        replace(t, sentence_1=t.sentence_1[:-1] + "?", sentence_2=t.sentence_2[:-1] + "!")
+        for t in TRIALS
+    ]
+    path = write_gorilla(tmp_path / "export.csv", gorilla_rows(asked, RESPONSES, suffixed=True))
+    found = import_gorilla([path], scores=scores_of(asked))
+    assert {bare(trial) for trial in found.trials} == {bare(trial) for trial in asked}
+    assert found.report.findings == ()
+
+
 @pytest.mark.parametrize("rejecting", ["gpt2", "rnn"])
 def test_the_kind_of_a_synthetic_sentence_names_who_rejects_it(
     tmp_path: Path, rejecting: str
