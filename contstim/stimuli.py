@@ -28,6 +28,14 @@ class Condition(StrEnum):
     CATCH = "catch"
 
 
+CONTROVERSIAL = (
+    Condition.NATURAL_CONTROVERSIAL,
+    Condition.NATURAL_SYNTHETIC,
+    Condition.SYNTHETIC_SYNTHETIC,
+)
+"""The conditions that set two models against each other."""
+
+
 class Kind(StrEnum):
     """Where a trial's sentence comes from."""
 

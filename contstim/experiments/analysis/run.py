@@ -16,7 +16,7 @@ from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.inference import CEILING, every_contrast
 from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
-from contstim.stimuli import Condition
+from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     from contstim.experiments.responses import Admission, CatchRule, Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
-
-CONTROVERSIAL = (
-    Condition.NATURAL_CONTROVERSIAL,
-    Condition.NATURAL_SYNTHETIC,
-    Condition.SYNTHETIC_SYNTHETIC,
-)
 
 
 @dataclass(frozen=True, eq=False)
