@@ -23,7 +23,8 @@ N = 20
 
 
 def make_trials(condition: Condition = Condition.SYNTHETIC_SYNTHETIC) -> list[Trial]:
-    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+    synthetic = condition is Condition.SYNTHETIC_SYNTHETIC
+    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) if synthetic else (Kind.NATURAL, Kind.NATURAL)
     return [
         Trial(f"t{n}", 1, condition, "gpt2", "rnn", f"First {n}.", f"Second {n}.", *kinds, "")
         for n in range(N)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.orientation import check_trials
 from contstim.experiments.consistency import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.sentence import Sentence
@@ -77,9 +78,11 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
 
     Raises:
         InputError: no responses, or responses that do not fit the trials or lack some of them; a
-            sentence without scores; a model that trials name and the scores lack.
+            sentence without scores; a model that trials name and the scores lack; a trial that is
+            none of its condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
+    check_trials(trials)
     _check_models(trials, scores)
     _check_complete(trials, responses)
     rows = _rows(scores)
