@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.orientation import check_trials
+from contstim.experiments.analysis.orientation import check_trials, orientations
 from contstim.experiments.analysis.ratings import gather
 from contstim.stimuli import Condition, Kind
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -70,3 +70,26 @@ def test_kinds_of_sentences_are_those_of_the_condition(
         else:
             message = f"are {kinds[0]} and {kinds[1]}"
             refused(made, condition, message, kind_1=kinds[0], kind_2=kinds[1])
+
+
+def test_roles_that_the_scores_contradict_are_counted_by_condition(made: Experiment) -> None:
+    """Witness: each trial by the words of `Trial`, sentence by sentence."""
+    lookup = {
+        (text, model): float(made.scores.log_probs[row, column])
+        for row, text in enumerate(made.scores.sentences or ())
+        for column, model in enumerate(made.scores.models)
+    }
+    wrong = dict.fromkeys(TARGETED, 0)
+    for trial in made.trials:
+        first, second = (
+            lookup[trial.sentence_2, model] - lookup[trial.sentence_1, model] if model else 0.0
+            for model in (trial.model_1, trial.model_2)
+        )
+        if trial.condition is Condition.NATURAL_SYNTHETIC:
+            wrong[trial.condition] += (first if trial.kind_2 is S1 else second) >= 0
+        elif trial.condition in TARGETED:
+            wrong[trial.condition] += first <= 0 or second >= 0
+    found = orientations(gather(made.trials, made.responses, made.scores))
+    assert {one.condition: one.contradicted for one in found} == wrong
+    assert [one.trials for one in found] == [6, 12, 6]
+    assert 0 < wrong[Condition.NATURAL_SYNTHETIC] < 12
