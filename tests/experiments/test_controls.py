@@ -147,6 +147,19 @@ def test_shares_of_participants_and_models() -> None:
     assert {row.trials for row in shares.values()} == {18}
 
 
+def test_catch_trials_do_not_count_in_shares() -> None:
+    trials = make_trials(Condition.NATURAL_CONTROVERSIAL)
+    trials[5:] = [
+        replace(trial, condition=Condition.CATCH, model_1="", model_2="", kind_2=Kind.SHUFFLED)
+        for trial in trials[5:]
+    ]
+    ratings = make_ratings(trials, [[6] * N], {"gpt2": [True] * N, "rnn": [True] * N})
+    features = {"length": values(trials, [1.0] * N, [2.0] * N)}
+    assert {row.trials for row in feature_shares(ratings, features)} == {5}
+    everything = feature_shares(ratings, features, tuple(Condition))
+    assert {row.trials for row in everything} == {N}
+
+
 def test_sentences_and_models_without_values_are_named() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
