@@ -13,6 +13,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.orientation import check_trials
 from contstim.experiments.consistency import log_ratios
 from contstim.experiments.responses import check_responses
+from contstim.experiments.responses.checks import HARMLESS
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> N
         raise InputError("There are no responses to analyse.")
     report = check_responses(trials, responses)
     report.raise_errors()
-    if report.findings:
+    if any(finding.problem not in HARMLESS for finding in report.findings):
         raise InputError(
             f"Only participants who rated every trial of their group can be analysed.\n{report}\n"
             f"`admit` leaves out the others, and says whom."

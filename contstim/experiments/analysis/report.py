@@ -11,6 +11,7 @@ from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.page import heading, image, page, paragraph, table
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.inference import CEILING
+from contstim.experiments.responses import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,6 +77,10 @@ def _people(analysis: Analysis) -> Iterator[str]:
     )
     if excluded:
         yield table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+    uniform = analysis.admission.report.of(Problem.ONE_RATING)
+    kept = [one.participant for one in uniform if one.participant in ratings.participants]
+    if kept:
+        yield paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
 
 
 def _orientation(analysis: Analysis) -> Iterator[str]:

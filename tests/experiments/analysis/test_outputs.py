@@ -18,6 +18,7 @@ from contstim.experiments.analysis.outputs import result_tables, write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.inference import Contrast
+from contstim.experiments.responses import Problem
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -211,6 +212,9 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
         "All choices are the same, so nothing can be regressed on anything."
     }
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
+    assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
+        found.ratings.participants
+    )
 
 
 @pytest.mark.parametrize(
