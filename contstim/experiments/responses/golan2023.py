@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.table import UNKNOWN, Response, mirrored, number
+from contstim.experiments.responses.table import UNKNOWN, Response, mirrored
 from contstim.published.scores import read_stimulus_scores
 from contstim.published.stimuli import read_natural_pairs, read_triplets
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
-from contstim.tables import read_csv
+from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

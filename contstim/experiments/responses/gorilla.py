@@ -26,9 +26,9 @@ from contstim.experiments.responses.gorilla_columns import (
     GorillaOptions,
     family,
 )
-from contstim.experiments.responses.table import UNKNOWN, number
+from contstim.experiments.responses.table import UNKNOWN
 from contstim.sentence import END_MARKS, Sentence
-from contstim.tables import read_csv
+from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

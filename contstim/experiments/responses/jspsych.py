@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.experiments.responses.answers import Answer, Imported, align, texts_of
-from contstim.experiments.responses.table import UNKNOWN, mirrored, number
-from contstim.tables import read_csv
+from contstim.experiments.responses.table import UNKNOWN, mirrored
+from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
