@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
+from contstim.experiments.responses.grouping import bare, regrouped, texts_of
 from contstim.experiments.responses.table import Response, mirrored
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -87,10 +87,15 @@ def align(
     must then be that of one trial only (of the participant's group, where that is known). People
     see sentences without end marks, so these count only where they alone tell two pairs apart.
 
+    Groups that the platform states may have names of their own: each is the group of the trials
+    that most of its answers are about.
+
     Raises:
         InputError: a pair belongs to several trials, an answer has neither trial_id nor sentences,
-            the sentences shown are not those of its trial, or no answer finds a trial.
+            the sentences shown are not those of its trial, no answer finds a trial, or a stated
+            group is no group of the trials.
     """
+    answers, renamed = regrouped(answers, trials)
     find = _Finder(trials)
     responses: list[Response] = []
     lost: dict[str, list[str]] = defaultdict(list)
@@ -110,7 +115,7 @@ def align(
         Finding(Problem.UNKNOWN_TRIAL, participant, tuple(dict.fromkeys(what)))
         for participant, what in lost.items()
     ]
-    notes = (*notes, *find.notes)
+    notes = (*notes, *renamed, *find.notes)
     return Imported(tuple(trials), tuple(responses), notes, (*unmatched, *unknown))
 
 
@@ -137,7 +142,7 @@ class _Finder:
         self._by_id = {trial.trial_id: trial for trial in trials}
         self._by_pair: dict[frozenset[str], list[Trial]] = defaultdict(list)
         for trial in trials:
-            self._by_pair[frozenset(_bare(texts_of(trial)))].append(trial)
+            self._by_pair[frozenset(bare(texts_of(trial)))].append(trial)
         self._used: Counter[str] = Counter()
 
     @property
@@ -157,7 +162,7 @@ class _Finder:
                 "hold them."
             )
         self._used["the pair of sentences shown"] += 1
-        found = self._by_pair.get(frozenset(_bare(answer.shown)), [])
+        found = self._by_pair.get(frozenset(bare(answer.shown)), [])
         if len(found) > 1 and answer.group:
             found = [trial for trial in found if str(trial.group) == answer.group]
         if len(found) > 1 and answer.marked:
@@ -186,28 +191,18 @@ def _response(answer: Answer, trial: Trial) -> Response:
 
 def _left(answer: Answer, trial: Trial) -> int:
     """The trial's sentence that was shown left, 1 or 2."""
-    texts, bare = texts_of(trial), _bare(texts_of(trial))
-    shown = _bare(answer.shown)
-    if sorted(shown) != sorted(bare):
+    texts, seen = texts_of(trial), bare(texts_of(trial))
+    shown = bare(answer.shown)
+    if sorted(shown) != sorted(seen):
         raise InputError(
             f"{answer.where}: the sentences shown ({' / '.join(answer.shown)}) are not those of "
             f"the trial {trial.trial_id!r} ({trial.sentence_1} / {trial.sentence_2})."
         )
-    if bare[0] != bare[1]:
-        return 1 if shown[0] == bare[0] else 2
+    if seen[0] != seen[1]:
+        return 1 if shown[0] == seen[0] else 2
     if frozenset(texts) != answer.pair or not answer.marked:
         raise InputError(
             f"{answer.where}: the sentences of the trial {trial.trial_id!r} differ in nothing but "
             f"end marks ({' / '.join(texts)}), which were not recorded."
         )
     return 1 if answer.shown[0] == texts[0] else 2
-
-
-def texts_of(trial: Trial) -> tuple[str, str]:
-    """Both sentences (`Sentence.text`), however the table of trials writes them."""
-    return Sentence.parse(trial.sentence_1).text, Sentence.parse(trial.sentence_2).text
-
-
-def _bare(texts: tuple[str, str]) -> tuple[str, str]:
-    """What people see."""
-    return Sentence.parse(texts[0]).bare, Sentence.parse(texts[1]).bare

@@ -65,7 +65,15 @@ def import_gorilla(
     if trials is not None:
         return align(answers, trials, notes, stray)
     built, grouped, decisions = build_trials(answers, scores)
-    return align(grouped, built, [*notes, *decisions], stray)
+    found = align(grouped, built, [*notes, *decisions], stray)
+    unfinished = {one.participant for one in found.report.of(Problem.UNFINISHED)}
+    if unfinished >= {answer.participant for answer in answers}:
+        hint = (
+            "Nobody rated every trial of their group. Where no group is stated, people who saw a "
+            "pair in common are one: name the column that holds the group, `group` under [columns]."
+        )
+        return replace(found, notes=(*found.notes, hint))
+    return found
 
 
 @dataclass(frozen=True)

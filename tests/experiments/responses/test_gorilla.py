@@ -59,6 +59,33 @@ def test_identifiers_are_better_than_sentences(tmp_path: Path) -> None:
     assert any("by trial_id" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("names", [("0", "1"), ("A", "B"), ("2", "1"), ("1", "2"), ("7", "x")])
+def test_stated_groups_are_those_whose_trials_they_share(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    rows = gorilla_rows(TRIALS, RESPONSES)
+    for row in rows:
+        row["set"] = names[row["counterbalance-k3d9"] == "Set 2"]
+    path = write_gorilla(tmp_path / "export.csv", rows)
+    options = GorillaOptions(columns={"group": ("set",)})
+    found = import_gorilla([path], trials=TRIALS, options=options)
+    assert list(found.responses) == RESPONSES
+    assert found.report.findings == ()
+    told = [note for note in found.notes if "by the trials that they share" in note]
+    assert len(told) == (0 if names == ("1", "2") else 2)
+
+
+def test_a_column_that_is_no_group_is_refused(tmp_path: Path) -> None:
+    """Both groups say A."""
+    rows = gorilla_rows(TRIALS, make_responses(TRIALS, {"9001": 1, "9002": 2}))
+    for row in rows:
+        row["set"] = "A"
+    path = write_gorilla(tmp_path / "export.csv", rows)
+    options = GorillaOptions(columns={"group": ("set",)})
+    with pytest.raises(InputError, match=r"'A' is no group .* 20 of group 1, 20 of group 2"):
+        import_gorilla([path], trials=TRIALS, options=options)
+
+
 def with_ends(trials: list[Trial], ends: tuple[str, str]) -> list[Trial]:
     return [
         replace(t, sentence_1=t.sentence_1[:-1] + ends[0], sentence_2=t.sentence_2[:-1] + ends[1])
