@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from contstim.corpus import read_lines
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import TABLE_KINDS, read_table, write_table
+from contstim.tables import TABLE_KINDS, number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,6 +29,14 @@ class Condition(StrEnum):
     CATCH = "catch"
 
 
+CONTROVERSIAL = (
+    Condition.NATURAL_CONTROVERSIAL,
+    Condition.NATURAL_SYNTHETIC,
+    Condition.SYNTHETIC_SYNTHETIC,
+)
+"""The conditions that set two models against each other."""
+
+
 class Kind(StrEnum):
     """Where a trial's sentence comes from."""
 
@@ -38,8 +47,8 @@ class Kind(StrEnum):
 
 
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "str": (str, "text"),
-    "int": (int, "whole number"),
+    "str": (lambda value: "" if value is None else str(value), "text"),
+    "int": (partial(number, whole=True), "whole number"),
     "float": (float, "number"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -173,3 +174,15 @@ def _distinct(path: Path, names: Sequence[str]) -> None:
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise InputError(f"{path} names these columns twice: {', '.join(twice)}.")
+
+
+def number(value: Any, *, whole: bool = False) -> int | float:
+    """A number of a table, which may be text; `2.0` is whole.
+
+    Raises:
+        ValueError: it is not finite, or not whole where it must be.
+    """
+    parsed = float(value)
+    if not math.isfinite(parsed) or (whole and not parsed.is_integer()):
+        raise ValueError(value)
+    return int(parsed) if whole else parsed

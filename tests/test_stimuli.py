@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from contstim.stimuli import (
     write_pairs,
     write_trials,
 )
+from contstim.tables import write_table
 from tests.optimization.tables import random_table
 
 
@@ -71,6 +72,18 @@ def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str)
     assert back == TRIAL
     assert isinstance(back.condition, Condition)
     assert isinstance(back.kind_2, Kind)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
+    """Whole numbers as 3.0, and null (in CSV an empty cell) where there is no text."""
+    cells = {name: [value] for name, value in asdict(TRIAL).items()}
+    cells |= {"group": [3.0], "source_id": [None]}
+    write_table(tmp_path / f"trials{suffix}", cells)
+    assert read_trials(tmp_path / f"trials{suffix}") == (replace(TRIAL, source_id=""),)
+    write_table(tmp_path / f"trials{suffix}", cells | {"group": [3.5]})
+    with pytest.raises(InputError, match="under group is no whole number"):
+        read_trials(tmp_path / f"trials{suffix}")
 
 
 def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:

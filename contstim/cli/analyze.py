@@ -69,6 +69,7 @@ def analyze(
     Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
     --out results`
     """
+    from contstim.experiments.analysis.drawings import require_rivals
     from contstim.experiments.analysis.effects import Sampling
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import analyze as run
@@ -79,10 +80,13 @@ def analyze(
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 
+    design = read_trials(trials)
+    if pair:
+        require_rivals(design, pair)
     table = ScoreTable.read(scores)
     with steps(quiet=quiet) as progress:
         found = run(
-            read_trials(trials),
+            design,
             read_responses(responses),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,

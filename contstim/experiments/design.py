@@ -101,7 +101,7 @@ def build_design(
     if min(random_per_group, catch_per_group) < 0:
         raise InputError("A group has 0 or more random and catch trials, not fewer.")
     natural = list(natural)
-    unplaced = [*map(_pair_trial, pairs), *(t for each in triplets for t in triplet_trials(each))]
+    unplaced = [*map(pair_trial, pairs), *(t for each in triplets for t in triplet_trials(each))]
     twice = [name for name, n in Counter(t.trial_id for t in unplaced).items() if n > 1]
     if twice:
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
@@ -175,7 +175,12 @@ def shown_texts(trial: Trial) -> tuple[str, str]:
     return Sentence.parse(trial.sentence_1).bare, Sentence.parse(trial.sentence_2).bare
 
 
-def _pair_trial(pair: Pair) -> Trial:
+def pair_trial(pair: Pair) -> Trial:
+    """The trial that a pair gives, in no group yet (0).
+
+    Raises:
+        InputError: the pair has no texts.
+    """
     if not pair.sentence_1 or not pair.sentence_2:
         raise InputError(
             f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "

@@ -145,6 +145,16 @@ def test_half_a_participant_and_equal_ratings_are_named_and_survived(
     assert np.isfinite([float(r["value"]) for r in rows]).all()
 
 
+def test_a_pair_that_never_met_is_refused_before_anything_is_computed(
+    tmp_path: Path, made: Experiment
+) -> None:
+    """Not even the scores are read: there are none."""
+    write_trials(tmp_path / "trials.csv", made.trials)
+    done = run(tmp_path, "analyze", *FILES, *"--out results --pair a z".split())
+    assert done.returncode == 2
+    assert "No trial sets 'a' against 'z'" in done.stderr
+
+
 def test_fewer_catch_trials_than_asked_for(tmp_path: Path, made: Experiment) -> None:
     write(tmp_path, made)
     done = run(tmp_path, "analyze", *FILES, "--out", "results", "--min-catch", "13")

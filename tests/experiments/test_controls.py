@@ -23,7 +23,8 @@ N = 20
 
 
 def make_trials(condition: Condition = Condition.SYNTHETIC_SYNTHETIC) -> list[Trial]:
-    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+    synthetic = condition is Condition.SYNTHETIC_SYNTHETIC
+    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) if synthetic else (Kind.NATURAL, Kind.NATURAL)
     return [
         Trial(f"t{n}", 1, condition, "gpt2", "rnn", f"First {n}.", f"Second {n}.", *kinds, "")
         for n in range(N)
@@ -144,6 +145,19 @@ def test_shares_of_participants_and_models() -> None:
     assert shares["p1", False].share == 1
     assert shares["gpt2", True].share == 10 / 18
     assert {row.trials for row in shares.values()} == {18}
+
+
+def test_catch_trials_do_not_count_in_shares() -> None:
+    trials = make_trials(Condition.NATURAL_CONTROVERSIAL)
+    trials[5:] = [
+        replace(trial, condition=Condition.CATCH, model_1="", model_2="", kind_2=Kind.SHUFFLED)
+        for trial in trials[5:]
+    ]
+    ratings = make_ratings(trials, [[6] * N], {"gpt2": [True] * N, "rnn": [True] * N})
+    features = {"length": values(trials, [1.0] * N, [2.0] * N)}
+    assert {row.trials for row in feature_shares(ratings, features)} == {5}
+    everything = feature_shares(ratings, features, tuple(Condition))
+    assert {row.trials for row in everything} == {N}
 
 
 def test_sentences_and_models_without_values_are_named() -> None:

@@ -1,6 +1,7 @@
 """From ratings and scores to results: which model people agree with, and how sure we are.
 
 ratings      who rated which trials, and the models' log-probabilities of their sentences
+orientation  whether trials are what their condition says, and models play their roles
 scopes       which trials evaluate which model
 evaluation   both measures and their noise ceilings, per person, group and model
 agreement    models with models, people with people, people with rival models

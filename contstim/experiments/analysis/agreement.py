@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.experiments.analysis.scopes import roles
 from contstim.experiments.consistency import MIDDLE, choice_agreement
-from contstim.stimuli import Condition, Kind
+from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,8 +79,7 @@ def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
     """Synthetic against natural sentences, for each model that accepts and each that rejects."""
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for trial, rated in _trials(ratings, Condition.NATURAL_SYNTHETIC):
-        synthetic = rated > MIDDLE if trial.kind_2 is not Kind.NATURAL else rated < MIDDLE
-        found.setdefault(roles(trial), []).append((len(rated), int(synthetic.sum())))
+        found.setdefault(roles(trial), []).append((len(rated), int((rated > MIDDLE).sum())))
     order = ratings.models.index
     return tuple(
         RolePreference(*models, len(rows), *map(sum, zip(*rows, strict=True)))

@@ -13,15 +13,16 @@ from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.figures.bars import consistency_figure
 from contstim.experiments.figures.matrices import matrix_figure
 from contstim.experiments.figures.scatter import scatter_figure
-from contstim.stimuli import Condition
+from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.run import Analysis
+    from contstim.stimuli import Trial
 
 _NAMES = {
     Condition.RANDOM_NATURAL: "random natural pairs",
@@ -53,13 +54,13 @@ def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
 
 
-def require_rivals(analysis: Analysis, pair: tuple[str, str]) -> None:
+def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
     """Make sure that there is something to draw.
 
     Raises:
         InputError: no trial sets the pair against each other.
     """
-    met = {frozenset(other) for c in analysis.dominance for other in rivals(analysis.ratings, c)}
+    met = {frozenset((t.model_1, t.model_2)) for t in trials if t.condition in CONTROVERSIAL}
     if frozenset(pair) not in met:
         raise InputError(
             f"No trial sets {pair[0]!r} against {pair[1]!r}; those that were are "

@@ -70,7 +70,10 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A contrast: the difference of means over units, its interval and its test."""
+    """A contrast: the difference of means over units, its interval and its test.
+
+    Units count in which both sides are known; a group of one has no ceiling.
+    """
 
     first: str
     second: str
@@ -189,7 +192,8 @@ def _comparisons(
         second = first if ceiling else evaluation.models.index(contrast.second)
         others, drawn = (lower, resampled.lower) if ceiling else (values, resampled.values)
         moved = resampled.values[:, :, first] - drawn[:, :, second]
-        sides.append((values[:, first], others[:, second], moved))
+        both = ~np.isnan(values[:, first] - others[:, second])
+        sides.append((values[both, first], others[both, second], moved))
     tests = [signed_rank_test(first, second) for first, second, _ in sides]
     adjusted = false_discovery(np.array([test.p_value for test in tests]))
     return tuple(

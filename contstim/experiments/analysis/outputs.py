@@ -33,7 +33,7 @@ def write_analysis(
     """
     folder = Path(folder)
     if pair:
-        require_rivals(analysis, pair)
+        require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     for name, columns in result_tables(analysis).items():
         if columns:
             write_table(folder / "tables" / f"{name}.csv", columns)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.orientation import check_trials
 from contstim.experiments.consistency import log_ratios
 from contstim.experiments.responses import check_responses
+from contstim.experiments.responses.checks import HARMLESS
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -77,9 +79,11 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
 
     Raises:
         InputError: no responses, or responses that do not fit the trials or lack some of them; a
-            sentence without scores; a model that trials name and the scores lack.
+            sentence without scores; a model that trials name and the scores lack; a trial that is
+            none of its condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
+    check_trials(trials)
     _check_models(trials, scores)
     _check_complete(trials, responses)
     rows = _rows(scores)
@@ -132,7 +136,7 @@ def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> N
         raise InputError("There are no responses to analyse.")
     report = check_responses(trials, responses)
     report.raise_errors()
-    if report.findings:
+    if any(finding.problem not in HARMLESS for finding in report.findings):
         raise InputError(
             f"Only participants who rated every trial of their group can be analysed.\n{report}\n"
             f"`admit` leaves out the others, and says whom."

@@ -11,6 +11,7 @@ from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.page import heading, image, page, paragraph, table
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.inference import CEILING
+from contstim.experiments.responses import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,6 +45,7 @@ def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> st
     """
     body = [
         *_people(analysis),
+        *_orientation(analysis),
         *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
         *_pairs_of_models(images),
         *_unanimity(analysis),
@@ -75,6 +77,24 @@ def _people(analysis: Analysis) -> Iterator[str]:
     )
     if excluded:
         yield table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+    uniform = analysis.admission.report.of(Problem.ONE_RATING)
+    kept = [one.participant for one in uniform if one.participant in ratings.participants]
+    if kept:
+        yield paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
+
+
+def _orientation(analysis: Analysis) -> Iterator[str]:
+    against = [one for one in analysis.orientations if one.contradicted]
+    if against:
+        counts = ", ".join(
+            f"{one.contradicted:,} of {one.trials:,} {one.condition}" for one in against
+        )
+        yield paragraph(
+            f"Trials whose scores contradict the roles of their models: {counts}. There a model "
+            "does not prefer the sentence that it should by the order of models and sentences. If "
+            "these are many, models may be exchanged, or the scores those of other models.",
+            note=True,
+        )
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[str]:

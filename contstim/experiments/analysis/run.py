@@ -10,13 +10,14 @@ from contstim.experiments.analysis import agreement as agreements
 from contstim.experiments.analysis.effects import Sampling, compare
 from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.failures import SCOPES, failures
+from contstim.experiments.analysis.orientation import orientations
 from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.inference import CEILING, every_contrast
 from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
-from contstim.stimuli import Condition
+from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.failures import Failure
+    from contstim.experiments.analysis.orientation import Orientation
     from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.regressions import ChoiceRegression
@@ -34,12 +36,6 @@ if TYPE_CHECKING:
     from contstim.experiments.responses import Admission, CatchRule, Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
-
-CONTROVERSIAL = (
-    Condition.NATURAL_CONTROVERSIAL,
-    Condition.NATURAL_SYNTHETIC,
-    Condition.SYNTHETIC_SYNTHETIC,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +54,7 @@ class Analysis:
         roles: synthetic against natural sentences, by who accepts and who rejects.
         unanimity: on how many trials nearly everybody agrees.
         unanimous: the share of people on one side that this takes.
+        orientations: how many trials have models in roles that the scores contradict.
         failures: where each model fails worst.
         regressions: how choices follow each model's log-probability ratios.
     """
@@ -73,6 +70,7 @@ class Analysis:
     roles: tuple[RolePreference, ...]
     unanimity: tuple[Unanimity, ...]
     unanimous: float
+    orientations: tuple[Orientation, ...]
     failures: tuple[Failure, ...]
     regressions: tuple[ChoiceRegression, ...]
 
@@ -151,6 +149,7 @@ def analyze(
         agreements.role_preferences(ratings),
         agreements.near_unanimity(ratings, unanimous),
         unanimous,
+        orientations(ratings),
         tuple(row for s in SCOPES for row in failures(ratings, s, worst=worst)),
         tuple(regressions(ratings, sampling.level)),
     )

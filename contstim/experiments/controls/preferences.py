@@ -123,10 +123,15 @@ class FeatureShare:
     share: float
 
 
+_UNSHUFFLED = tuple(condition for condition in Condition if condition is not Condition.CATCH)
+
+
 def feature_shares(
-    ratings: Ratings, features: Features, conditions: Collection[Condition] = tuple(Condition)
+    ratings: Ratings, features: Features, conditions: Collection[Condition] = _UNSHUFFLED
 ) -> tuple[FeatureShare, ...]:
     """For each participant and each model, over all trials of some conditions that they judged.
+
+    By default all but catch trials: what people prefer there follows from the order of words.
 
     Raises:
         InputError: a sentence without a value, or no such trial.

@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.experiments.controls.judged import judged
 from contstim.experiments.inference import false_discovery
-from contstim.stimuli import Condition
+from contstim.stimuli import CONTROVERSIAL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from contstim.experiments.controls.features import Features
     from contstim.models.base import LanguageModel
     from contstim.sentence import Sentence
-
-CONTROVERSIAL = (
-    Condition.NATURAL_CONTROVERSIAL,
-    Condition.NATURAL_SYNTHETIC,
-    Condition.SYNTHETIC_SYNTHETIC,
-)
+    from contstim.stimuli import Condition
 
 
 @dataclass(frozen=True)

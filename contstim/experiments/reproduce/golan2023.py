@@ -13,6 +13,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.inference import CEILING
 from contstim.experiments.reproduce.claims import Claim
 from contstim.experiments.responses.golan2023 import read_experiment
 from contstim.published.scores import read_stimulus_scores
@@ -130,8 +131,9 @@ def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
         ".748889 to .810000",
         f"{_digits(found.lower.mean())} to {_digits(found.upper.mean())}",
     )
-    pairs = sum(len(result.beaten_by(model)) for model in _ORDER)
-    yield "random pairs: models that differ", "0 of 36 pairs", f"{pairs} of 36 pairs"
+    differ = sum(len(result.beaten_by(model)) for model in _ORDER)
+    compared = sum(one.second != CEILING for one in result.comparisons)
+    yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]
     above = np.triu_indices(len(agreement), 1)
     shares = agreement[above]

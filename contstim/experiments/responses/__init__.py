@@ -4,6 +4,7 @@ table       responses.csv, read and written
 checks      responses against trials: every problem by name
 admission   who takes part in an analysis, who does not, and why
 answers     what a platform recorded, and how it finds its trial
+grouping    which group of the trials a platform means
 building    trials from a platform's own columns (describing: what those say)
 gorilla     exports of Gorilla's task builders (gorilla_columns: which column is what)
 jspsych     data of jsPsych pages

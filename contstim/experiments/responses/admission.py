@@ -110,7 +110,9 @@ def admit(
     }
     if catch is not None:
         for participant, (right, shown) in catch_scores(trials, responses).items():
-            if participant not in reasons and right < (needed := catch.required(shown)):
+            if participant in reasons or not shown:
+                continue
+            if right < (needed := catch.required(shown)):
                 reasons[participant] = (
                     f"{right} of {shown} catch trials right, {needed} are required"
                 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
+from contstim.experiments.responses.grouping import bare, regrouped, texts_of
 from contstim.experiments.responses.table import Response, mirrored
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Answer:
         position: order of presentation, from 1; 0 unknown.
         rt_ms: nan unknown.
         about: what else the platform says of the trial, by our names; see `building`.
+        marked: whether both sentences were recorded with an end mark of their own.
     """
 
     where: str
@@ -42,6 +44,7 @@ class Answer:
     position: int
     rt_ms: float
     about: Mapping[str, str] = field(default_factory=dict)
+    marked: bool = True
 
     @property
     def pair(self) -> frozenset[str]:
@@ -81,12 +84,18 @@ def align(
     """Find the trial of every answer, and turn its rating to the trial's canonical order.
 
     By trial_id where the platform carried it; else by the unordered pair of sentences shown, which
-    must then be that of one trial only (of the participant's group, where that is known).
+    must then be that of one trial only (of the participant's group, where that is known). People
+    see sentences without end marks, so these count only where they alone tell two pairs apart.
+
+    Groups that the platform states may have names of their own: each is the group of the trials
+    that most of its answers are about.
 
     Raises:
         InputError: a pair belongs to several trials, an answer has neither trial_id nor sentences,
-            the sentences shown are not those of its trial, or no answer finds a trial.
+            the sentences shown are not those of its trial, no answer finds a trial, or a stated
+            group is no group of the trials.
     """
+    answers, renamed = regrouped(answers, trials)
     find = _Finder(trials)
     responses: list[Response] = []
     lost: dict[str, list[str]] = defaultdict(list)
@@ -106,7 +115,7 @@ def align(
         Finding(Problem.UNKNOWN_TRIAL, participant, tuple(dict.fromkeys(what)))
         for participant, what in lost.items()
     ]
-    notes = (*notes, *find.notes)
+    notes = (*notes, *renamed, *find.notes)
     return Imported(tuple(trials), tuple(responses), notes, (*unmatched, *unknown))
 
 
@@ -133,7 +142,7 @@ class _Finder:
         self._by_id = {trial.trial_id: trial for trial in trials}
         self._by_pair: dict[frozenset[str], list[Trial]] = defaultdict(list)
         for trial in trials:
-            self._by_pair[frozenset((trial.sentence_1, trial.sentence_2))].append(trial)
+            self._by_pair[frozenset(bare(texts_of(trial)))].append(trial)
         self._used: Counter[str] = Counter()
 
     @property
@@ -153,9 +162,11 @@ class _Finder:
                 "hold them."
             )
         self._used["the pair of sentences shown"] += 1
-        found = self._by_pair.get(answer.pair, [])
+        found = self._by_pair.get(frozenset(bare(answer.shown)), [])
         if len(found) > 1 and answer.group:
             found = [trial for trial in found if str(trial.group) == answer.group]
+        if len(found) > 1 and answer.marked:
+            found = [trial for trial in found if frozenset(texts_of(trial)) == answer.pair]
         if len(found) > 1:
             raise InputError(
                 f"{answer.where}: {' / '.join(answer.shown)} are the sentences of {len(found)} "
@@ -179,12 +190,19 @@ def _response(answer: Answer, trial: Trial) -> Response:
 
 
 def _left(answer: Answer, trial: Trial) -> int:
-    if answer.shown not in (
-        (trial.sentence_1, trial.sentence_2),
-        (trial.sentence_2, trial.sentence_1),
-    ):
+    """The trial's sentence that was shown left, 1 or 2."""
+    texts, seen = texts_of(trial), bare(texts_of(trial))
+    shown = bare(answer.shown)
+    if sorted(shown) != sorted(seen):
         raise InputError(
             f"{answer.where}: the sentences shown ({' / '.join(answer.shown)}) are not those of "
             f"the trial {trial.trial_id!r} ({trial.sentence_1} / {trial.sentence_2})."
         )
-    return 1 if answer.shown[0] == trial.sentence_1 else 2
+    if seen[0] != seen[1]:
+        return 1 if shown[0] == seen[0] else 2
+    if frozenset(texts) != answer.pair or not answer.marked:
+        raise InputError(
+            f"{answer.where}: the sentences of the trial {trial.trial_id!r} differ in nothing but "
+            f"end marks ({' / '.join(texts)}), which were not recorded."
+        )
+    return 1 if answer.shown[0] == texts[0] else 2

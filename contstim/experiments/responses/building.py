@@ -36,6 +36,7 @@ def build_trials(
     The condition is the one stated, or follows from the kinds of sentences: natural and synthetic
     is natural-synthetic; two of a kind are synthetic-synthetic or, with models, natural-
     controversial, without, random-natural; the same words in another order are a catch trial.
+    A sentence shown without its end mark has the one it was scored with.
     Where canonical order depends on which sentence a model rejects, the scores decide: of the two
     models, model_1 is relatively more in favour of sentence_2, model_2 of sentence_1.
 
@@ -49,7 +50,7 @@ def build_trials(
     Raises:
         InputError: a trial is described in two ways, or not well enough; models without scores.
     """
-    answers = _grouped(answers)
+    answers = _grouped(answers if scores is None else _as_scored(answers, scores))
     build = _Builder(scores)
     trials: dict[object, Trial] = {}
     said: dict[object, frozenset[object]] = {}
@@ -70,6 +71,19 @@ def build_trials(
     ]
     ordered = sorted(trials.values(), key=lambda trial: trial.group)
     return tuple(ordered), tuple(answers), (*notes, *build.notes)
+
+
+def _as_scored(answers: Sequence[Answer], scores: ScoreTable) -> list[Answer]:
+    """Every answer with the end marks of the scored sentences, which platforms do not show."""
+    scored: dict[str, list[str]] = {}
+    for sentence in map(Sentence.parse, scores.sentences or ()):
+        scored.setdefault(sentence.bare, []).append(sentence.text)
+
+    def as_scored(text: str) -> str:
+        known = scored.get(Sentence.parse(text).bare, [])
+        return known[0] if len(set(known)) == 1 else text
+
+    return [replace(a, shown=(as_scored(a.shown[0]), as_scored(a.shown[1]))) for a in answers]
 
 
 def _grouped(answers: Sequence[Answer]) -> list[Answer]:

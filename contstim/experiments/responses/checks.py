@@ -28,10 +28,14 @@ class Problem(StrEnum):
     IMPOSSIBLE_SIDE = "has a left side that is neither sentence 1 nor 2"
     NO_RATING = "has trials without a rating"
     UNFINISHED = "did not rate every trial of the group"
+    ONE_RATING = "gave the same rating on every trial"
 
 
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
 """Leaving the participant out is enough; all else means that files do not belong together."""
+
+HARMLESS = frozenset({Problem.ONE_RATING})
+"""Worth knowing; such participants are analysed like all others."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Report:
     @property
     def errors(self) -> tuple[Finding, ...]:
         """The findings that no exclusion of participants should paper over."""
-        return tuple(f for f in self.findings if f.problem not in REPAIRABLE)
+        return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
     def raise_errors(self) -> None:
         """Stop where the files contradict each other or the scale.
@@ -129,6 +133,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
     own = list(dict.fromkeys(response.group for response in theirs))
     counts = Counter(response.trial_id for response in theirs)
     rated = {response.trial_id for response in theirs if response.rating != UNKNOWN}
+    ratings = {response.rating for response in theirs if response.rating != UNKNOWN}
     expected = [trial_id for trial_id, group in groups.items() if group in own]
     where = Problem
     return {
@@ -146,4 +151,5 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
         ],
         where.NO_RATING: [r.trial_id for r in theirs if r.rating == UNKNOWN],
         where.UNFINISHED: [t for t in expected if t not in rated],
+        where.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
     }

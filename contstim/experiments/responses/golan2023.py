@@ -11,18 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.table import UNKNOWN, Response, mirrored, number
+from contstim.experiments.design import pair_trial, triplet_trials
+from contstim.experiments.responses.table import UNKNOWN, Response, mirrored
 from contstim.published.scores import read_stimulus_scores
 from contstim.published.stimuli import read_natural_pairs, read_triplets
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
-from contstim.tables import read_csv
+from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-
-    from contstim.stimuli import Pair, Triplet
 
 TRIALS_EACH = 165  # rows of one participant, one after another
 
@@ -118,50 +117,10 @@ def _groups(pairs: Sequence[tuple[str, str]], path: Path | str) -> list[int]:
 
 def _selected_trials(folder: Path | str) -> dict[frozenset[str], Trial]:
     """The 1,440 controversial trials by their sentences; their group is filled in later."""
-    trials = [_natural_trial(pair) for pair in read_natural_pairs(folder)]
+    trials = [pair_trial(pair) for pair in read_natural_pairs(folder)]
     for triplet in read_triplets(folder, selected=True):
-        trials += _synthetic_trials(triplet)
+        trials += triplet_trials(triplet)
     return {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in trials}
-
-
-def _natural_trial(pair: Pair) -> Trial:
-    return Trial(
-        pair.trial_id,
-        0,
-        Condition.NATURAL_CONTROVERSIAL,
-        pair.model_1,
-        pair.model_2,
-        pair.sentence_1,
-        pair.sentence_2,
-        Kind.NATURAL,
-        Kind.NATURAL,
-        pair.trial_id,
-    )
-
-
-def _synthetic_trials(triplet: Triplet) -> Iterator[Trial]:
-    texts = {
-        Kind.NATURAL: triplet.natural,
-        Kind.SYNTHETIC_1: triplet.synthetic_1,
-        Kind.SYNTHETIC_2: triplet.synthetic_2,
-    }
-    for condition, kind_1, kind_2 in (
-        (Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1),
-        (Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_2),
-        (Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
-    ):
-        yield Trial(
-            content_id("trial", triplet.triplet_id, kind_1, kind_2),
-            0,
-            condition,
-            triplet.model_1,
-            triplet.model_2,
-            texts[kind_1],
-            texts[kind_2],
-            kind_1,
-            kind_2,
-            triplet.triplet_id,
-        )
 
 
 def _unselected_trial(pair: tuple[str, str], order: dict[str, int], path: Path | str) -> Trial:

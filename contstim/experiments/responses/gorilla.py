@@ -26,9 +26,9 @@ from contstim.experiments.responses.gorilla_columns import (
     GorillaOptions,
     family,
 )
-from contstim.experiments.responses.table import UNKNOWN, number
-from contstim.sentence import Sentence
-from contstim.tables import read_csv
+from contstim.experiments.responses.table import UNKNOWN
+from contstim.sentence import END_MARKS, Sentence
+from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,15 @@ def import_gorilla(
     if trials is not None:
         return align(answers, trials, notes, stray)
     built, grouped, decisions = build_trials(answers, scores)
-    return align(grouped, built, [*notes, *decisions], stray)
+    found = align(grouped, built, [*notes, *decisions], stray)
+    unfinished = {one.participant for one in found.report.of(Problem.UNFINISHED)}
+    if unfinished >= {answer.participant for answer in answers}:
+        hint = (
+            "Nobody rated every trial of their group. Where no group is stated, people who saw a "
+            "pair in common are one: name the column that holds the group, `group` under [columns]."
+        )
+        return replace(found, notes=(*found.notes, hint))
+    return found
 
 
 @dataclass(frozen=True)
@@ -186,6 +194,7 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> Answer:
         UNKNOWN if rating is None else int(_number(row, "position", 0)),
         _number(row, "rt_ms", math.nan) if rating is not None else math.nan,
         about,
+        all(cells[side].endswith(END_MARKS) for side in ("left", "right")),
     )
 
 

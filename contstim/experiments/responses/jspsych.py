@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.experiments.responses.answers import Answer, Imported, align
-from contstim.experiments.responses.table import UNKNOWN, mirrored, number
-from contstim.tables import read_csv
+from contstim.experiments.responses.grouping import texts_of
+from contstim.experiments.responses.table import UNKNOWN, mirrored
+from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ def _answer(
             f"{where}: `left` is {_cell(row, 'left')!r}; give the sentence shown left, 1 or 2."
         )
     trial = by_id.get(trial_id)
-    texts = (trial.sentence_1, trial.sentence_2) if trial else ("", "")
+    texts = texts_of(trial) if trial else ("", "")
     return Answer(
         where,
         participant,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.tables import read_table, write_table
+from contstim.tables import number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,15 +98,3 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
     except (TypeError, ValueError):
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]
         raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None
-
-
-def number(value: Any, *, whole: bool = False) -> int | float:
-    """A number of a table, which may be text; `2.0` is whole.
-
-    Raises:
-        ValueError: it is not finite, or not whole where it must be.
-    """
-    parsed = float(value)
-    if not math.isfinite(parsed) or (whole and not parsed.is_integer()):
-        raise ValueError(value)
-    return int(parsed) if whole else parsed

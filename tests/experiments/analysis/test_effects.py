@@ -96,7 +96,10 @@ def test_a_group_of_one_has_values_but_no_ceiling() -> None:
         alone = result.evaluation.groups == 1
         assert np.isfinite(result.evaluation.values).all()
         assert np.isnan(result.evaluation.lower[alone]).all()
-        assert result.comparisons[0].n_units == 1
+        (against,) = result.comparisons
+        assert against.n_units == 1
+        assert against.difference == pytest.approx(against.value_first - against.value_second)
+        assert against.value_first == pytest.approx(result.evaluation.values[~alone, 0].mean())
 
 
 def test_a_model_without_trials_is_left_out_of_the_family() -> None:

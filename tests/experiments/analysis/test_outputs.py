@@ -18,6 +18,7 @@ from contstim.experiments.analysis.outputs import result_tables, write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.inference import Contrast
+from contstim.experiments.responses import Problem
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -112,6 +113,7 @@ def test_the_page_is_well_formed_escaped_and_stands_alone(folder: Path) -> None:
     assert parser.open == []
     assert "<h1>A &amp; &lt;b&gt;</h1>" in page
     assert "7 participants in 2 groups" in page
+    assert "Trials whose scores contradict the roles of their models" in page
     assert "http" not in page
     assert len(re.findall("<img ", page)) == 12
 
@@ -210,6 +212,9 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
         "All choices are the same, so nothing can be regressed on anything."
     }
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
+    assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
+        found.ratings.participants
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,18 @@ def test_sentences_are_matched_however_they_are_written(experiment: Experiment) 
     bare = ScoreTable(texts, experiment.scores.models, experiment.scores.log_probs)
     ratings = gather(experiment.trials, experiment.responses, bare)
     assert np.isfinite(ratings.groups[0].ratios).all()
+
+
+def test_end_marks_are_part_of_a_sentence_in_either_file(experiment: Experiment) -> None:
+    """Trials and scores both end in a question mark, one of them after a space."""
+    asked = tuple(replace(t, sentence_1=t.sentence_1[:-1] + " ?") for t in experiment.trials)
+    texts = tuple(re.sub(r"^(First.*)\.$", r"\1?", t) for t in experiment.scores.sentences or ())
+    scores = ScoreTable(texts, experiment.scores.models, experiment.scores.log_probs)
+    found = gather(asked, experiment.responses, scores)
+    expected = gather(experiment.trials, experiment.responses, experiment.scores)
+    assert found.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
+    with pytest.raises(InputError, match=r"no scores: 'First g1x0\?'"):
+        gather(asked, experiment.responses, experiment.scores)
 
 
 def test_a_part_of_the_trials_keeps_participants_and_columns(experiment: Experiment) -> None:

@@ -57,9 +57,10 @@ def test_a_share_never_asks_for_one_too_many(shown: int) -> None:
     assert CatchRule(share=11 / 12).required(shown) == least
 
 
-def test_a_design_without_catch_trials_excludes_nobody_by_them() -> None:
+@pytest.mark.parametrize("rule", [CatchRule(number=11), CatchRule(share=1.0), None])
+def test_a_design_without_catch_trials_excludes_nobody_by_them(rule: CatchRule | None) -> None:
     trials = [trial for trial in TRIALS if trial.condition is not Condition.CATCH]
-    admitted = admit(trials, make_responses(trials, {"ann": 1, "cleo": 2}))
+    admitted = admit(trials, make_responses(trials, {"ann": 1, "cleo": 2}), catch=rule)
     assert admitted.participants == ("ann", "cleo")
 
 

@@ -57,6 +57,32 @@ def test_trials_come_back_in_canonical_order(tmp_path: Path) -> None:
         assert (built.group, built.position) == (given.group, given.position)
 
 
+def test_groups_that_share_a_pair_and_are_not_stated_are_hinted_at(tmp_path: Path) -> None:
+    """One random pair in both groups: everybody seems to be in one, which nobody finished."""
+    place = next(n for n, t in enumerate(TRIALS) if t.condition is Condition.RANDOM_NATURAL)
+    one, other = TRIALS[place], TRIALS[20 + place]
+    shared = replace(other, sentence_1=one.sentence_1, sentence_2=one.sentence_2)
+    trials = [*TRIALS[: 20 + place], shared, *TRIALS[21 + place :]]
+    path = write_gorilla(tmp_path / "export.csv", gorilla_rows(trials, RESPONSES))
+    hint = "name the column that holds the group"
+    assert hint in import_gorilla([path], scores=scores_of(trials)).notes[-1]
+    options = GorillaOptions(columns={"group": ("counterbalance-k3d9",)})
+    stated = import_gorilla([path], scores=scores_of(trials), options=options)
+    assert stated.report.findings == ()
+    assert not any(hint in note for note in stated.notes)
+
+
+def test_a_sentence_shown_bare_has_the_end_mark_it_was_scored_with(tmp_path: Path) -> None:
+    asked = [
+        replace(t, sentence_1=t.sentence_1[:-1] + "?", sentence_2=t.sentence_2[:-1] + "!")
+        for t in TRIALS
+    ]
+    path = write_gorilla(tmp_path / "export.csv", gorilla_rows(asked, RESPONSES, suffixed=True))
+    found = import_gorilla([path], scores=scores_of(asked))
+    assert {bare(trial) for trial in found.trials} == {bare(trial) for trial in asked}
+    assert found.report.findings == ()
+
+
 @pytest.mark.parametrize("rejecting", ["gpt2", "rnn"])
 def test_the_kind_of_a_synthetic_sentence_names_who_rejects_it(
     tmp_path: Path, rejecting: str

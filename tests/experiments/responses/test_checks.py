@@ -54,6 +54,15 @@ def test_a_missing_rating_is_no_contradiction() -> None:
     report.raise_errors()
 
 
+@pytest.mark.parametrize("rating", [1, 6])
+def test_the_same_rating_on_every_trial_is_named_and_harmless(rating: int) -> None:
+    same = [replace(r, rating=rating) if r.participant == "bob" else r for r in RESPONSES]
+    report = check_responses(TRIALS, same)
+    assert report.findings == (Finding(Problem.ONE_RATING, "bob", (str(rating),)),)
+    assert "bob gave the same rating on every trial" in str(report)
+    report.raise_errors()
+
+
 def test_half_the_trials() -> None:
     half = [r for n, r in enumerate(RESPONSES) if r.participant != "bob" or n % 2]
     (finding,) = check_responses(TRIALS, half).findings

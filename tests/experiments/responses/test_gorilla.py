@@ -12,6 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses import Problem
 from contstim.experiments.responses.gorilla import import_gorilla
 from contstim.experiments.responses.gorilla_columns import GorillaOptions
+from contstim.stimuli import Trial
 from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.responses.exports import gorilla_rows, is_rating, write_gorilla
 
@@ -56,6 +57,66 @@ def test_identifiers_are_better_than_sentences(tmp_path: Path) -> None:
     found = import_gorilla([write_gorilla(tmp_path / "export.csv", rows)], trials=twins)
     assert sorted(r.trial_id for r in found.responses) == sorted(r.trial_id for r in responses)
     assert any("by trial_id" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("names", [("0", "1"), ("A", "B"), ("2", "1"), ("1", "2"), ("7", "x")])
+def test_stated_groups_are_those_whose_trials_they_share(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    rows = gorilla_rows(TRIALS, RESPONSES)
+    for row in rows:
+        row["set"] = names[row["counterbalance-k3d9"] == "Set 2"]
+    path = write_gorilla(tmp_path / "export.csv", rows)
+    options = GorillaOptions(columns={"group": ("set",)})
+    found = import_gorilla([path], trials=TRIALS, options=options)
+    assert list(found.responses) == RESPONSES
+    assert found.report.findings == ()
+    told = [note for note in found.notes if "by the trials that they share" in note]
+    assert len(told) == (0 if names == ("1", "2") else 2)
+
+
+def test_a_column_that_is_no_group_is_refused(tmp_path: Path) -> None:
+    """Both groups say A."""
+    rows = gorilla_rows(TRIALS, make_responses(TRIALS, {"9001": 1, "9002": 2}))
+    for row in rows:
+        row["set"] = "A"
+    path = write_gorilla(tmp_path / "export.csv", rows)
+    options = GorillaOptions(columns={"group": ("set",)})
+    with pytest.raises(InputError, match=r"'A' is no group .* 20 of group 1, 20 of group 2"):
+        import_gorilla([path], trials=TRIALS, options=options)
+
+
+def with_ends(trials: list[Trial], ends: tuple[str, str]) -> list[Trial]:
+    return [
+        replace(t, sentence_1=t.sentence_1[:-1] + ends[0], sentence_2=t.sentence_2[:-1] + ends[1])
+        for t in trials
+    ]
+
+
+@pytest.mark.parametrize("ends", [("?", "!"), ("?", "?"), ("", ""), ("!", ".")])
+def test_people_see_no_end_marks(tmp_path: Path, ends: tuple[str, str]) -> None:
+    """The page shows bare sentences, whatever the table of trials closes them with."""
+    trials = with_ends(TRIALS, ends)
+    path = write_gorilla(tmp_path / "export.csv", gorilla_rows(trials, RESPONSES))
+    found = import_gorilla([path], trials=trials)
+    assert list(found.responses) == RESPONSES
+    assert found.report.findings == ()
+
+
+def test_end_marks_count_where_they_alone_tell_pairs_apart(tmp_path: Path) -> None:
+    """Every pair twice, as statements and as questions."""
+    asked = [replace(t, trial_id=f"{t.trial_id}-asked") for t in with_ends(TRIALS[:20], ("?", "?"))]
+    trials = [*TRIALS[:20], *asked]
+    responses = make_responses(trials, {"9001": 1})
+    rows = gorilla_rows(trials, responses)
+    with pytest.raises(InputError, match="sentences of 2 trials"):
+        import_gorilla([write_gorilla(tmp_path / "bare.csv", rows)], trials=trials)
+    shown = [row for row in rows if row.get("sentence1")]
+    for row, response in zip(shown, [r for r in responses for _ in "ab"], strict=True):
+        for name in ("sentence1", "sentence2"):
+            row[name] = f"{row[name]}{'?' if response.trial_id.endswith('asked') else '.'}"
+    found = import_gorilla([write_gorilla(tmp_path / "marked.csv", rows)], trials=trials)
+    assert list(found.responses) == responses
 
 
 def test_a_group_tells_equal_pairs_apart(tmp_path: Path) -> None:
