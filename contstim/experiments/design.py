@@ -144,9 +144,9 @@ def build_design(
 def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
     """The three trials that a triplet gives, in no group yet (0)."""
     texts = {
-        Kind.NATURAL: triplet.natural,
-        Kind.SYNTHETIC_1: triplet.synthetic_1,
-        Kind.SYNTHETIC_2: triplet.synthetic_2,
+        Kind.NATURAL: Sentence.parse(triplet.natural).text,
+        Kind.SYNTHETIC_1: Sentence.parse(triplet.synthetic_1).text,
+        Kind.SYNTHETIC_2: Sentence.parse(triplet.synthetic_2).text,
     }
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -187,8 +187,8 @@ def _pair_trial(pair: Pair) -> Trial:
         Condition.NATURAL_CONTROVERSIAL,
         pair.model_1,
         pair.model_2,
-        pair.sentence_1,
-        pair.sentence_2,
+        Sentence.parse(pair.sentence_1).text,
+        Sentence.parse(pair.sentence_2).text,
         Kind.NATURAL,
         Kind.NATURAL,
         pair.trial_id,
