@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import InputError
+from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design_verification import verify_design
 from contstim.experiments.fillers import filler_trials
 from contstim.files import write_text
@@ -107,6 +107,11 @@ def build_design(
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
     if not unplaced and not random_per_group and not catch_per_group:
         raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
+    if triplets and 1 <= groups < 3:
+        raise InfeasibleError(
+            "A triplet gives three trials that share its sentences, for three different groups; "
+            f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
+        )
     found = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
     placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
     fillers = filler_trials(

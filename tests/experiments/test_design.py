@@ -115,7 +115,6 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
     ("changes", "error", "message"),
     [
         ({"groups": 4}, InfeasibleError, "6 trials of natural-controversial for .* 4 groups"),
-        ({"groups": 2, "pairs": ()}, InfeasibleError, "no way|stands in"),
         ({"groups": 0}, InputError, "at least one group"),
         ({"natural": natural(59)}, InfeasibleError, "60 in all; only 59 are used nowhere else"),
         ({"catch_per_group": -1}, InputError, "0 or more"),
@@ -133,6 +132,12 @@ def test_what_cannot_be_designed_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(error, match=message):
         design(**changes)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_triplets_need_three_groups(groups: int) -> None:
+    with pytest.raises(InfeasibleError, match=rf"three different groups; there are {groups}\."):
+        design(groups=groups)
 
 
 def test_nothing_is_no_design() -> None:
