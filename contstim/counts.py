@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
@@ -36,14 +36,25 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
 def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     """How many tokens each sentence has under each model: (`Sentence.text`, model) → number.
 
-    The table is that of `contstim score --per-word`, which has a row for each scored token.
+    The table is that of `contstim score --per-word`, which has a row for each scored token, and all
+    of a sentence's rows again where the sentence was given again: it is counted once.
 
     Raises:
         InputError: the table lacks a column, or a cell is no sentence.
     """
-    rows = _columns(path, ("sentence", "model", "position", "token"))
+    names = ("sentence", "model", "position", "token", "log_prob")
+    rows = _columns(path, names)
     texts = {sentence: Sentence.parse(str(sentence)).text for sentence, *_ in rows}
-    return dict(Counter((texts[sentence], model) for sentence, model, *_ in rows))
+    tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for sentence, model, *token in rows:
+        tokens[texts[sentence], model].append(tuple(token))
+    return {key: _period(own) for key, own in tokens.items()}
+
+
+def _period(rows: list[tuple[Any, ...]]) -> int:
+    """The length of the shortest beginning whose repetition is the whole list."""
+    lengths = (n for n in range(1, len(rows) + 1) if len(rows) % n == 0)
+    return next(n for n in lengths if rows[:n] * (len(rows) // n) == rows)
 
 
 def _columns(path: Path | str, names: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -19,6 +19,18 @@ def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:
     assert read_token_counts(path) == {("A dog.", "m"): 3, ("A dog.", "n"): 1}
 
 
+def test_sentences_that_were_given_twice_are_counted_once(tmp_path: Path) -> None:
+    """By hand: Bobo is Bo and bo, and stands in three lines of which two follow each other."""
+    bobo = "Bobo,m,0,Bobo,bo,-1,1\nBobo,m,0,Bobo,bo,-2,2\n"
+    dog = "A dog!,m,0,A,A,-1,1\nA dog!,m,1,dog,dog,-1,1\n"
+    hello = "Hi,m,0,Hi,Hi,-1,1\n"
+    path = tmp_path / "words.csv"
+    head = "sentence,model,position,word,token,log_prob,surprisal\n"
+    path.write_text(head + bobo + dog + bobo + bobo + hello + dog + hello)
+    counts = {("Bobo.", "m"): 2, ("A dog!", "m"): 2, ("Hi.", "m"): 1}
+    assert read_token_counts(path) == counts
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import InputError
+from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design_verification import verify_design
 from contstim.experiments.fillers import filler_trials
 from contstim.files import write_text
@@ -107,6 +107,11 @@ def build_design(
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
     if not unplaced and not random_per_group and not catch_per_group:
         raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
+    if triplets and 1 <= groups < 3:
+        raise InfeasibleError(
+            "A triplet gives three trials that share its sentences, for three different groups; "
+            f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
+        )
     found = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
     placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
     fillers = filler_trials(
@@ -144,9 +149,9 @@ def build_design(
 def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
     """The three trials that a triplet gives, in no group yet (0)."""
     texts = {
-        Kind.NATURAL: triplet.natural,
-        Kind.SYNTHETIC_1: triplet.synthetic_1,
-        Kind.SYNTHETIC_2: triplet.synthetic_2,
+        Kind.NATURAL: Sentence.parse(triplet.natural).text,
+        Kind.SYNTHETIC_1: Sentence.parse(triplet.synthetic_1).text,
+        Kind.SYNTHETIC_2: Sentence.parse(triplet.synthetic_2).text,
     }
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -192,8 +197,8 @@ def pair_trial(pair: Pair) -> Trial:
         Condition.NATURAL_CONTROVERSIAL,
         pair.model_1,
         pair.model_2,
-        pair.sentence_1,
-        pair.sentence_2,
+        Sentence.parse(pair.sentence_1).text,
+        Sentence.parse(pair.sentence_2).text,
         Kind.NATURAL,
         Kind.NATURAL,
         pair.trial_id,

@@ -61,10 +61,13 @@ def _check_stimuli(
     """Every comparison that the stimuli give is made once, and no other."""
     wanted: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
-        texts = (pair.sentence_1, pair.sentence_2)
+        texts = [Sentence.parse(text).text for text in (pair.sentence_1, pair.sentence_2)]
         wanted["natural-controversial", pair.trial_id, pair.model_1, pair.model_2, *texts] += 1
     for triplet in triplets:
-        n, s1, s2 = triplet.natural, triplet.synthetic_1, triplet.synthetic_2
+        n, s1, s2 = (
+            Sentence.parse(text).text
+            for text in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
+        )
         whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)
         wanted["natural-synthetic", *whose, n, s1] += 1
         wanted["natural-synthetic", *whose, n, s2] += 1

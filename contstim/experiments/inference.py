@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import FloatArray, IntArray
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
-_ENUMERATED = 13  # pairs up to which all patterns of signs are tried
+_ENUMERATED = 13  # pairs up to which all patterns of signs are counted
+_UNTIED = 50  # pairs up to which the distribution without ties is counted
 
 
 @dataclass(frozen=True)
@@ -85,35 +86,93 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[Contrast, .
 def signed_rank_test(first: FloatArray, second: FloatArray) -> SignedRankTest:
     """Wilcoxon's test of pairs; ranks of zero differences are split between both signs.
 
-    P-values are exact up to 13 pairs; beyond, scipy's: exact up to 50 pairs where nothing is tied,
-    else by normal approximation.
+    P-values are those of `signed_rank_p_values`.
 
     Args:
         first: (n_pairs,).
         second: (n_pairs,); pairs with a nan are left out.
     """
-    from scipy.stats import rankdata, wilcoxon
-
-    differences = np.round(first - second, _DIGITS)
-    differences = differences[~np.isnan(differences)]
-    n = len(differences)
+    differences = _rounded(first - second)
+    ranks = _signed_ranks(differences[None])[0]
+    n = int((~np.isnan(differences)).sum())
     if not n:
         return SignedRankTest(0, np.nan, np.nan, np.nan)
-    ranks = rankdata(np.abs(differences))
-    signed = float(np.sign(differences) @ ranks)
-    total = n * (n + 1) / 2
-    if n <= _ENUMERATED:
-        p_value = _exact_p_value(signed, ranks[differences != 0])
-    else:
-        p_value = float(wilcoxon(differences, zero_method="zsplit").pvalue)
+    signed, total = float(ranks.sum()), n * (n + 1) / 2
+    p_value = float(signed_rank_p_values(differences[None])[0])
     return SignedRankTest(n, (total - abs(signed)) / 2, p_value, signed / total)
 
 
-def _exact_p_value(signed: float, ranks: FloatArray) -> float:
-    """Two-sided, over all signs of the ranks: scipy's permutation test, but in no time."""
-    patterns = 2 * (np.arange(2 ** len(ranks))[:, None] >> np.arange(len(ranks)) & 1) - 1
-    sums = patterns @ ranks
-    return float(min(1.0, 2 * min((sums <= signed).mean(), (sums >= signed).mean())))
+def signed_rank_p_values(differences: FloatArray) -> FloatArray:
+    """Two-sided p-values of many of Wilcoxon's tests at once, (n_tests,); nan where is no pair.
+
+    They are exact up to 13 pairs; beyond, scipy's: exact up to 50 pairs where nothing is tied, else
+    by normal approximation.
+
+    Args:
+        differences: (n_tests, n_pairs); nan ones are left out.
+    """
+    differences = _rounded(differences)
+    pairs = (~np.isnan(differences)).sum(axis=1)
+    p_values = np.full(len(differences), np.nan)
+    few = (pairs > 0) & (pairs <= _ENUMERATED)
+    p_values[few] = _exact_p_values(differences[few])
+    for n in np.unique(pairs[pairs > _ENUMERATED]).tolist():
+        some = np.flatnonzero(pairs == n)
+        rows = differences[some]
+        p_values[some] = _many_p_values(rows[~np.isnan(rows)].reshape(-1, n))
+    return p_values
+
+
+def _rounded(differences: FloatArray) -> FloatArray:
+    rounded: FloatArray = np.round(differences, _DIGITS)
+    return rounded
+
+
+def _signed_ranks(differences: FloatArray) -> FloatArray:
+    """Ranks of sizes, zeros ranked along, with their signs; 0 for what is zero or nan."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.abs(differences), axis=1, nan_policy="omit")
+    return np.where(np.isnan(differences), 0.0, np.sign(differences) * ranks)
+
+
+def _exact_p_values(differences: FloatArray) -> FloatArray:
+    """Over all signs of the ranks; tests whose ranks tie alike share one distribution."""
+    doubled = np.rint(2 * _signed_ranks(differences)).astype(np.int64)
+    used = np.argsort(-np.abs(doubled), axis=1)[:, :_ENUMERATED]  # the others are zero
+    doubled = np.take_along_axis(doubled, used, axis=1)
+    digits = (2 * _ENUMERATED + 1) ** np.arange(doubled.shape[1])
+    _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
+    positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
+    tables = np.full((len(first), _ENUMERATED * (_ENUMERATED + 1) + 1), np.nan)
+    for table, ranks in zip(tables, np.abs(doubled[first]), strict=True):
+        table[: ranks.sum() + 1] = _sign_test_table(ranks[ranks > 0])
+    found: FloatArray = tables[pattern, positive]
+    return found
+
+
+def _sign_test_table(ranks: IntArray) -> FloatArray:
+    """Two-sided p-value by the sum of positive ranks, (sum of ranks + 1,), every sign alike."""
+    ways = np.ones(1)
+    for rank in ranks.tolist():
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
+    p_values: FloatArray = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
+    return p_values
+
+
+def _many_p_values(differences: FloatArray) -> FloatArray:
+    from scipy.stats import wilcoxon
+
+    sizes = np.sort(np.abs(differences), axis=1)
+    tied = (sizes[:, 0] == 0) | (np.diff(sizes, axis=1) == 0).any(axis=1)
+    tied |= differences.shape[1] > _UNTIED
+    p_values = np.empty(len(differences))
+    for some, method in ((tied, "asymptotic"), (~tied, "exact")):
+        if some.any():
+            tests = wilcoxon(differences[some], axis=1, zero_method="zsplit", method=method)
+            p_values[some] = tests.pvalue
+    return p_values
 
 
 def false_discovery(p_values: FloatArray) -> FloatArray:

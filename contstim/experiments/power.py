@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.discoveries import group_means, person_means, significantly_better
 from contstim.experiments.simulated import Comparisons, choice_probabilities
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import FloatArray, IntArray
 
 _AT_ONCE = 2_000_000  # simulated answers in memory
 
@@ -68,9 +68,11 @@ def simulate_power(
 ) -> Power:
     """Plant each model in turn as the human, and analyse what its simulated participants answer.
 
-    Every simulated experiment is analysed as the 2023 study was: models are compared through their
-    group means over their own trials by Wilcoxon signed-rank tests, in one family of all model
-    pairs and all models against the lower noise ceiling, after Benjamini and Hochberg.
+    Every simulated experiment is analysed as `analyze` does: models are compared through the means
+    of groups over their own trials (of participants, where there is one group) by Wilcoxon
+    signed-rank tests, in one family of all model pairs and all models against the lower noise
+    ceiling, after Benjamini and Hochberg. A group in which a model has no trial is left out of its
+    tests; participants who are alone in their group have no noise ceiling.
 
     Args:
         comparisons: of one condition.
@@ -79,15 +81,15 @@ def simulate_power(
             trials out. By default the design's.
         participants: in each group.
         simulations: experiments for each planted model.
-        alpha: false discovery rate.
+        alpha: false discovery rate; adjusted p-values below it are significant.
         seed: of the simulation.
 
     Raises:
         InputError: no participants, groups or simulations.
     """
-    if min(participants, simulations) < 1 or (groups is not None and groups < 2):
+    if min(participants, simulations) < 1 or (groups is not None and groups < 1):
         raise InputError(
-            f"Power needs 2 or more groups, and 1 or more participants and simulations; given were "
+            "Power needs 1 or more groups, participants and simulations; given were "
             f"{groups}, {participants} and {simulations}."
         )
     study = _regroup(comparisons, groups)
@@ -150,80 +152,22 @@ def _plant(
     signs = np.sign(study.differences) * study.own  # (n_trials, n_models)
     with np.errstate(invalid="ignore"):
         accuracy = 0.5 + (p - 0.5) @ signs / study.own.sum(axis=0)
-    size = max(1, _AT_ONCE // signs.size)
+    alone = not study.groups.any()  # one group: its participants are what tests compare
+    size = max(1, _AT_ONCE // (signs.size * (participants if alone else 1)))
     blocks = [min(size, simulations - done) for done in range(0, simulations, size)]
     better, curve = np.zeros(len(study.models)), np.zeros(len(p))
     for block in blocks:
-        votes = rng.binomial(participants, p, size=(block, len(p)))
-        better += _significant(study, signs, votes, participants, planted, alpha).sum(axis=0)
+        if alone:
+            answers = rng.random((block, participants, len(p))) < p
+            votes = answers.sum(axis=1)
+            means, ceilings = person_means(study, answers)
+        else:
+            votes = rng.binomial(participants, p, size=(block, len(p)))
+            means, ceilings = group_means(study, votes, participants)
+        better += significantly_better(means, ceilings, planted, alpha).sum(axis=0)
         shares = votes / participants - 0.5
         curve += _first(study, signs, shares, planted, _orders(study.strata, block, rng))
     return accuracy, better / simulations, curve / simulations
-
-
-def _significant(
-    study: Comparisons,
-    signs: FloatArray,
-    votes: IntArray,
-    participants: int,
-    planted: int,
-    alpha: float,
-) -> BoolArray:
-    """(n_simulations, n_models): whether the planted model is significantly better."""
-    n_groups, n_models = int(study.groups.max()) + 1, len(study.models)
-    of_group = study.groups[:, None] == np.arange(n_groups)  # (n_trials, n_groups)
-    trials = np.einsum("tg,tm->gm", of_group, study.own)
-    spread = np.einsum("tg,tm->tgm", of_group, signs).reshape(len(signs), -1)
-    owned = np.einsum("tg,tm->tgm", of_group, study.own).reshape(len(signs), -1)
-    shape = (len(votes), n_groups, n_models)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = 0.5 + ((votes / participants - 0.5) @ spread).reshape(shape) / trials
-        ceilings = (_agreement(participants)[votes] @ owned).reshape(shape) / trials
-    pairs = list(combinations(range(n_models), 2))
-    one, two = np.array(pairs).T
-    differences = np.concatenate([means[..., one] - means[..., two], means - ceilings], axis=2)
-    differences = np.nan_to_num(np.round(differences, 12))  # what is no evidence is no difference
-    found = discoveries(differences, alpha)
-    ahead = differences.mean(axis=1)
-    better = np.zeros((len(votes), n_models), dtype=np.bool_)
-    for place, (i, j) in enumerate(pairs):
-        if planted in (i, j):
-            wins = ahead[:, place] > 0 if planted == i else ahead[:, place] < 0
-            better[:, j if planted == i else i] = found[:, place] & wins
-    return better
-
-
-def discoveries(differences: FloatArray, alpha: float) -> BoolArray:
-    """Which of a family of paired comparisons are significant, (n_experiments, n_comparisons).
-
-    Two-sided Wilcoxon signed-rank tests over the groups (zeros split, normal approximation), and
-    Benjamini-Hochberg over the comparisons of each experiment.
-
-    Args:
-        differences: (n_experiments, n_groups, n_comparisons).
-        alpha: false discovery rate.
-    """
-    from scipy.stats import false_discovery_control, wilcoxon
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tests = wilcoxon(differences, axis=1, zero_method="zsplit", method="asymptotic")
-    p_values = np.nan_to_num(tests.pvalue, nan=1.0)
-    found: BoolArray = false_discovery_control(p_values, axis=1) <= alpha
-    return found
-
-
-def _agreement(participants: int) -> FloatArray:
-    """By number of votes for sentence_2: mean agreement of a person with the others' majority."""
-    votes = np.arange(participants + 1)
-    half = (participants - 1) / 2
-
-    def with_others(same: IntArray) -> FloatArray:
-        agree: FloatArray = (np.sign(same - half) + 1) / 2
-        return agree
-
-    other = participants - votes
-    total = votes * with_others(votes - 1) + other * with_others(other - 1)
-    return np.asarray(total / participants, np.float64)
 
 
 def _orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:

@@ -37,6 +37,7 @@ class DesignPower:
     Attributes:
         noise: (n_models,) of the participants where that model is planted, nats.
         ceiling: the noise ceiling that they were calibrated to.
+        alpha: false discovery rate.
         conditions: what each condition shows by itself.
         smaller: condition → trials a group that it would have in a smaller experiment → how often
             the planted model is significantly better, averaged over all comparisons.
@@ -47,6 +48,7 @@ class DesignPower:
     ceiling: float
     groups: int
     participants: int
+    alpha: float
     conditions: Mapping[Condition, Power]
     smaller: Mapping[Condition, Mapping[int, float]]
 
@@ -113,6 +115,7 @@ def design_power(
         ceiling,
         groups or designed,
         participants,
+        alpha,
         {c: results[c, None] for c in found},
         {c: {s: results[c, s].mean_better for s in _sizes(of)} for c, of in found.items()},
     )
@@ -180,10 +183,20 @@ def power_markdown(power: DesignPower) -> str:
             "Share of comparisons of the planted model with another one that become significant "
             "in its favour, by trials that a group sees.\n",
             markdown_table(["condition", "trials a group", "significant"], significant),
+            *_caution(power),
             "## Expected accuracy of the planted model\n",
             markdown_table(["planted", *(c for c, _ in conditions)], accuracy),
         ]
     )
+
+
+def _caution(power: DesignPower) -> list[str]:
+    """What to say where even differences that all have one sign are not significant."""
+    units = "groups" if power.groups > 1 else "participants"
+    n = power.participants if power.groups == 1 else power.groups
+    if 2 * 0.5**n < power.alpha:
+        return []
+    return [f"With {n} {units} no signed-rank test can be significant, whatever the data.\n"]
 
 
 def _needed(found: Power) -> list[object]:

@@ -61,7 +61,8 @@ def select_natural(
             `per_pair`; 0 leaves one out.
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
 
-    A text that stands in several rows counts once: only its first row can be chosen.
+    Sentences that look alike to people, whatever their end marks, count once: only the first row
+    can be chosen. Pairs hold the sentences as `Sentence.text`.
 
     Raises:
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
@@ -130,11 +131,11 @@ def _usable(
     if table.sentences is None:
         return np.ones(len(table.log_probs), dtype=np.bool_)
     parsed = [Sentence.parse(text) for text in table.sentences]
-    first: dict[Sentence, int] = {}
+    first: dict[tuple[str, ...], int] = {}
     for row, sentence in enumerate(parsed):
-        first.setdefault(sentence, row)
+        first.setdefault(sentence.words, row)
     usable = np.zeros(len(parsed), dtype=np.bool_)
-    usable[[row for sentence, row in first.items() if sentence.words not in banned]] = True
+    usable[[row for words, row in first.items() if words not in banned]] = True
     if repeatable is not None:
         exempt = frozenset(map(str.lower, repeatable))
         usable &= ~np.array([repeats(sentence.words, exempt) for sentence in parsed])
@@ -254,7 +255,9 @@ def _pair(
     table: ScoreTable, doubled: IntArray, models: tuple[int, int], rows: tuple[int, int]
 ) -> Pair:
     model_1, model_2 = (table.models[model] for model in models)
-    text_1, text_2 = ("" if table.sentences is None else table.sentences[row] for row in rows)
+    text_1, text_2 = (
+        "" if table.sentences is None else Sentence.parse(table.sentences[row]).text for row in rows
+    )
     ranks = doubled[np.ix_(models, rows)].T / (2 * len(table.log_probs))  # rows × models
     content = rows if table.sentences is None else (text_1, text_2)
     trial_id = content_id("pair", model_1, model_2, *content)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import VerificationError
-from contstim.optimization.duals import sentence_prices
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
     ):
         where = f"{pair.trial_id} ({pair.model_1}-{pair.model_2}), row {row}"
         _require(0 <= row < len(table.log_probs), f"{where}: there is no such row")
-        known = "" if table.sentences is None else table.sentences[row]
+        known = "" if table.sentences is None else Sentence.parse(table.sentences[row]).text
         _require(text == known, f"{where}: the sentence is {known!r}, not {text!r}")
         for model, rank in zip((pair.model_1, pair.model_2), ranks, strict=True):
             true = int(doubled[table.models.index(model), row]) / scale
@@ -128,7 +127,7 @@ def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
 def _check_used_once(pairs: Iterable[Pair]) -> None:
     for name, values in (
         ("row", [row for pair in pairs for row in (pair.row_1, pair.row_2)]),
-        ("sentence", [Sentence.parse(s).text for s in _texts(pairs)]),
+        ("sentence", [Sentence.parse(s).bare for s in _texts(pairs)]),
         ("trial_id", [pair.trial_id for pair in pairs]),
     ):
         twice = [value for value, times in Counter(values).items() if times > 1]
@@ -148,11 +147,11 @@ def _usable(
     """Those of the rows that the rules about words and texts leave."""
     if table.sentences is None:
         return list(rows)
-    first: dict[str, int] = {}
-    texts = [Sentence.parse(text).text for text in table.sentences]
-    for row, text in enumerate(texts):
-        first.setdefault(text, row)
-    words = {row: Sentence.parse(texts[row]).words for row in rows if first[texts[row]] == row}
+    first: dict[tuple[str, ...], int] = {}
+    shown = [Sentence.parse(text).words for text in table.sentences]
+    for row, said in enumerate(shown):
+        first.setdefault(said, row)
+    words = {row: shown[row] for row in rows if first[shown[row]] == row}
     usable = [row for row, said in words.items() if said not in banned]
     return usable if exempt is None else [r for r in usable if not repeats(words[r], exempt)]
 
@@ -213,7 +212,7 @@ def _check_bound(
         all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
         "a price is no integer, or too large to compute with",
     )
-    worth = sentence_prices(doubled, np.array(values, dtype=np.int64))
+    worth = _worth(doubled, values)
     usable = _usable(table, exempt, banned, np.flatnonzero(worth).tolist())
     demand = {frozenset((one, two)): count for one, two, count in certificate.counts}
     paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)
@@ -229,3 +228,13 @@ def _check_bound(
         f"status {certificate.status!r} with objective {certificate.objective_numerator} and "
         f"bound {bound}: only equal ones are optimal",
     )
+
+
+def _worth(doubled: IntArray, prices: Iterable[int]) -> IntArray:
+    """The most that a source gains by each sentence at these prices, (n_sentences,)."""
+    n_models, n_sentences = doubled.shape
+    worth = np.zeros(n_sentences, dtype=np.int64)
+    for (reject, accept), price in zip(permutations(range(n_models), 2), prices, strict=True):
+        gains = np.where(doubled[accept] >= n_sentences, price - doubled[reject], 0)
+        np.maximum(worth, gains, out=worth)
+    return worth

@@ -38,8 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         texts += [triplet.natural, triplet.synthetic_1, triplet.synthetic_2]
     values = np.random.default_rng(0).normal(-40, 5, (len(texts), len(MODELS)))
     ScoreTable(tuple(texts), MODELS, values).write(folder / "all.csv")
-    tokens = "sentence,model,position,word,token\n" + "".join(
-        f'"{text}",{model},{place},x,x\n'
+    tokens = "sentence,model,position,word,token,log_prob\n" + "".join(
+        f'"{text}",{model},{place},x,x,-1\n'
         for text in texts
         for model in MODELS
         for place in range(len(text) // 4)
@@ -118,7 +118,7 @@ BAD = {
     "text.csv": "sentence\nHello there\n",
     "many.csv": "model_1,model_2,per_pair\nngram,rnn,many\n",
     "none.csv": "model_1,model_2,per_pair\nngram,elmo,3\n",
-    "few-tokens.csv": "sentence,model,position,word,token\nHi,gpt,0,Hi,Hi\n",
+    "few-tokens.csv": "sentence,model,position,word,token,log_prob\nHi,gpt,0,Hi,Hi,-1\n",
 }
 
 

@@ -15,6 +15,7 @@ from contstim.experiments.inference import (
     every_contrast,
     false_discovery,
     read_contrasts,
+    signed_rank_p_values,
     signed_rank_test,
 )
 
@@ -30,6 +31,16 @@ def test_p_values_are_those_of_scipy(n: int, steps: int) -> None:
     assert ours.p_value == pytest.approx(theirs.pvalue)
     assert ours.statistic == pytest.approx(theirs.statistic)
     assert ours.n == n
+
+
+@pytest.mark.parametrize(("n", "steps"), [(6, 3), (13, 5), (13, 10_000), (20, 4), (20, 10_000)])
+def test_many_tests_at_once_are_those_of_scipy(n: int, steps: int) -> None:
+    """With pairs left out here and there; scipy takes the pairs that are left, one test a call."""
+    rng = np.random.default_rng(n)
+    differences = rng.integers(-steps, 2 * steps, (25, n)) / 8
+    differences[rng.random((25, n)) < 0.2] = np.nan
+    for row, p_value in zip(differences, signed_rank_p_values(differences), strict=True):
+        assert p_value == pytest.approx(wilcoxon(row[~np.isnan(row)], zero_method="zsplit").pvalue)
 
 
 def test_equal_differences_tie_whatever_their_last_bits() -> None:

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import false_discovery_control, norm, wilcoxon
+from scipy.stats import norm
 
 from contstim.errors import InputError
+from contstim.experiments.ceilings import accuracy_lower
+from contstim.experiments.consistency import accuracy
 from contstim.experiments.design import build_design
-from contstim.experiments.power import _agreement, discoveries, simulate_power, thin
+from contstim.experiments.discoveries import agreement, discoveries, group_means, person_means
+from contstim.experiments.inference import false_discovery, signed_rank_test
+from contstim.experiments.power import simulate_power, thin
 from contstim.experiments.power_report import design_power, power_markdown, power_table
 from contstim.experiments.simulated import (
     Comparisons,
@@ -81,27 +85,85 @@ def test_ceilings_that_no_noise_gives_are_refused(ceiling: float, raters: int) -
         calibrate_noise(np.array([1.0, -2.0]), ceiling, raters=raters)
 
 
-@pytest.mark.parametrize("participants", [1, 2, 5, 6])
+@pytest.mark.parametrize("participants", [2, 5, 6])
 def test_agreement_by_votes_is_counted_person_by_person(participants: int) -> None:
-    for votes, mine in enumerate(_agreement(participants)):
+    for votes, mine in enumerate(agreement(participants)):
         answers = np.array([1] * votes + [0] * (participants - votes))
         agrees = []
         for person in range(participants):
-            others = np.delete(answers, person).mean() if participants > 1 else 0.5
+            others = np.delete(answers, person).mean()
             agrees.append(0.5 if others == 0.5 else float((others > 0.5) == answers[person]))
         assert mine == pytest.approx(np.mean(agrees))
 
 
-def test_discoveries_are_those_of_one_test_at_a_time() -> None:
+@pytest.mark.parametrize("n_units", [5, 10, 16])
+def test_discoveries_are_those_of_the_analysis_one_test_at_a_time(n_units: int) -> None:
+    """Witness: what `analyze` calls, with ties, zeros, missing units and an empty comparison."""
     rng = np.random.default_rng(0)
-    values = np.round(rng.normal(0.4, 1, (20, 10, 7)), 1)
-    for found, experiment in zip(discoveries(values, 0.05), values, strict=True):
-        p = [
-            wilcoxon(column, zero_method="zsplit", method="asymptotic").pvalue
-            for column in experiment.T
-        ]
-        assert found.tolist() == (false_discovery_control(p) <= 0.05).tolist()
+    values = np.round(rng.normal(0.7, 1, (40, n_units, 7)), 1)
+    values[:, 1, 2] = values[:, :, 4] = np.nan
+    expected = []
+    for experiment in values:
+        tests = [signed_rank_test(column, np.zeros(n_units)) for column in experiment.T]
+        expected.append(false_discovery(np.array([test.p_value for test in tests])) < 0.05)
+    assert discoveries(values, 0.05).tolist() == np.array(expected).tolist()
+    assert np.any(expected) == (n_units > 5)
     assert not discoveries(np.zeros((1, 10, 3)), 0.05).any()
+
+
+def test_five_groups_never_tell_models_apart() -> None:
+    """By hand: five differences of one sign have p = 2 / 2^5 = .0625."""
+    assert not discoveries(np.ones((1, 5, 1)), 0.05).any()
+    assert discoveries(np.ones((1, 5, 1)), 0.07).all()
+    assert not discoveries(np.ones((1, 5, 1)), 0.0625).any()
+
+
+def test_missing_groups_are_left_out_as_in_the_analysis() -> None:
+    """Six differences of one sign among ten groups: p = 2 / 2^6; four zeros would make it .1."""
+    values = np.full((1, 10, 1), np.nan)
+    values[0, :6, 0] = np.arange(1, 7)
+    assert discoveries(values, 0.05).all()
+
+
+def test_participants_of_one_group_are_evaluated_as_in_the_analysis() -> None:
+    """Witness: the measures of `analyze`, person by person."""
+    study = replace(random_comparisons(12), groups=np.zeros(12, dtype=np.int64))
+    study.own[:5, 1] = False
+    study.differences[0, 0] = 0
+    answers = np.random.default_rng(5).random((2, 5, 12)) < 0.6
+    means, ceilings = person_means(study, answers)
+    for experiment, mean, ceiling in zip(answers, means, ceilings, strict=True):
+        ratings = np.where(experiment, 6.0, 1.0)
+        for m in range(3):
+            own = study.own[:, m]
+            expected = accuracy(study.differences[own, m][None], ratings[:, own])
+            np.testing.assert_allclose(mean[:, m], expected[:, 0])
+            np.testing.assert_allclose(ceiling[:, m], accuracy_lower(ratings[:, own]))
+
+
+@pytest.mark.parametrize("participants", [1, 2, 5])
+def test_groups_are_the_means_of_their_participants(participants: int) -> None:
+    study = random_comparisons(12)
+    answers = np.random.default_rng(5).random((3, participants, 12)) < 0.6
+    found = group_means(study, answers.sum(axis=1), participants)
+    for group in range(4):
+        of_group = study.groups == group
+        part = replace(
+            study,
+            differences=study.differences[of_group],
+            own=study.own[of_group],
+            groups=np.zeros(3, dtype=np.int64),
+        )
+        for mine, theirs in zip(found, person_means(part, answers[..., of_group]), strict=True):
+            np.testing.assert_allclose(mine[:, group], theirs.mean(axis=1))
+
+
+def test_one_group_is_tested_through_its_participants() -> None:
+    study = replace(random_comparisons(60), groups=np.zeros(60, dtype=np.int64))
+    power = simulate_power(study, np.full(3, 4.0), participants=30, simulations=10)
+    assert power.mean_better > 0.9
+    alone = simulate_power(study, np.full(3, 4.0), participants=1, simulations=10)
+    assert alone.mean_better == 0
 
 
 def test_preferences_are_joined_by_sentence() -> None:
@@ -186,9 +248,12 @@ def test_the_report_of_a_design() -> None:
     assert table["significantly_better"].count("") == 4 * len(MODELS)
     page = power_markdown(power)
     assert "4 groups of 5 participants" in page
+    assert "With 4 groups no signed-rank test can be significant" in page
     assert "| random-natural | 36 |" in page
     again = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     assert power_table(again) == table
+    six = design_power(DESIGN.trials, scores(), simulations=2, participants=5, groups=6)
+    assert "can be significant" not in power_markdown(six)
 
 
 def test_unusable_questions_are_refused() -> None:
@@ -203,7 +268,7 @@ def test_unusable_questions_are_refused() -> None:
     unrandom = [t for t in DESIGN.trials if t.condition != Condition.RANDOM_NATURAL]
     with pytest.raises(InputError, match="calibrated on random natural pairs"):
         design_power(unrandom, table)
-    with pytest.raises(InputError, match="2 or more groups"):
-        simulate_power(random_comparisons(8), np.ones(3), groups=1)
+    with pytest.raises(InputError, match="1 or more groups"):
+        simulate_power(random_comparisons(8), np.ones(3), groups=0)
     with pytest.raises(InputError, match="keeps 1 to 2 trials"):
         thin(random_comparisons(8), 3)

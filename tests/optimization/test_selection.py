@@ -223,6 +223,24 @@ def test_a_text_that_stands_twice_is_chosen_once() -> None:
     assert {pair.row_1 for pair in pairs} == {0, 2}
 
 
+def test_sentences_that_look_alike_are_chosen_once() -> None:
+    """People see no end mark; exhaustive search over the sentences left."""
+    scores = [[-9.0, -1.0], [-1.0, -9.0], [-8.0, -2.0], [-2.0, -8.0]]
+    texts = ("What a day!", "What a day.", "Dogs bark.", "Owls hoot.")
+    table = ScoreTable(texts, ("a", "b"), np.array(scores))
+    found = select_natural(table, per_pair=1)
+    rows = {row for pair in found.pairs for row in (pair.row_1, pair.row_2)}
+    assert len({Sentence.parse(texts[row]).bare for row in rows}) == 2
+    assert found.certificate.objective == exhaustive(table, 1, frozenset({0, 2, 3}))
+
+
+def test_pairs_hold_the_text_by_which_sentences_are_joined() -> None:
+    scores = np.array([[-9.0, -1.0], [-1.0, -9.0]])
+    table = ScoreTable(("  Dogs   bark", "Owls hoot !"), ("a", "b"), scores)
+    (pair,) = select_natural(table, per_pair=1).pairs
+    assert (pair.sentence_1, pair.sentence_2) == ("Dogs bark.", "Owls hoot!")
+
+
 def scores_of(*columns: list[float]) -> ScoreTable:
     return ScoreTable(None, ("rnn", "lstm"), np.array(columns, dtype=np.float64).T)
 

@@ -155,6 +155,20 @@ def test_the_verifier_catches_a_sentence_that_the_rule_excludes() -> None:
         verify_natural(table, claimed, per_pair=2, repeatable=frozenset())
 
 
+def test_the_verifier_sees_sentences_that_look_alike() -> None:
+    """The rows are chosen from a table where the two sentences still differ."""
+    table = random_table()
+    found = select_natural(table, per_pair=2)
+    one, two = found.pairs[0].row_1, found.pairs[0].row_2
+    assert table.sentences is not None
+    texts = list(table.sentences)
+    texts[one] = f"{Sentence.parse(texts[two]).bare}!"
+    alike = replace(table, sentences=tuple(texts))
+    forged = change_first(sentence_1=texts[one])(found)
+    with pytest.raises(VerificationError, match="used more than once: sentence"):
+        verify_natural(alike, forged, per_pair=2)
+
+
 def test_the_verifier_needs_the_scores_of_the_selection() -> None:
     selection = select_natural(random_table(), per_pair=4)
     table = random_table()
