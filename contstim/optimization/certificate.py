@@ -97,14 +97,18 @@ class NaturalSelection:
 
 @dataclass(frozen=True)
 class TripletCertificate:
-    """The answer to one question about triplets, and a bound that anybody can recompute.
+    """The answer to one question about triplets, and a bound on every other answer.
+
+    Anybody can recompute `price_bound` from `prices`; where `bound` is tighter, branch and bound
+    was needed, and `bound` is its own account.
 
     Attributes:
         objective: summed Eq. 4 (nats) or summed ranks of the chosen triplets, by `objective_name`.
         bound: what no set can exceed (controversiality) or fall below (worst-rank): the tighter of
             `price_bound` and the solver's own account.
         price_bound: what `prices` prove (`contstim.optimization.programs`).
-        status: `optimal`: objective and bound are equal; `gap`: the time ended before.
+        status: `optimal`: objective and bound differ by at most 2e-6 (nats or ranks); `gap`: the
+            time ended before.
         candidates: how many triplets there were.
         seconds: from read triplets to the verified selection.
         counts: (model_1, model_2, triplets) for every model pair.
@@ -136,6 +140,28 @@ class TripletCertificate:
             InputError: the file cannot be written.
         """
         write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> TripletCertificate:
+        """Read a certificate back.
+
+        Raises:
+            InputError: the file cannot be read or is no certificate of triplets.
+        """
+        try:
+            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls(
+                **facts
+                | {
+                    "uncapped": tuple(facts["uncapped"]),
+                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
+                    "prices": tuple((rule, price) for rule, price in facts["prices"]),
+                }
+            )
+        except OSError as error:
+            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is no certificate of triplets: {error}.") from error
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import VerificationError
-from contstim.optimization.duals import sentence_prices
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
@@ -213,7 +212,7 @@ def _check_bound(
         all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
         "a price is no integer, or too large to compute with",
     )
-    worth = sentence_prices(doubled, np.array(values, dtype=np.int64))
+    worth = _worth(doubled, values)
     usable = _usable(table, exempt, banned, np.flatnonzero(worth).tolist())
     demand = {frozenset((one, two)): count for one, two, count in certificate.counts}
     paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)
@@ -229,3 +228,13 @@ def _check_bound(
         f"status {certificate.status!r} with objective {certificate.objective_numerator} and "
         f"bound {bound}: only equal ones are optimal",
     )
+
+
+def _worth(doubled: IntArray, prices: Iterable[int]) -> IntArray:
+    """The most that a source gains by each sentence at these prices, (n_sentences,)."""
+    n_models, n_sentences = doubled.shape
+    worth = np.zeros(n_sentences, dtype=np.int64)
+    for (reject, accept), price in zip(permutations(range(n_models), 2), prices, strict=True):
+        gains = np.where(doubled[accept] >= n_sentences, price - doubled[reject], 0)
+        np.maximum(worth, gains, out=worth)
+    return worth

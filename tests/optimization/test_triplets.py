@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.optimization.certificate import TripletSelection
+from contstim.optimization.certificate import TripletCertificate, TripletSelection
 from contstim.optimization.triplet_objective import worst_ranks
 from contstim.optimization.triplet_question import TripletQuestion
+from contstim.optimization.triplet_recount import quantile_places
 from contstim.optimization.triplet_verification import verify_triplets
 from contstim.optimization.triplets import select_triplets
-from contstim.stimuli import Triplet, content_id
+from contstim.stimuli import Triplet, content_id, read_triplets, write_triplets
 
 NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7}
@@ -254,7 +255,7 @@ def forge_objective(found: TripletSelection) -> TripletSelection:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (forge_drop, "has 3 triplets, not 4"),
+        (forge_drop, "1 in all, allowed is 2|3 in all, allowed is 4"),
         (forge_text, "was not given"),
         (forge_twice, "used 2 times"),
         (forge_bound, "the bound"),
@@ -269,17 +270,58 @@ def test_the_verifier_catches_forgeries(forge: Any, message: str) -> None:
         verify_triplets(triplets, forge(found), question, tokens=COUNTED)
 
 
-def test_the_verifier_knows_the_joint_rules() -> None:
-    """A set that was chosen freely is held against each rule that it breaks."""
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"natural_once": True}, "natural sentence '.*': "),
+        ({"word_cap": 2}, "word '.*': .* allowed is 0 to 2"),
+        ({"token_balance": 0.0}, "balance of .* tokens"),
+        ({"quantiles": 4}, "quartile"),
+    ],
+)
+def test_the_verifier_knows_the_joint_rules(rules: dict[str, Any], message: str) -> None:
+    """A set that was chosen freely, and claims another question, is held against each rule."""
     triplets, question, found = selected()
-    for broken, message in (
-        (replace(question, natural_once=True), "sentence '.*' is used"),
-        (replace(question, word_cap=2), "word '.*' is used"),
-        (replace(question, token_balance=0.0), "tokens more than accepted"),
-        (replace(question, quantiles=4), "group"),
-    ):
-        with pytest.raises(VerificationError, match=message):
-            verify_triplets(triplets, found, broken, tokens=COUNTED)
+    broken = replace(question, **rules)
+    with pytest.raises(VerificationError, match=f"for {next(iter(rules))}"):
+        verify_triplets(triplets, found, broken, tokens=COUNTED)
+    if "word_cap" in rules:
+        rules = {**rules, "uncapped": tuple(sorted(question.uncapped))}
+    claimed = replace(found, certificate=replace(found.certificate, **rules))
+    with pytest.raises(VerificationError, match=message):
+        verify_triplets(triplets, claimed, broken, tokens=COUNTED)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"candidates": 7}, {"tie_rule": "none"}, {"quantiles": None}, {"uncapped": ("a",)}],
+)
+def test_the_verifier_checks_every_answer_about_the_question(claim: dict[str, Any]) -> None:
+    triplets, question, found = selected()
+    forged = replace(found, certificate=replace(found.certificate, **claim))
+    with pytest.raises(VerificationError, match=f"its certificate is for {next(iter(claim))}"):
+        verify_triplets(triplets, forged, question, tokens=COUNTED)
+
+
+def test_a_set_read_back_from_files_verifies(tmp_path: Path) -> None:
+    triplets, question, found = selected(natural_once=False, token_balance=2.0, word_cap=30)
+    write_triplets(tmp_path / "t.csv", found.triplets)
+    found.certificate.save(tmp_path / "t.json")
+    again = TripletSelection(
+        read_triplets(tmp_path / "t.csv"), TripletCertificate.load(tmp_path / "t.json")
+    )
+    assert again == found
+    verify_triplets(triplets, again, question, tokens=COUNTED)
+    (tmp_path / "t.json").write_text("{}")
+    with pytest.raises(InputError, match="is no certificate of triplets"):
+        TripletCertificate.load(tmp_path / "t.json")
+
+
+@given(st.lists(st.integers(-5, 5), min_size=10, max_size=40), st.sampled_from([2, 4, 5, 10]))
+def test_the_verifier_finds_the_quantile_groups_of_pandas(values: list[int], n: int) -> None:
+    column = np.array(values) / 8 + np.arange(len(values)) * 0.001
+    witness = pd.qcut(column, n, labels=False)
+    assert quantile_places(column, n).tolist() == witness.tolist()
 
 
 @pytest.mark.parametrize(
