@@ -18,8 +18,8 @@ from time import perf_counter
 import numpy as np
 
 from contstim.experiments.design import build_design
+from contstim.experiments.golan2023 import PUBLISHED_CEILING
 from contstim.experiments.power import Power, simulate_power, thin
-from contstim.experiments.power_report import PUBLISHED_CEILING
 from contstim.experiments.simulated import Comparisons, calibrate_noise, compare
 from contstim.published.scores import MODELS, read_natural_scores, read_stimulus_scores
 from contstim.published.stimuli import read_natural_pairs, read_triplets

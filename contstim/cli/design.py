@@ -9,6 +9,7 @@ import typer
 
 from contstim.cli.output import Quiet, Seed, remark, simulation_progress
 from contstim.errors import InputError
+from contstim.experiments.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
 
 
 def design(
@@ -30,8 +31,8 @@ def design(
         float, typer.Option(min=0.0, help="How long the search for an allocation may take.")
     ] = 60.0,
     seconds_per_trial: Annotated[
-        float, typer.Option(help="What a trial takes; 8.5 was the median in the 2023 study.")
-    ] = 8.5,
+        float, typer.Option(help="What a trial takes; by default the median of the 2023 study.")
+    ] = SECONDS_PER_TRIAL,
     text: Annotated[
         Path | None,
         typer.Option(help="Count word frequencies in this text; by default in --sentences."),
@@ -57,7 +58,7 @@ def design(
             help="With --power: how often a person agrees with the majority of the others on "
             "random natural pairs; by default as in the 2023 study."
         ),
-    ] = 0.748889,
+    ] = PUBLISHED_CEILING,
     simulations: Annotated[
         int, typer.Option(help="With --power: experiments to simulate for each model.")
     ] = 1000,

@@ -6,6 +6,7 @@ presentation  what each participant sees: order and sides
 summary       a design in numbers, and as a figure
 simulated     participants that are a model plus noise
 power         what an experiment would show if one of the models were human
+discoveries   which of a simulated experiment's differences are more than chance
 responses     what people answered, whatever platform asked
 consistency   how well log-probability ratios predict ratings: accuracy, signed-rank cosine
 ceilings      how well people predict one another
@@ -15,4 +16,5 @@ regression    choices on log-probability ratios, errors clustered by people and 
 controls      what else preferences could follow: tokens, word frequency, any feature
 figures       what a paper can print
 reproduce     published experiments, claim by claim
+golan2023     numbers of the 2023 experiment that serve as defaults
 """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.golan2023 import PUBLISHED_CEILING
 from contstim.experiments.markdown import markdown_table
 from contstim.experiments.power import Power, simulate_power, thin
 from contstim.experiments.simulated import calibrate_noise, compare
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
-PUBLISHED_CEILING = 0.748889  # lower noise ceiling on the 2023 study's random natural pairs
 _RATES = (0.8, 0.9, 0.95)
 _SHARES = (8, 4, 2)
 _COLUMNS = (

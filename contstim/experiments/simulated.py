@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.consistency import log_ratios
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
@@ -67,15 +68,15 @@ def _compare(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> Co
                 )
         for model in {trial.model_1, trial.model_2} - {""}:
             table.column(model)
-    first, second = (
-        table.log_probs[[rows[Sentence.parse(text).text] for text in texts]]
-        for texts in ([t.sentence_1 for t in trials], [t.sentence_2 for t in trials])
-    )
+    places = [
+        [rows[Sentence.parse(text).text] for text in (trial.sentence_1, trial.sentence_2)]
+        for trial in trials
+    ]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
     return Comparisons(
         table.models,
-        np.where(first == second, 0.0, second) - np.where(first == second, 0.0, first),
+        log_ratios(np.moveaxis(table.log_probs[places], 1, 2)),
         np.array([[pair == ("", "") or m in pair for m in table.models] for pair in pairs]),
         np.array([trial.group - 1 for trial in trials]),
         np.array([numbers[pair] for pair in pairs]),
@@ -116,8 +117,8 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
 
     Args:
         differences: (n_trials,) of the planted model, on random natural pairs.
-        ceiling: share of trials in which a person agrees with the majority of the others; .748889
-            in the 2023 study.
+        ceiling: share of trials in which a person agrees with the majority of the others, such as
+            `PUBLISHED_CEILING`.
         raters: participants who saw each trial where that was measured.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.markdown import markdown_table
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from contstim.experiments.design import Design
     from contstim.stimuli import Trial
 
-SECONDS_PER_TRIAL = 8.5  # the median participant of the 2023 study took 23.3 minutes for 165
 MEASURES = ("words", "characters", "mean log frequency")
 
 

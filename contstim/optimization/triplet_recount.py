@@ -67,8 +67,9 @@ def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
         return -values
     chosen = max(1, sum(question.count(pair) for pair in places_of(triplets)))
     above = values - values.min()
-    tie_break: FloatArray = above / (2 * chosen * max(1.0, above.max()))
-    return ranks(triplets) - tie_break
+    tie_break = above / (2 * chosen * max(1.0, above.max()))
+    found: FloatArray = ranks(triplets) - tie_break
+    return found
 
 
 def quantile_places(values: FloatArray, n: int) -> IntArray:
