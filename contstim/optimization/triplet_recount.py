@@ -62,7 +62,7 @@ def ranks(triplets: Sequence[Triplet]) -> FloatArray:
 
 def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
     """What is minimised, (n_triplets,); controversiality decides among equal sums of ranks."""
-    values = disagreements(triplets).sum(axis=0)
+    values: FloatArray = disagreements(triplets).sum(axis=0)
     if question.objective == "controversiality":
         return -values
     chosen = max(1, sum(question.count(pair) for pair in places_of(triplets)))
