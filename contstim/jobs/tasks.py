@@ -108,7 +108,7 @@ def _trail(synthesis: Synthesis) -> Trail:
         climb.end.value,
         {name: (cost.rows, cost.tokens, cost.calls) for name, cost in synthesis.costs.items()},
         tuple(
-            (s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))
+            (s.round, s.visit, s.position, s.old, s.new, s.sentence.text, *_two(s.log_probs))
             for s in climb.steps
         ),
         tuple(

@@ -65,6 +65,7 @@ CREATE TABLE cost (
 CREATE TABLE step (
     search INTEGER NOT NULL REFERENCES search (id),
     number INTEGER NOT NULL,
+    round INTEGER NOT NULL,
     visit INTEGER NOT NULL,
     position INTEGER NOT NULL,
     old TEXT NOT NULL,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contstim.store.database import Database
 
 _SCORES = tuple(field.name for field in fields(Triplet)[6:])
-_STEP = "visit, position, old, new, sentence, log_prob_accept, log_prob_reject"
+_STEP = "round, visit, position, old, new, sentence, log_prob_accept, log_prob_reject"
 _EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject"
 _FROM_SEARCH = "JOIN search ON search.id = search JOIN job ON job.id = job JOIN triplet USING (job)"
 
@@ -39,8 +39,9 @@ class Trail:
         visits: how many positions were visited.
         ending: why the search ended.
         costs: (rows, tokens, calls) of each model's network, by its name.
-        steps: (visit, position, old, new, sentence, log p accept, log p reject) of each accepted
-            replacement, in order; nats.
+        steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
+            accepted replacement, in order; nats. Within a round each begins where the one before
+            ended; a new round begins from a changed copy of the best sentence so far.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; nan for a model that was not asked.
     """
@@ -50,7 +51,7 @@ class Trail:
     visits: int
     ending: str
     costs: Mapping[str, tuple[int, int, int]]
-    steps: tuple[tuple[int, int, str, str, str, float, float], ...]
+    steps: tuple[tuple[int, int, int, str, str, str, float, float], ...]
     evaluations: tuple[tuple[int, int, str, str, float, float], ...]
 
 

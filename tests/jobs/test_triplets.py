@@ -85,22 +85,27 @@ def test_statistics_are_means_over_the_pairs_own_triplets(whole: Found) -> None:
 def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
     whole: Found, store: Path
 ) -> None:
+    """Step by step within a round; the triplet has the best sentence of all rounds."""
     with Store(store) as kept:
-        steps = TripletStore(kept).trajectories()
+        columns = TripletStore(kept).trajectories()
+    steps = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     for triplet in whole.triplets:
         for reject, synthetic in (
             (triplet.model_1, triplet.synthetic_1),
             (triplet.model_2, triplet.synthetic_2),
         ):
-            sentence = Sentence.parse(triplet.natural)
-            for i, (identifier, rejecting) in enumerate(
-                zip(steps["triplet_id"], steps["reject"], strict=True)
-            ):
-                if (identifier, rejecting) == (triplet.triplet_id, reject):
-                    assert sentence.words[steps["position"][i]] == steps["old"][i]
-                    sentence = sentence.replace(steps["position"][i], steps["new"][i])
-                    assert steps["sentence"][i] == sentence.text
-            assert sentence.text == synthetic
+            own = [
+                s for s in steps if (s["triplet_id"], s["reject"]) == (triplet.triplet_id, reject)
+            ]
+            sentence, number = Sentence.parse(triplet.natural), 0
+            for step in own:
+                after = Sentence.parse(step["sentence"])
+                before = after.replace(step["position"], step["old"])
+                assert after.words[step["position"]] == step["new"]
+                assert before == sentence or step["round"] > number
+                sentence, number = after, step["round"]
+            best = min(own, key=lambda step: step["log_prob_reject"], default=None)
+            assert synthetic == (triplet.natural if best is None else best["sentence"])
 
 
 def test_a_finished_job_searches_no_more(

@@ -13,7 +13,7 @@ from contstim.store import Outcome, State, Store, Trail, TripletStore
 from contstim.store.layout import APPLICATION_ID, LAYOUTS
 
 TRIPLET = Triplet("triplet-1", "a", "b", "One two.", "Three two.", "One four.", *(-1.5,) * 6, 4.25)
-STEPS = ((1, 0, "One", "Three", "Three two.", -2.5, -9.125),)
+STEPS = ((0, 1, 0, "One", "Three", "Three two.", -2.5, -9.125),)
 EVALUATIONS = (
     (1, 0, "Three", "Three two.", -2.5, -9.125),
     (2, 1, "five", "Three five.", float("nan"), float("-inf")),
