@@ -31,10 +31,16 @@ class Belief:
         if not spread.any():
             return _improvement(objective, loss, mean)
         draws = _normal_draws(len(mean))
-        total = np.zeros(len(words))
+        signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
+        best = mean + signs * np.abs(draws).max() * spread  # no draw is better, as both only help
+        hopeful = np.flatnonzero(_improvement(objective, loss, best) > 0)
+        mean, spread = mean[:, hopeful], spread[:, hopeful]
+        total = np.zeros(len(hopeful))
         for errors in draws:
             total += _improvement(objective, loss, mean + errors[:, None] * spread)
-        return total / len(draws)
+        promise = np.zeros(len(words))
+        promise[hopeful] = total / len(draws)
+        return promise
 
 
 def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:

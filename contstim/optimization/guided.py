@@ -26,14 +26,17 @@ class Guided(Proposer):
     """Our way to find a word, whatever mixture of models takes part.
 
     Attributes:
-        rows: what a visit may spend on sharper estimates of each model, in passes.
+        share: of the passes that one exact score under all models takes, what a visit spends on
+            sharper estimates under each model.
+        least: passes that it spends on these however little exact scores take.
         effort: of the drafts; see `LanguageModel.draft`.
         worth: the least expected gain, nats, for which a word is scored exactly.
         patience: exact evaluations without gain after which the position is given up.
         most: how many words are scored exactly at once, at most.
     """
 
-    rows: int = 256
+    share: float = 0.25
+    least: int = 32
     effort: int = 1
     worth: float = 0.5
     patience: int = 5
@@ -48,8 +51,7 @@ class Guided(Proposer):
             if found is not None:
                 search.record(place, found)
             return found
-        visit.sharpen(self.rows, self.effort)
-        open_ = visit.open & visit.sharp.all(axis=0)
+        open_ = visit.sharpen(self.share, self.least, self.effort)
         log_probs = np.full(visit.belief.mean.shape, np.nan)
         found = None
         failures = 0

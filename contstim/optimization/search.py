@@ -90,6 +90,7 @@ class Search:
         evaluations: every candidate that was to be scored exactly under all models, in order.
         tallies: what each model computed, drafts included.
         experience: what the search has learned of its models.
+        exact_rows: passes that each model took to score the first sentence.
     """
 
     objective: Objective
@@ -100,6 +101,7 @@ class Search:
         self.evaluations: list[Evaluation] = []
         self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in self.models)
         self.experience = Experience()
+        self.exact_rows = [0.0] * len(models)
         self._known: tuple[dict[Sentence, float], ...] = tuple({} for _ in self.models)
 
     def aim(self, objective: Objective) -> Search:
@@ -154,8 +156,11 @@ class Search:
     def _score(self, number: int, sentence: Sentence) -> float:
         known = self._known[number]
         if sentence not in known:
+            before = self.tallies[number].total.rows
             with self.asking(number) as model:
                 known[sentence] = float(model.log_probs([sentence])[0])
+            rows = self.tallies[number].total.rows - before
+            self.exact_rows[number] = self.exact_rows[number] or float(rows)
         return known[sentence]
 
     def exact(self, number: int, place: Place, words: Sequence[str]) -> FloatArray:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from contstim.optimization.search import Place, Search
 
 
+_FEW = 4  # words; to sharpen fewer is no better than to score them exactly
+
+
 class Visit:
     """Beliefs about the words that may stand at a place.
 
@@ -72,24 +75,33 @@ class Visit:
         chosen: IntArray = words[order[promise[order] > worth]]
         return chosen
 
-    def sharpen(self, rows: int, effort: int) -> None:
-        """Know the most promising words better under every model, the cheapest model first.
+    def sharpen(self, share: float, least: float, effort: int) -> BoolArray:
+        """Know the most promising words better, the cheapest model first, as far as that pays.
 
-        By a draft of the model or, where exact scores are as cheap, by these.
+        By a draft of the model or, where exact scores cost little, by these.
 
         Args:
-            rows: passes to spend on each model.
+            share: of the passes that one exact score under all models takes, to spend on each.
+            least: passes to spend on each model however little exact scores take.
             effort: of the drafts.
+
+        Returns:
+            Which words may be scored exactly now: the open ones, sharpened where models allow.
         """
+        ready: BoolArray = self.open.copy()
+        rows = max(least, share * sum(self._search.exact_rows))
         unsure = np.flatnonzero(~self.sharp[:, self.open].all(axis=1)).tolist()
         for number in sorted(unsure, key=self._price):
-            width = max(2, int(rows / self._price(number)))
-            chosen = self.most_promising(self.open, width, self._place.now.loss, 0.0)
-            self.look(number, chosen, effort)
+            width = int(rows / self._price(number))
+            if width >= _FEW:
+                chosen = self.most_promising(self.open, width, self._place.now.loss, 0.0)
+                self.look(number, chosen, effort)
+                ready &= self.sharp[number]
+        return ready
 
     def _price(self, number: int) -> float:
-        has_draft = self._search.models[number].draft() is not None
-        guess = 2.0 * len(self._place.sentence) if has_draft else 1.0
+        model, exact = self._search.models[number], self._search.exact_rows[number]
+        guess = exact if model.draft() is None else 2.0 * len(self._place.sentence)
         return self._search.experience.price(number, guess)
 
     def look(self, number: int, chosen: IntArray, effort: int) -> None:

@@ -93,7 +93,7 @@ def test_drafts_that_tell_more_let_fewer_words_be_scored_exactly() -> None:
         for seed in range(10):
             pair = (TableModel(seed, "estimate", error), TableModel(seed + 100, "estimate", error))
             search = search_for(*pair)
-            climb(NATURAL, search, Guided(rows=40), rng=np.random.default_rng(0))
+            climb(NATURAL, search, Guided(), rng=np.random.default_rng(0))
             total += len(search.evaluations)
         return total
 

@@ -30,7 +30,7 @@ from contstim.vocabulary import Vocabulary
 from tests.models.tiny import build
 from tests.optimization.toys import NATURAL, WORDS, TableModel
 
-BRIEF = Recipe("brief", Guided(rows=64))
+BRIEF = Recipe("brief", Guided(share=0.1))
 
 
 class LetterModel(LanguageModel):

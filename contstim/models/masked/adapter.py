@@ -91,7 +91,7 @@ class MaskedModel(LanguageModel):
         )
         self._words_are_independent = words_are_independent(checkpoint.tokenizer)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
-        self._tokens_in_frame = lru_cache(maxsize=8)(self._encode_in_frame)
+        self._tokens_in_frame = lru_cache(maxsize=16)(self._encode_in_frame)
 
     @cached_property
     def convention(self) -> Convention:

@@ -11,6 +11,6 @@ from contstim.optimization.shaking import BuyRoom
 
 DEFAULT = Recipe(
     name="default",
-    proposer=Guided(rows=256, effort=1, worth=0.5, patience=5),
+    proposer=Guided(share=0.25, least=32, effort=1, worth=0.5, patience=5),
     shaker=BuyRoom(words=3, width=8, effort=1, patience=4, tries=4),
 )
