@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
@@ -12,44 +12,10 @@ from contstim.experiments.responses.grouping import bare, regrouped, texts_of
 from contstim.experiments.responses.table import Response, mirrored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from contstim.experiments.responses.answer import Answer
     from contstim.stimuli import Trial
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One rating in the words of a platform.
-
-    Attributes:
-        where: file and row, for messages.
-        participant: the platform's name of a person.
-        group: empty where the platform does not say.
-        trial_id: empty where the platform did not carry it.
-        shown: the sentences (`Sentence.text`) left and right, or first and second; empty texts
-            where the platform did not record them.
-        rating: 1 (left) … 6 (right); 0 where a trial was shown and not rated.
-        position: order of presentation, from 1; 0 unknown.
-        rt_ms: nan unknown.
-        about: what else the platform says of the trial, by our names; see `building`.
-        marked: whether both sentences were recorded with an end mark of their own.
-    """
-
-    where: str
-    participant: str
-    group: str
-    trial_id: str
-    shown: tuple[str, str]
-    rating: int
-    position: int
-    rt_ms: float
-    about: Mapping[str, str] = field(default_factory=dict)
-    marked: bool = True
-
-    @property
-    def pair(self) -> frozenset[str]:
-        """Both sentences, in no order."""
-        return frozenset(self.shown)
 
 
 @dataclass(frozen=True)

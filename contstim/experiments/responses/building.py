@@ -23,7 +23,7 @@ from contstim.stimuli import Condition, Kind, Trial, content_id
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.responses.answers import Answer
+    from contstim.experiments.responses.answer import Answer
     from contstim.experiments.responses.describing import Kinds
     from contstim.scores import ScoreTable
 

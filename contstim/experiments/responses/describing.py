@@ -11,7 +11,7 @@ from contstim.stimuli import Condition, Kind
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from contstim.experiments.responses.answers import Answer
+    from contstim.experiments.responses.answer import Answer
 
     Kinds: TypeAlias = tuple[Kind | None, Kind | None]
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.answers import Answer, Imported, align
+from contstim.experiments.responses.answer import Answer
+from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.building import build_trials
 from contstim.experiments.responses.checks import Finding, Problem
 from contstim.experiments.responses.describing import FACTS

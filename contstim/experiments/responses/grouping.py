@@ -12,7 +12,7 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.responses.answers import Answer
+    from contstim.experiments.responses.answer import Answer
     from contstim.stimuli import Trial
 
 

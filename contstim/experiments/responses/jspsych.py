@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.experiments.responses.answers import Answer, Imported, align
+from contstim.experiments.responses.answer import Answer
+from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.grouping import texts_of
 from contstim.experiments.responses.table import UNKNOWN, mirrored
 from contstim.tables import number, read_csv

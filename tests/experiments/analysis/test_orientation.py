@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.orientation import check_trials, orientations
+from contstim.experiments.analysis.conditions import check_trials
+from contstim.experiments.analysis.orientation import orientations
 from contstim.experiments.analysis.ratings import gather
 from contstim.stimuli import Condition, Kind
 from tests.experiments.analysis.simulation import Experiment, simulate
