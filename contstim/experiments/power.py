@@ -87,11 +87,10 @@ def simulate_power(
     Raises:
         InputError: no participants, groups or simulations.
     """
-    if min(participants, simulations) < 1 or (groups is not None and groups < 1):
-        raise InputError(
-            "Power needs 1 or more groups, participants and simulations; given were "
-            f"{groups}, {participants} and {simulations}."
-        )
+    given = {"participants": participants, "simulations": simulations, "groups": groups}
+    for what, number in given.items():
+        if number is not None and number < 1:
+            raise InputError(f"Power needs 1 or more {what}, not {number}.")
     study = _regroup(comparisons, groups)
     rng = np.random.default_rng(seed)
     found = [
