@@ -35,7 +35,7 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.recipes import RECIPES
 from contstim.optimization.synthesis import synthesize
-from contstim.published import read_vocabulary
+from contstim.published.vocabulary import read_vocabulary
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
