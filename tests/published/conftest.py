@@ -13,7 +13,7 @@ DEFAULT = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 @pytest.fixture(scope="session")
 def published_data() -> Path:
     """The folder in CONTSTIM_DATA, or ../shared/data beside the checkout."""
-    folder = Path(os.environ.get("CONTSTIM_DATA", DEFAULT))
+    folder = Path(os.environ.get("CONTSTIM_DATA", DEFAULT)).resolve()
     if not (folder / "contstimlang").is_dir():
         pytest.skip(f"no published data in {folder} (set CONTSTIM_DATA)")
     return folder
