@@ -1,8 +1,9 @@
-"""Fixtures that every room shares: small texts and the n-gram models trained on them."""
+"""Fixtures that every room shares: small texts, n-gram models trained on them, checkpoints."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,19 @@ def bigram(trained: Path) -> KenlmModel:
 @pytest.fixture(scope="session")
 def trigram(trained: Path) -> KenlmModel:
     return KenlmModel(trained / "3gram.arpa", name="3-gram")
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of the tiny checkpoint of a name in `tests.models.tiny.BUILDERS`."""
+    from tests.models import tiny  # imports torch
+
+    root = tmp_path_factory.mktemp("checkpoints")
+    built: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in built:
+            built[name] = tiny.build(name, root)
+        return built[name]
+
+    return folder

@@ -14,6 +14,7 @@ inference     signed-rank tests, false-discovery rate, contrasts
 analysis      from ratings and scores to results, tables, figures and a page
 regression    choices on log-probability ratios, errors clustered by people and items
 controls      what else preferences could follow: tokens, word frequency, any feature
+benchmarks    models and scoring rules on minimal pairs, judgements and one another
 figures       what a paper can print
 reproduce     published experiments, claim by claim
 golan2023     numbers of the 2023 experiment that serve as defaults

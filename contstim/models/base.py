@@ -127,6 +127,13 @@ class LanguageModel(ABC):
             ModelError: a sentence cannot be scored, for instance because it is too long.
         """
 
+    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """Why each sentence cannot be scored, one each; None where it can.
+
+        Costs no pass of a network, so that long work can leave such sentences out beforehand.
+        """
+        return [None] * len(sentences)
+
     @abstractmethod
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """Cheap knowledge about the sentence with each word at a 0-based position.

@@ -60,6 +60,10 @@ class Transformed(LanguageModel):
         scores: FloatArray = (self._model.log_probs(sentences) - less) / by
         return scores
 
+    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `LanguageModel.refusals`."""
+        return self._model.refusals(sentences)
+
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
         """See `LanguageModel.exact`."""
         return self._model.exact(sentences)

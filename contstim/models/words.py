@@ -16,7 +16,7 @@ import numpy as np
 from contstim.errors import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import IntArray
     from contstim.sentence import Sentence
@@ -58,6 +58,23 @@ def encode(
         special_tokens=special_tokens,
         end_apart=end_apart,
     )[0]
+
+
+def refusals(
+    encode: Callable[[Sequence[Sentence]], object], sentences: Sequence[Sentence]
+) -> list[str | None]:
+    """Why an encoder refuses each sentence, one each; None where it does not.
+
+    Halves what is refused until single sentences are left: few encodings where few are refused.
+    """
+    try:
+        encode(sentences)
+    except ModelError as error:
+        if len(sentences) == 1:
+            return [str(error)]
+        half = len(sentences) // 2
+        return refusals(encode, sentences[:half]) + refusals(encode, sentences[half:])
+    return [None] * len(sentences)
 
 
 def encode_batch(

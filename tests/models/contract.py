@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 
 import numpy as np
 import pytest
@@ -93,8 +93,14 @@ class LanguageModelContract:
     def test_odd_sentences_have_an_answer_or_a_clear_error(
         self, model: LanguageModel, text: str
     ) -> None:
-        with suppress(ContstimError):  # any other exception, and a nan, would fail
-            assert model.log_probs([Sentence.parse(text)])[0] <= 0
+        sentence = Sentence.parse(text)
+        reasons = model.refusals([SENTENCES[0], sentence, SENTENCES[1]])
+        assert reasons[::2] == [None, None]
+        if reasons[1] is None:
+            assert model.log_probs([sentence])[0] <= 0  # a nan would fail
+        else:
+            with pytest.raises(ContstimError, match=re.escape(reasons[1])):
+                model.log_probs([sentence])
 
     @pytest.mark.parametrize("position", [-1, 8])
     def test_a_position_outside_the_sentence_is_refused(

@@ -21,7 +21,7 @@ from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens, word_tokens
 from contstim.models.causal.network import CausalNetwork, Prefix
-from contstim.models.words import Encoding, encode_batch
+from contstim.models.words import Encoding, encode_batch, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,6 +159,10 @@ class CausalModel(LanguageModel):
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
         return np.array(self._candidates.counts(words, initial=initial), np.int64)
+
+    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `LanguageModel.refusals`."""
+        return refusals(self._encode, sentences)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
         encodings = encode_batch(

@@ -25,7 +25,14 @@ from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
-from contstim.models.words import END_MARK, SPECIAL, Encoding, encode_batch, words_are_independent
+from contstim.models.words import (
+    END_MARK,
+    SPECIAL,
+    Encoding,
+    encode_batch,
+    refusals,
+    words_are_independent,
+)
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -298,6 +305,10 @@ class MaskedModel(LanguageModel):
         parts = np.split(answers, np.cumsum([len(plan.row) for plan in plans])[:-1])
         for (encoding, plan), part in zip(waiting, parts, strict=True):
             yield encoding, plan, part
+
+    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `LanguageModel.refusals`."""
+        return refusals(self._encode, sentences)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
         encodings = encode_batch(self.checkpoint.tokenizer, sentences, end_apart=not self._is_pll)
