@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from contstim.english import generate
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
+
+settings.register_profile("untimed", deadline=None)  # a slow machine is no defect
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -34,7 +34,6 @@ def bits(table: ScoreTable) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
-@settings(deadline=None)  # the first file of a kind loads its library
 @given(table=tables())
 def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
     with TemporaryDirectory() as folder:
@@ -138,7 +137,6 @@ def test_a_missing_file_is_named(tmp_path: Path, suffix: str) -> None:
         ScoreTable.read(tmp_path / f"nowhere{suffix}")
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=9),
     st.booleans(),

@@ -19,7 +19,7 @@ WORD = st.text(min_size=1, max_size=8).filter(
 WORDS = st.lists(WORD, max_size=9).map(tuple)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(initial=WORDS, inner=WORDS.filter(bool), repeatable=WORDS)
 def test_file_reads_back_to_an_equal_vocabulary(
     tmp_path: Path, initial: tuple[str, ...], inner: tuple[str, ...], repeatable: tuple[str, ...]

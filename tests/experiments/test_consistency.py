@@ -106,7 +106,7 @@ def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int)
         assert after == pytest.approx(before)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(RATIOS, st.integers(0, 1_000))
 def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: int) -> None:
     """Witness: the same function on trials that are repeated, without weights."""

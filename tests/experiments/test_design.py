@@ -93,7 +93,7 @@ def test_random_and_catch_sentences_are_used_nowhere_else() -> None:
     assert not set(uses) & {Sentence.parse(t.natural).words for t in taken}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.sampled_from("the The a dog".split()), min_size=1, max_size=4),
                 min_size=1, max_size=6, unique_by=tuple))  # fmt: skip
 def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]]) -> None:

@@ -19,7 +19,7 @@ TRIALS = build_design(
 ).trials
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**31), st.integers(1, 3), st.integers(1, 40))
 def test_each_trial_once_in_places_of_their_own_with_balanced_sides(
     seed: int, group: int, participant: int

@@ -37,7 +37,7 @@ def small_problems(draw: st.DrawFn) -> tuple[list[Item], int]:
     ], n_groups
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(small_problems())
 def test_an_allocation_is_found_exactly_where_there_is_one(
     problem: tuple[list[Item], int],

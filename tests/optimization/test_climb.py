@@ -17,7 +17,7 @@ from contstim.optimization.shaking import BuyRoom
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 
-SMALL = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+SMALL = {"suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
 def by_brute_force(

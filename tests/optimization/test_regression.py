@@ -18,7 +18,7 @@ from contstim.optimization.search import Place
 from contstim.sentence import Sentence
 from tests.optimization.toys import NATURAL, WORDS, TableModel, search_for
 
-FEW = {"deadline": None, "max_examples": 6}
+FEW = {"max_examples": 6}
 
 
 class Transcription:

@@ -58,7 +58,7 @@ def exhaustive(
     return None if best == np.inf else best
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(small_questions())
 def test_optimum_is_the_one_of_exhaustive_search(question: tuple[ScoreTable, int]) -> None:
     table, per_pair = question

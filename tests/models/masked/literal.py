@@ -1,4 +1,4 @@
-"""Masked scoring written out word for word, one full forward pass for each probability."""
+"""Masked scoring written out word for word, one full forward pass for each set of hidden places."""
 
 from __future__ import annotations
 
@@ -34,16 +34,23 @@ class Literal:
         self.last = len(self.ids) - 1
         self.restricted = restricted
         self.log_p = cache(self._log_p)
+        self.logits = cache(self._logits)
+        self.like = cache(self._like)
 
     def _log_p(self, place: int, hidden: frozenset[int]) -> float:
+        logits = self.logits(hidden)[place].double()
+        if self.restricted:
+            like = self.like(self.ids[place], len(logits))
+            logits = torch.where(torch.tensor(like), logits, -torch.inf)
+        return float(logits.log_softmax(-1)[self.ids[place]])
+
+    def _logits(self, hidden: frozenset[int]) -> torch.Tensor:
+        """Of every token of the vocabulary at every place, (n_tokens, n_vocabulary)."""
         ids = torch.tensor([self.ids])
         ids[0, list(hidden)] = self.tokenizer.mask_token_id
         with torch.inference_mode():
-            logits = self.model(input_ids=ids).logits[0, place].double()
-        if self.restricted:
-            like = self._like(self.ids[place], len(logits))
-            logits = torch.where(torch.tensor(like), logits, -torch.inf)
-        return float(logits.log_softmax(-1)[self.ids[place]])
+            logits: torch.Tensor = self.model(input_ids=ids).logits[0]
+        return logits
 
     def _like(self, token: int, n: int) -> np.ndarray[Any, Any]:
         """Which tokens begin (or end) words if this one does, or which do not if it does not."""

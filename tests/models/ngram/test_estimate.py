@@ -80,7 +80,7 @@ texts = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(sentences=texts, order=st.integers(1, 4))
 def test_equals_a_literal_transcription_of_kneser_ney(
     sentences: list[Sentence], order: int
