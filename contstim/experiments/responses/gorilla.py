@@ -24,9 +24,12 @@ from contstim.experiments.responses.describing import FACTS
 from contstim.experiments.responses.gorilla_columns import (
     RECOGNISED,
     REQUIRED,
+    SIDES,
     GorillaOptions,
     family,
 )
+from contstim.experiments.responses.grouping import texts_of
+from contstim.experiments.responses.sides import whole
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import number, read_csv
@@ -61,7 +64,8 @@ def import_gorilla(
             contradict each other; no rating is found; and see `align` and `build_trials`.
     """
     options = options or GorillaOptions()
-    rows = [row for file in files for row in _rows(Path(file), options)]
+    by_id = {trial.trial_id: trial for trial in trials or ()}
+    rows = [row for file in files for row in _rows(Path(file), options, by_id)]
     answers, notes, stray = _answers(rows, options, ", ".join(map(str, files)))
     if trials is not None:
         return align(answers, trials, notes, stray)
@@ -83,13 +87,14 @@ class _Row:
     cells: Mapping[str, str]  # by our names; empty where the export has no such column or cell
 
 
-def _rows(path: Path, options: GorillaOptions) -> Iterator[_Row]:
+def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> Iterator[_Row]:
     """The rows of a file in its order, columns that belong together folded into one."""
     if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
         raise InputError(f"{path} is a spreadsheet: download or save it as CSV (UTF-8).")
     table = read_csv(path, delimiters=",;\t", footer="END OF FILE")
     named = {name: options.find(name, table) for name in RECOGNISED}
-    missing = [name for name in REQUIRED if not named[name]]
+    stated = bool(by_id and named["trial_id"] and named["shown_left"])
+    missing = [name for name in REQUIRED if not named[name] and not (stated and name in SIDES)]
     if missing or not (named["zone"] or named["response"]):
         missing += [] if named["zone"] or named["response"] else ["zone or response"]
         raise InputError(
@@ -103,7 +108,19 @@ def _rows(path: Path, options: GorillaOptions) -> Iterator[_Row]:
         if wanted(row):
             cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
             where = f"{path}, row {row}"
+            if stated and cells["trial_id"] and cells["shown_left"]:
+                cells |= _sentences(where, cells["trial_id"], cells["shown_left"], by_id)
             yield _Row(where, _turned(cells) if flipped(row) else cells)
+
+
+def _sentences(where: str, trial_id: str, left: str, by_id: Mapping[str, Trial]) -> dict[str, str]:
+    """Left and right by trial and side: our own exports hold the sentences as HTML."""
+    side = whole(where, left, "shown_left")
+    if side not in (1, 2):
+        raise InputError(f"{where}: the sentence shown left is 1 or 2, not {left!r}.")
+    trial = by_id.get(trial_id)
+    first, second = texts_of(trial) if trial else (trial_id, trial_id)
+    return dict(zip(SIDES, (first, second) if side == 1 else (second, first), strict=True))
 
 
 def _folded(path: Path, table: Mapping[str, list[str]], columns: list[str]) -> list[str]:

@@ -1,0 +1,74 @@
+"""PsychoPy and Pavlovia: a conditions file for each list.
+
+Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
+header holds valid variable names; and `psychopy_cells` for what becomes of the cells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from contstim.experiments.export.display import BUTTONS, QUESTION
+from contstim.experiments.export.folder import (
+    finish_folder,
+    start_folder,
+    write_lists,
+    write_readme,
+    write_rows,
+)
+from contstim.experiments.export.lists import sides, stimulus_lists
+from contstim.experiments.export.psychopy_cells import psychopy_cell, psychopy_identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.experiments.export.lists import StimulusList
+    from contstim.experiments.presentation import Shown
+    from contstim.stimuli import Trial
+
+COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
+
+
+def export_psychopy(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) -> Path:
+    """Write a conditions file for each list (L01.csv, L02.csv, …), lists.csv and a README.
+
+    Each group of the trials has two lists, mirrored in their sides; the loop draws the order.
+
+    Args:
+        trials: a design's.
+        out: the folder, new or of an earlier export.
+        seed: decides sides.
+
+    Raises:
+        InputError: PsychoPy would evaluate a sentence or a trial_id, which is named; the trials
+            cannot be traced back; or the folder holds other files.
+    """
+    folder = start_folder(out)
+    lists = stimulus_lists(trials, seed=seed)
+    tables = {one.name: [_row(one, shown) for shown in one.shown] for one in lists}
+    for name, rows in tables.items():
+        write_rows(folder / f"{name}.csv", rows, COLUMNS)
+    write_lists(folder, lists)
+    write_readme(
+        folder,
+        "psychopy.md",
+        lists=len(lists),
+        question=QUESTION,
+        buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
+    )
+    finish_folder(folder, "psychopy", seed=seed)
+    return folder
+
+
+def _row(one: StimulusList, shown: Shown) -> dict[str, object]:
+    trial_id = shown.trial.trial_id
+    left, right = (psychopy_cell(text, f"Trial {trial_id}") for text in sides(shown))
+    return {
+        "trial_id": psychopy_identifier(trial_id),
+        "list_name": one.name,
+        "stimulus_group": one.group,
+        "left": shown.left,
+        "left_sentence": left,
+        "right_sentence": right,
+    }
