@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contstim.experiments.export.display import BUTTONS, QUESTION
+from contstim.errors import InputError
+from contstim.experiments.export.display import BUTTONS, QUESTION, displayed
 from contstim.experiments.export.folder import (
     finish_folder,
     start_folder,
@@ -17,10 +18,10 @@ from contstim.experiments.export.folder import (
     write_rows,
 )
 from contstim.experiments.export.lists import sides, stimulus_lists
-from contstim.experiments.export.psychopy_cells import psychopy_cell, psychopy_identifier
+from contstim.experiments.export.psychopy_cells import psychopy_cell, unquotable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from contstim.experiments.export.lists import StimulusList
@@ -41,9 +42,10 @@ def export_psychopy(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) 
         seed: decides sides.
 
     Raises:
-        InputError: PsychoPy would evaluate a sentence or a trial_id, which is named; the trials
+        InputError: PsychoPy would evaluate sentences or trial_ids, which are named; the trials
             cannot be traced back; or the folder holds other files.
     """
+    _check(trials)
     folder = start_folder(out)
     lists = stimulus_lists(trials, seed=seed)
     tables = {one.name: [_row(one, shown) for shown in one.shown] for one in lists}
@@ -61,11 +63,33 @@ def export_psychopy(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) 
     return folder
 
 
+def _check(trials: Sequence[Trial]) -> None:
+    """Refuse what PsychoPy would not show, or not give back, as it is; all of it at once."""
+    found = [problem for trial in trials for problem in _problems(trial)]
+    if found:
+        more = f"\n  and {len(found) - 20:,} more" if len(found) > 20 else ""
+        raise InputError(
+            "PsychoPy would not show these as they are:\n"
+            + "\n".join(found[:20])
+            + f"{more}\nChange them or leave their trials out; other platforms show them."
+        )
+
+
+def _problems(trial: Trial) -> Iterator[str]:
+    name = trial.trial_id
+    for text in (displayed(trial.sentence_1), displayed(trial.sentence_2)):
+        if problem := unquotable(text):
+            yield f"  {name}: {text[:60]!r}: {problem}"
+    if problem := unquotable(name):
+        yield f"  the trial_id {name!r}: {problem}"
+    elif psychopy_cell(name) != name:
+        yield f"  the trial_id {name!r}: it would have to begin with a space"
+
+
 def _row(one: StimulusList, shown: Shown) -> dict[str, object]:
-    trial_id = shown.trial.trial_id
-    left, right = (psychopy_cell(text, f"Trial {trial_id}") for text in sides(shown))
+    left, right = (psychopy_cell(text) for text in sides(shown))
     return {
-        "trial_id": psychopy_identifier(trial_id),
+        "trial_id": shown.trial.trial_id,
         "list_name": one.name,
         "stimulus_group": one.group,
         "left": shown.left,

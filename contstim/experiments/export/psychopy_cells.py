@@ -33,41 +33,28 @@ _DATE_WORD = re.compile(
 )
 
 
-def psychopy_cell(text: str, where: str) -> str:
+def psychopy_cell(text: str) -> str:
     """The text as a cell that PsychoPy and PsychoJS both show as it is.
 
     A no-break space before it, which is not seen, quotes what begins like a formula, stands in
     round brackets, or is a word for missing or true.
 
     Raises:
-        InputError: no quoting helps: square brackets, a number, a date, a backslash before an n.
+        InputError: no quoting helps (`unquotable`).
     """
-    problem = _unquotable(text)
+    problem = unquotable(text)
     if problem:
-        raise InputError(
-            f"{where}: PsychoPy would not show {_short(text)} as it is, because {problem}. Change "
-            "this sentence or leave its trial out; other platforms show it."
-        )
+        raise InputError(f"PsychoPy would not show {_short(text)} as it is: {problem}.")
     if text in _MISSING or _ROUND.fullmatch(text):
         return NO_BREAK_SPACE + text
     return guarded(text)
 
 
-def psychopy_identifier(text: str) -> str:
-    """An identifier that comes back from PsychoPy as it went in.
+def unquotable(text: str) -> str:
+    """Why no quoting makes PsychoPy show a text as it is; empty where one does, or none is needed.
 
-    Raises:
-        InputError: PsychoPy would turn it into something else.
+    Square brackets, a number, a date, a backslash before an n.
     """
-    if psychopy_cell(text, "trial_id") != text:
-        raise InputError(
-            f"PsychoPy would not keep the trial_id {text!r} as it is; use one that begins with a "
-            "letter."
-        )
-    return text
-
-
-def _unquotable(text: str) -> str:
     if _LIST.search(text):
         return "it evaluates what stands in square brackets"
     if "\\n" in text:

@@ -93,7 +93,7 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
         raise InputError(f"{path} is a spreadsheet: download or save it as CSV (UTF-8).")
     table = read_csv(path, delimiters=",;\t", footer="END OF FILE")
     named = {name: options.find(name, table) for name in RECOGNISED}
-    stated = bool(by_id and named["trial_id"] and named["shown_left"])
+    stated = bool(by_id and named["trial_id"] and named["side"])
     missing = [name for name in REQUIRED if not named[name] and not (stated and name in SIDES)]
     if missing or not (named["zone"] or named["response"]):
         missing += [] if named["zone"] or named["response"] else ["zone or response"]
@@ -108,8 +108,8 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
         if wanted(row):
             cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
             where = f"{path}, row {row}"
-            if stated and cells["trial_id"] and cells["shown_left"]:
-                cells |= _sentences(where, cells["trial_id"], cells["shown_left"], by_id)
+            if stated and cells["trial_id"] and cells["side"]:
+                cells |= _sentences(where, cells["trial_id"], cells["side"], by_id)
             yield _Row(where, _turned(cells) if flipped(row) else cells)
 
 

@@ -25,7 +25,7 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
     "position": ("Trial Number",),
     "group": (),
     "trial_id": ("trial_id",),
-    "shown_left": ("shown_left",),
+    "side": ("shown_left",),
     "source_id": ("source_id", "triplet_id", "pair_id"),
     "condition": ("condition",),
     "model_1": ("model_1", "m1"),

@@ -15,7 +15,7 @@ from contstim.errors import InputError, SentenceError
 from contstim.experiments.export.cells import NO_BREAK_SPACE, guarded
 from contstim.experiments.export.display import displayed
 from contstim.experiments.export.markup import as_html
-from contstim.experiments.export.psychopy_cells import psychopy_cell, psychopy_identifier
+from contstim.experiments.export.psychopy_cells import psychopy_cell
 from contstim.sentence import Sentence
 from tests.experiments.export.hostile import SENTENCES
 from tests.experiments.export.reading import read_html
@@ -90,7 +90,7 @@ def test_psychopy_shows_what_is_not_refused(
     for text in map(shown, texts):
         assume("\0" not in text)
         try:
-            kept.append((text, psychopy_cell(text, "here")))
+            kept.append((text, psychopy_cell(text)))
         except InputError:
             continue
     assume(kept)
@@ -118,17 +118,10 @@ def test_psychopy_shows_what_is_not_refused(
     ],
 )
 def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: str) -> None:
-    with pytest.raises(InputError, match=f"Trial 7: PsychoPy .*{why}"):
-        psychopy_cell(text, "Trial 7")
+    with pytest.raises(InputError, match=f"PsychoPy would not show .*{why}"):
+        psychopy_cell(text)
 
 
 @pytest.mark.parametrize("text", ["=A1+1", "@SUM(A1)", "-x", "+x", "(a, b)", "NA", "TRUE", "n/a"])
 def test_what_a_space_quotes_is_quoted(text: str) -> None:
-    assert psychopy_cell(text, "here") == NO_BREAK_SPACE + text
-
-
-@pytest.mark.parametrize("text", ["17", "=a", "[a]", "1e5"])
-def test_identifiers_are_never_changed(text: str) -> None:
-    with pytest.raises(InputError, match="PsychoPy would not"):
-        psychopy_identifier(text)
-    assert psychopy_identifier("pair-0123456789ab") == "pair-0123456789ab"
+    assert psychopy_cell(text) == NO_BREAK_SPACE + text
