@@ -82,15 +82,15 @@ def qualtrics(
     trials: Trials,
     out: Out,
     lists_per_group: Annotated[
-        int, typer.Option(min=1, help="Orders of each group; one for each participant is best.")
-    ] = 10,
+        int, typer.Option(min=1, help="Orders of each group; more make a larger survey.")
+    ] = 2,
     timing: Annotated[bool, typer.Option(help="Add a timing question to each trial.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
     """Write a survey for Qualtrics (advanced TXT), its key, and a README that says what to do.
 
-    Example: `contstim export qualtrics --trials trials.csv --lists-per-group 10 --timing
+    Example: `contstim export qualtrics --trials trials.csv --lists-per-group 4 --timing
     --out qualtrics`
     """
     from contstim.experiments.export.qualtrics import export_qualtrics

@@ -1,10 +1,10 @@
 """Gorilla: a spreadsheet for each list, in the columns of the user's own task.
 
-Facts from support.gorilla.sc (*Task Builder 2: Spreadsheets*, *Walkthrough: Spreadsheets*): a row
-is a trial; `display` names the screens that it goes through; rows with the same number under
-`randomise_trials` are shuffled; further columns are metadata and come back with the data, under
-`Spreadsheet: ` and their names in Task Builder 2, under their names in Task Builder 1. Texts may
-hold HTML and Markdown.
+Facts from support.gorilla.sc (*How To: Task Builder 2*, *Walkthrough: Spreadsheets*, *Getting
+Started: Formatting*): a row is a trial; `display` names the screens that it goes through; rows with
+the same number under `randomise_trials` are shuffled; further columns are metadata and come back
+with the data, under `Spreadsheet: ` and their names in Task Builder 2, under their names in Task
+Builder 1. Texts may hold HTML and Markdown.
 """
 
 from __future__ import annotations

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-_PLAIN = frozenset(" ,.;:?!'’")
+import re
+
+_MEANS_SOMETHING = re.compile(
+    r"[&<>=@*_#`~|\\^$+\[\]{}]"  # HTML, Markdown, piped text, double brackets
+    r"|^[-\d＝＋－＠]"  # lists, and what spreadsheets take for formulas
+)
 
 
 def as_html(text: str) -> str:
-    """A text of which only letters, digits and common punctuation stand as they are.
+    """The text with each character that means anything as a numeric character reference.
 
-    All else that can be seen is a numeric character reference, which HTML and CommonMark show as
-    the character and never take for structure (CommonMark 0.31, section 2.5). So nothing is left
-    for HTML, Markdown, piped text (`${…}`), tags in double brackets, or a spreadsheet that looks
-    for a formula.
-    `html.unescape` gives the text back.
+    HTML and CommonMark show such a reference as the character and never take it for structure
+    (CommonMark 0.31, section 2.5). So nothing is left for HTML, Markdown, piped text (`${…}`), tags
+    in double brackets, or a spreadsheet that looks for a formula. `html.unescape` gives the text
+    back.
+
+    Args:
+        text: what is displayed, so on one line.
     """
-    return "".join(
-        letter
-        if letter in _PLAIN or letter.isalnum() or not letter.isprintable()
-        else f"&#{ord(letter)};"
-        for letter in text
-    )
+    return _MEANS_SOMETHING.sub(lambda found: f"&#{ord(found[0])};", text)

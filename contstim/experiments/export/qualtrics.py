@@ -41,7 +41,7 @@ def export_qualtrics(
     trials: Sequence[Trial],
     out: Path | str,
     *,
-    lists_per_group: int = 10,
+    lists_per_group: int = 2,
     timing: bool = False,
     seed: int = 0,
 ) -> Path:
@@ -53,7 +53,7 @@ def export_qualtrics(
     Args:
         trials: a design's.
         out: the folder, new or of an earlier export.
-        lists_per_group: how many orders each group has; about as many as participants is best.
+        lists_per_group: how many orders each group has; more make a larger survey.
         timing: add a timing question to each trial.
         seed: decides orders and sides.
 
