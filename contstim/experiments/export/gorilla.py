@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.export.display import BUTTONS, QUESTION
-from contstim.experiments.export.folder import (
-    finish_folder,
-    start_folder,
-    write_lists,
-    write_readme,
-    write_rows,
-)
+from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.export.markup import as_html
 from contstim.tables import read_csv
@@ -136,19 +130,18 @@ def export_gorilla(
     Raises:
         InputError: the trials cannot be traced back, or the folder holds other files.
     """
-    folder = start_folder(out)
+    folder = ExportFolder(out)
     lists = stimulus_lists(trials, seed=seed)
     columns = (*spreadsheet.columns, *(n for n in METADATA if n not in spreadsheet.columns))
     for one in lists:
         rows = [_row(spreadsheet, one, shown) for shown in one.shown]
-        write_rows(
-            folder / f"{one.name}.csv",
+        folder.rows(
+            f"{one.name}.csv",
             [*spreadsheet.before, *rows, *spreadsheet.after],
             columns,
         )
-    write_lists(folder, lists)
-    write_readme(
-        folder,
+    folder.lists(lists)
+    folder.readme(
         "gorilla.md",
         lists=len(lists),
         question=QUESTION,
@@ -156,8 +149,7 @@ def export_gorilla(
         right=spreadsheet.right,
         buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
     )
-    finish_folder(folder, "gorilla", seed=seed, columns=list(columns))
-    return folder
+    return folder.finish("gorilla", seed=seed, columns=list(columns))
 
 
 def _row(spreadsheet: Spreadsheet, one: StimulusList, shown: Shown) -> dict[str, object]:

@@ -12,17 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.experiments.export.display import BUTTONS, QUESTION
-from contstim.experiments.export.folder import (
-    finish_folder,
-    start_folder,
-    template,
-    write_lists,
-    write_readme,
-    write_rows,
-)
+from contstim.experiments.export.folder import ExportFolder, template
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.export.markup import as_html
-from contstim.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,16 +44,15 @@ def export_pcibex(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) ->
     Raises:
         InputError: the trials cannot be traced back, or the folder holds other files.
     """
-    folder = start_folder(out)
+    folder = ExportFolder(out)
     lists = stimulus_lists(trials, seed=seed)
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
     rows = [_row(one, shown, item[shown.trial.trial_id]) for one in lists for shown in one.shown]
-    write_rows(folder / "trials.csv", rows, COLUMNS)
-    write_text(folder / "main.js", _script())
-    write_lists(folder, lists)
-    write_readme(folder, "pcibex.md", lists=len(lists))
-    finish_folder(folder, "pcibex", seed=seed)
-    return folder
+    folder.rows("trials.csv", rows, COLUMNS)
+    folder.text("main.js", _script())
+    folder.lists(lists)
+    folder.readme("pcibex.md", lists=len(lists))
+    return folder.finish("pcibex", seed=seed)
 
 
 def _row(one: StimulusList, shown: Shown, item: int) -> dict[str, object]:

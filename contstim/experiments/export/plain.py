@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.export.cells import guarded
 from contstim.experiments.export.display import BUTTONS
-from contstim.experiments.export.folder import (
-    finish_folder,
-    start_folder,
-    write_readme,
-    write_rows,
-)
+from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 
 if TYPE_CHECKING:
@@ -50,23 +45,21 @@ def export_csv(
     """
     if participants < 1:
         raise InputError(f"Each group needs one participant or more, not {participants}.")
-    folder = start_folder(out)
+    folder = ExportFolder(out)
     lists = stimulus_lists(trials, per_group=participants, seed=seed)
     rows = [
         _row(number % participants + 1, one, shown)
         for number, one in enumerate(lists)
         for shown in one.shown
     ]
-    write_rows(folder / "presentation.csv", rows, COLUMNS)
-    write_readme(
-        folder,
+    folder.rows("presentation.csv", rows, COLUMNS)
+    folder.readme(
         "csv.md",
         rows=f"{len(rows):,}",
         participants=participants,
         buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
     )
-    finish_folder(folder, "csv", seed=seed, participants=participants)
-    return folder
+    return folder.finish("csv", seed=seed, participants=participants)
 
 
 def _row(participant: int, one: StimulusList, shown: Shown) -> dict[str, object]:

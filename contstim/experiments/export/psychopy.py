@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.export.display import BUTTONS, QUESTION, displayed
-from contstim.experiments.export.folder import (
-    finish_folder,
-    start_folder,
-    write_lists,
-    write_readme,
-    write_rows,
-)
+from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.export.psychopy_cells import psychopy_cell, unquotable
 
@@ -46,21 +40,19 @@ def export_psychopy(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) 
             cannot be traced back; or the folder holds other files.
     """
     _check(trials)
-    folder = start_folder(out)
+    folder = ExportFolder(out)
     lists = stimulus_lists(trials, seed=seed)
     tables = {one.name: [_row(one, shown) for shown in one.shown] for one in lists}
     for name, rows in tables.items():
-        write_rows(folder / f"{name}.csv", rows, COLUMNS)
-    write_lists(folder, lists)
-    write_readme(
-        folder,
+        folder.rows(f"{name}.csv", rows, COLUMNS)
+    folder.lists(lists)
+    folder.readme(
         "psychopy.md",
         lists=len(lists),
         question=QUESTION,
         buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
     )
-    finish_folder(folder, "psychopy", seed=seed)
-    return folder
+    return folder.finish("psychopy", seed=seed)
 
 
 def _check(trials: Sequence[Trial]) -> None:

@@ -15,16 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.experiments.export.display import BUTTONS, QUESTION
-from contstim.experiments.export.folder import (
-    finish_folder,
-    start_folder,
-    write_lists,
-    write_readme,
-    write_rows,
-)
+from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.export.markup import as_html
-from contstim.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +53,7 @@ def export_qualtrics(
     Raises:
         InputError: the trials cannot be traced back, or the folder holds other files.
     """
-    folder = start_folder(out)
+    folder = ExportFolder(out)
     lists = stimulus_lists(trials, per_group=lists_per_group, seed=seed)
     lines = ["[[AdvancedFormat]]", ""]
     for one in lists:
@@ -68,12 +61,11 @@ def export_qualtrics(
         for shown in one.shown:
             lines += _question(question_tag(one, shown), shown, timing=timing)
     key = [_key_row(one, shown) for one in lists for shown in one.shown]
-    write_text(folder / "survey.txt", "\n".join(lines))
-    write_rows(folder / "key.csv", key, KEY)
-    write_lists(folder, lists)
-    write_readme(folder, "qualtrics.md", lists=len(lists), questions=f"{len(key):,}")
-    finish_folder(folder, "qualtrics", seed=seed, lists_per_group=lists_per_group, timing=timing)
-    return folder
+    folder.text("survey.txt", "\n".join(lines))
+    folder.rows("key.csv", key, KEY)
+    folder.lists(lists)
+    folder.readme("qualtrics.md", lists=len(lists), questions=f"{len(key):,}")
+    return folder.finish("qualtrics", seed=seed, lists_per_group=lists_per_group, timing=timing)
 
 
 def _key_row(one: StimulusList, shown: Shown) -> dict[str, object]:

@@ -28,8 +28,7 @@ from contstim.experiments.responses.gorilla_columns import (
     GorillaOptions,
     family,
 )
-from contstim.experiments.responses.grouping import texts_of
-from contstim.experiments.responses.sides import whole
+from contstim.experiments.responses.sides import shown_by_side
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import number, read_csv
@@ -109,18 +108,9 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
             cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
             where = f"{path}, row {row}"
             if stated and cells["trial_id"] and cells["side"]:
-                cells |= _sentences(where, cells["trial_id"], cells["side"], by_id)
+                pair = shown_by_side(where, cells["trial_id"], cells["side"], by_id)
+                cells |= zip(SIDES, pair, strict=True)
             yield _Row(where, _turned(cells) if flipped(row) else cells)
-
-
-def _sentences(where: str, trial_id: str, left: str, by_id: Mapping[str, Trial]) -> dict[str, str]:
-    """Left and right by trial and side: our own exports hold the sentences as HTML."""
-    side = whole(where, left, "shown_left")
-    if side not in (1, 2):
-        raise InputError(f"{where}: the sentence shown left is 1 or 2, not {left!r}.")
-    trial = by_id.get(trial_id)
-    first, second = texts_of(trial) if trial else (trial_id, trial_id)
-    return dict(zip(SIDES, (first, second) if side == 1 else (second, first), strict=True))
 
 
 def _folded(path: Path, table: Mapping[str, list[str]], columns: list[str]) -> list[str]:

@@ -45,13 +45,24 @@ def sided_answer(
     """
     if not participant:
         raise InputError(f"{where} is a trial of no participant.")
+    shown = shown_by_side(where, trial_id, left, by_id)
+    return Answer(where, participant, "", trial_id, shown, rating, position, rt_ms)
+
+
+def shown_by_side(
+    where: str, trial_id: str, left: str, by_id: Mapping[str, Trial]
+) -> tuple[str, str]:
+    """The texts left and right; those of an unknown trial are its trial_id, twice.
+
+    Raises:
+        InputError: the cell that says which sentence stood left is neither 1 nor 2.
+    """
     side = whole(where, left, "left")
     if side not in (1, 2):
         raise InputError(f"{where}: the sentence shown left is 1 or 2, not {left!r}.")
     trial = by_id.get(trial_id)
-    texts = texts_of(trial) if trial else ("", "")
-    shown = texts if side == 1 else (texts[1], texts[0])
-    return Answer(where, participant, "", trial_id, shown, rating, position, rt_ms)
+    first, second = texts_of(trial) if trial else (trial_id, trial_id)
+    return (first, second) if side == 1 else (second, first)
 
 
 def whole(where: str, cell: str, name: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.export.folder import start_folder
+from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.presentation import presentation
 from contstim.stimuli import Condition
@@ -62,7 +63,27 @@ def test_trials_that_answers_could_not_be_traced_to_are_refused(trials: list[obj
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="holds other files"):
-        start_folder(tmp_path)
+        ExportFolder(tmp_path)
     with pytest.raises(InputError, match="is a file"):
-        start_folder(tmp_path / "thesis.txt")
-    assert start_folder(tmp_path / "new") == tmp_path / "new"
+        ExportFolder(tmp_path / "thesis.txt")
+
+
+def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path) -> None:
+    """Also a record that names files elsewhere: nothing outside the folder is touched."""
+    out, outside = tmp_path / "out", tmp_path / "outside.txt"
+    outside.write_text("not yours")
+    folder = ExportFolder(out)
+    folder.text("L01.csv", "one")
+    folder.text("L02.csv", "two")
+    folder.finish("csv")
+    (out / "data.csv").write_text("answers")
+    record = json.loads((out / "export.meta.json").read_text())
+    assert record["files"] == ["L01.csv", "L02.csv"]
+    record["files"].append("../outside.txt")
+    (out / "export.meta.json").write_text(json.dumps(record))
+    again = ExportFolder(out)
+    again.text("L01.csv", "new")
+    again.finish("csv")
+    assert {path.name for path in out.iterdir()} == {"L01.csv", "data.csv", "export.meta.json"}
+    assert (out / "L01.csv").read_text() == "new"
+    assert outside.read_text() == "not yours"

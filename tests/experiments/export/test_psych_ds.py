@@ -84,6 +84,9 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     bare = ScoreTable(None, scores().models, scores().log_probs)
     with pytest.raises(InputError, match="say nothing of their sentences"):
         export_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
+    named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
+    with pytest.raises(InputError, match="rating cannot be the name of a model"):
+        export_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
 
 
 def described(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:

@@ -32,9 +32,9 @@ def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
     """Read by pandas, as PsychoPy does: valid names, one row for each trial, texts as texts."""
     by_id = {trial.trial_id: trial for trial in TRIALS}
     lists = table(folder / "lists.csv")
-    assert [row["list"] for row in lists] == ["L01", "L02", "L03", "L04"]
+    assert [row["list_name"] for row in lists] == ["L01", "L02", "L03", "L04"]
     for row in lists:
-        read = pd.read_csv(folder / f"{row['list']}.csv", encoding="utf-8-sig")
+        read = pd.read_csv(folder / f"{row['list_name']}.csv", encoding="utf-8-sig")
         assert all(name.isidentifier() for name in read.columns)
         assert sorted(read["trial_id"]) == sorted(
             t.trial_id for t in TRIALS if str(t.group) == row["group"]

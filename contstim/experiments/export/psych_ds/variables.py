@@ -62,3 +62,6 @@ _MEASURED = {
     ),
     "rt_ms": _value("rt_ms", "Reaction time. Empty where not recorded.", unitText="ms"),
 }
+
+COLUMNS = frozenset((*_PLAIN, *_MEASURED))
+"""The columns of stimuli and responses, and `sentence` of scores."""

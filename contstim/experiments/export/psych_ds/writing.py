@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, VerificationError
 from contstim.experiments.export.cells import guarded
-from contstim.experiments.export.folder import (
-    finish_folder,
-    start_folder,
-    write_readme,
-    write_rows,
-)
+from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import check_trials
 from contstim.experiments.export.psych_ds.checking import check_psych_ds
-from contstim.experiments.export.psych_ds.variables import variable
+from contstim.experiments.export.psych_ds.variables import COLUMNS, variable
 from contstim.experiments.responses.table import UNKNOWN, Response
-from contstim.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,41 +75,35 @@ def export_psych_ds(
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
     check_trials(trials)
     _check_known(trials, responses)
-    folder = start_folder(out)
-    tables: dict[str, list[dict[str, Any]]] = {"stimuli": [_cells(trial) for trial in trials]}
+    folder = ExportFolder(out)
+    tables = {"stimuli": [_cells(trial) for trial in trials]}
     if responses:
         named = responses if keep_names else _numbered(responses)
         tables["responses"] = [_cells(response) for response in named]
+    models = scores.models if scores else ()
     if scores is not None:
         tables["scores"] = _score_rows(scores)
-    models = frozenset(scores.models) if scores else frozenset()
     for what, rows in tables.items():
-        path = folder / "data" / f"study-{study}_description-{what}_data.csv"
-        write_rows(path, rows, list(rows[0]))
+        folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
     columns = dict.fromkeys(name for rows in tables.values() for name in rows[0])
     metadata = _metadata(about, [variable(name, model=name in models) for name in columns])
-    write_text(
-        folder / "dataset_description.json",
-        json.dumps(metadata, indent=2, ensure_ascii=False) + "\n",
-    )
-    write_readme(
-        folder,
+    folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
+    folder.readme(
         "psych_ds.md",
         title=about.name,
         description=metadata["description"],
         tables="\n".join(f"* {what}: {len(rows):,} rows" for what, rows in tables.items()),
     )
-    write_text(folder / "CHANGES.md", "# Changes\n\nFirst version.\n")
-    write_text(folder / ".psychds-ignore", "export.meta.json\n")
-    finish_folder(folder, "psych-ds", keep_names=keep_names)
-    _verify(folder)
-    return folder
+    folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
+    folder.text(".psychds-ignore", "export.meta.json\n")
+    return _verified(folder.finish("psych-ds", keep_names=keep_names))
 
 
-def _verify(folder: Path) -> None:
+def _verified(folder: Path) -> Path:
     errors = [str(one) for one in check_psych_ds(folder) if one.error]
     if errors:
         raise VerificationError("This is no Psych-DS data set:\n" + "\n".join(errors))
+    return folder
 
 
 def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
@@ -152,6 +140,12 @@ def _cell(name: str, value: Any) -> Any:
 def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
     if not scores.sentences:
         raise InputError("These scores say nothing of their sentences; give a table that does.")
+    clash = sorted(COLUMNS.intersection(scores.models))
+    if clash:
+        raise InputError(
+            f"{', '.join(clash)} cannot be the name of a model here, because a column of the "
+            "stimuli or responses is called so; score under another name."
+        )
     return [
         {"sentence": guarded(text), **dict(zip(scores.models, map(float, row), strict=True))}
         for text, row in zip(scores.sentences, scores.log_probs, strict=True)
