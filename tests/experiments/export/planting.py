@@ -20,7 +20,8 @@ def table(path: Path) -> list[dict[str, str]]:
 class Planted:
     """Ratings drawn for participants as they answer, and kept to compare with.
 
-    A platform shows a row; `press` draws a button from the left and remembers what it means.
+    A platform shows a row; `press` rates its trial, remembers that, and gives the button from the
+    left that says so.
     """
 
     def __init__(self, trials: list[Trial], seed: int = 5) -> None:
@@ -33,10 +34,15 @@ class Planted:
 
     def press(self, participant: str, trial_id: str, left: str, position: int) -> tuple[int, int]:
         """The button, 1 from the left, and the reaction time in milliseconds."""
-        button, rt_ms = self._chance.randint(1, 6), self._chance.randint(300, 9_000)
-        rating = button if left == "1" else 7 - button
+        rating, rt_ms = self.rate(trial_id), self._chance.randint(300, 9_000)
+        button = rating if left == "1" else 7 - rating
         group = self._trials[trial_id].group
         self.responses.append(
             Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
         )
         return button, rt_ms
+
+    def rate(self, trial_id: str) -> int:
+        """The rating of a trial, from sentence_1 to sentence_2."""
+        del trial_id
+        return self._chance.randint(1, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,12 @@ def test_templates_that_do_not_fit_are_refused(
 
 
 def data(
-    folder: Path, path: Path, planted: Planted, *, prefix: str = "", buttons: str = "resp"
+    folder: Path,
+    path: Path,
+    planted: Planted,
+    *,
+    prefix: str = "",
+    people: Mapping[str, str] = PEOPLE,
 ) -> Path:
     """An event for each answer, fixations and instructions between them; spreadsheet cells as sent.
 
@@ -97,7 +103,7 @@ def data(
     """
     zone = "Object Name" if prefix else "Zone Name"
     events: list[dict[str, object]] = []
-    for participant, name in PEOPLE.items():
+    for participant, name in people.items():
         person = {"Participant Private ID": participant, "Participant Status": "complete"}
         events.append({**person, "Trial Number": "BEGIN TASK"})
         for n, row in enumerate(planted.shuffled(table(folder / f"{name}.csv")[1:-1]), start=1):
@@ -105,7 +111,7 @@ def data(
             shown = {f"{prefix}{column}": cell for column, cell in row.items()}
             event = {**person, **shown, "Trial Number": n}
             events.append({**event, zone: "fixation", "Reaction Time": 500})
-            press = {zone: f"{buttons}{button}", "Response": "sure", "Reaction Time": rt_ms}
+            press = {zone: f"resp{button}", "Response": "sure", "Reaction Time": rt_ms}
             events.append({**event, **press})
         events.append({**person, "Trial Number": "END TASK"})
     columns = list(dict.fromkeys(key for event in events for key in event))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,10 +70,16 @@ def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: 
         export_psychopy(trials, tmp_path)
 
 
-def data(folder: Path, out: Path, planted: Planted, kind: str) -> list[Path]:
+def data(
+    folder: Path,
+    out: Path,
+    planted: Planted,
+    kind: str,
+    people: Mapping[str, str] = PEOPLE,
+) -> list[Path]:
     """One file for each participant, as PsychoPy saves wide text: a trailing delimiter included."""
     files: list[Path] = []
-    for participant, name in PEOPLE.items():
+    for participant, name in people.items():
         rows = planted.shuffled(table(folder / f"{name}.csv"))
         about = {"participant": participant, "session": "001", "list": name, "date": "2026-11-21"}
         written: list[dict[str, object]] = [{**about, "begin.keys": "space", "begin.rt": 2.5}]

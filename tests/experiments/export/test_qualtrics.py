@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,12 @@ def test_nothing_of_a_sentence_is_piped_or_a_tag(folder: Path) -> None:
 
 
 def data(
-    folder: Path, path: Path, planted: Planted, *, timing: bool = True
+    folder: Path,
+    path: Path,
+    planted: Planted,
+    *,
+    timing: bool = True,
+    people: Mapping[str, str] = PEOPLE,
 ) -> list[dict[str, object]]:
     """A CSV export: three rows of headers, a row for each person, one block filled."""
     key = table(folder / "key.csv")
@@ -105,8 +111,8 @@ def data(
             columns += [f"{row['tag'].replace('Q', 'T')}_{what}" for what in times]
     texts = {name: f"{name}\n- the question" for name in columns}
     imports = {name: json.dumps({"ImportId": f"QID_{name}"}) for name in columns}
-    people: list[dict[str, object]] = [dict(texts), dict(imports)]
-    for person, name in PEOPLE.items():
+    rows: list[dict[str, object]] = [dict(texts), dict(imports)]
+    for person, name in people.items():
         answer: dict[str, object] = {
             "StartDate": "2026-11-21 13:00:00",
             "Status": "0",
@@ -114,16 +120,16 @@ def data(
             "ResponseId": person,
             "DistributionChannel": "anonymous",
         }
-        for row in (row for row in key if row["list_name"] == name):
+        for row in (one for one in key if one["list_name"] == name):
             button, rt_ms = planted.press(
                 person, row["trial_id"], row["left"], int(row["position"])
             )
             answer[row["tag"]] = button
             if timing:
                 answer[f"{row['tag'].replace('Q', 'T')}_Page Submit"] = rt_ms / 1_000
-        people.append(answer)
-    write(path, columns, people)
-    return people
+        rows.append(answer)
+    write(path, columns, rows)
+    return rows
 
 
 def write(path: Path, columns: list[str], people: list[dict[str, object]]) -> None:
