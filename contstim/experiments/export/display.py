@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from contstim.sentence import Sentence
 
-QUESTION = "Which of the two sentences is more likely to come up in English, and how sure are you?"
+QUESTION = (
+    "Which of these two sentences are you more likely to come across in the world, spoken or "
+    "written?"
+)
 BUTTONS = (
     "very confident: left",
     "confident: left",
@@ -14,6 +17,9 @@ BUTTONS = (
     "very confident: right",
 )
 """From left (1) to right (6)."""
+
+BUTTON_LIST = "\n".join(f"   {n}. {label}" for n, label in enumerate(BUTTONS, start=1))
+"""Markdown, indented so that it stands inside an item of another list."""
 
 
 def displayed(text: str) -> str:

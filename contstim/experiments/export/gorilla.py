@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.export.display import BUTTONS, QUESTION
+from contstim.experiments.export.display import BUTTON_LIST, QUESTION
 from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.export.markup import as_html
@@ -147,7 +147,7 @@ def export_gorilla(
         question=QUESTION,
         left=spreadsheet.left,
         right=spreadsheet.right,
-        buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
+        buttons=BUTTON_LIST,
     )
     return folder.finish("gorilla", seed=seed, columns=list(columns))
 

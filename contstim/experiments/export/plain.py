@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.export.cells import guarded
-from contstim.experiments.export.display import BUTTONS
+from contstim.experiments.export.display import BUTTON_LIST
 from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 
@@ -57,7 +57,7 @@ def export_csv(
         "csv.md",
         rows=f"{len(rows):,}",
         participants=participants,
-        buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
+        buttons=BUTTON_LIST,
     )
     return folder.finish("csv", seed=seed, participants=participants)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.export.display import BUTTONS, QUESTION, displayed
+from contstim.experiments.export.display import BUTTON_LIST, QUESTION, displayed
 from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import sides, stimulus_lists
 from contstim.experiments.export.psychopy_cells import psychopy_cell, unquotable
@@ -50,7 +50,7 @@ def export_psychopy(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) 
         "psychopy.md",
         lists=len(lists),
         question=QUESTION,
-        buttons="\n".join(f"{n}. {label}" for n, label in enumerate(BUTTONS, start=1)),
+        buttons=BUTTON_LIST,
     )
     return folder.finish("psychopy", seed=seed)
 

@@ -133,8 +133,10 @@ def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path:
     said = json.loads(done.stdout)
     assert ["sequence", "instructions", "random trial", "send", "end"] in said
     assert ["template", "trials.csv"] in said
-    assert ["Text", "left", row["left_html"]] in said
-    assert ["Text", "right", row["right_html"]] in said
+    shown = {one[1]: one[2] for one in said if one[0] == "Text"}
+    for side in ("left", "right"):
+        markup = f"{row[f'{side}_html']}</div>"
+        assert shown[side].partition(">")[2] == markup
     for name, value in (
         ("participant", "p7"),
         ("trial_id", row["trial_id"]),
