@@ -173,6 +173,26 @@ def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
     assert "These participants rated nothing: R_9." in found.notes
 
 
+def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None:
+    """The same person twice, and a table of trials that lacks one."""
+    planted = Planted(TRIALS)
+    people = data(folder, tmp_path / "data.csv", planted)
+    columns = [*people[0], "PROLIFIC_PID"]
+    for row in people:
+        row["PROLIFIC_PID"] = row["ResponseId"]
+    people[4]["PROLIFIC_PID"] = "R_1"
+    write(tmp_path / "data.csv", columns, people)
+    lost = planted.responses[0].trial_id
+    trials = [trial for trial in TRIALS if trial.trial_id != lost]
+    found = import_qualtrics(
+        [tmp_path / "data.csv"], trials, folder / "key.csv", participant="PROLIFIC_PID"
+    )
+    unknown = found.report.of(Problem.UNKNOWN_TRIAL)
+    assert [(f.participant, f.about) for f in unknown] == [("R_1", (lost,))]
+    (duplicate,) = found.report.of(Problem.DUPLICATE)
+    assert (duplicate.participant, len(duplicate.about)) == ("R_1", 19)
+
+
 def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: Path) -> None:
     people = data(folder, tmp_path / "data.csv", Planted(TRIALS), timing=False)
     columns = list(people[0])
