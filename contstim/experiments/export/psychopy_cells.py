@@ -7,9 +7,9 @@ which disagree, so that a cell must pass both:
 * a cell in square brackets is evaluated as Python; in a browser brackets anywhere make a list (in
   Excel files round brackets are evaluated too);
 * a cell that is a number once its commas are points becomes one; in a browser so does a date;
-* what pandas takes for missing (NA, None, null, …) becomes None;
+* what pandas takes for missing (NA, None, null, …) becomes None, true and false truth values;
 * a backslash and an n become a new line;
-* in a browser TRUE and FALSE become truth values, and what begins with = is a formula.
+* in a browser what begins with = is a formula.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contstim.experiments.export.cells import NO_BREAK_SPACE, guarded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MISSING = frozenset("#N/A,#NA,<NA>,N/A,NA,NULL,NaN,None,n/a,nan,null,TRUE,FALSE".split(","))
+_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
 _ROUND = re.compile(r"\(.*\)", re.DOTALL)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
 _DATE_WORD = re.compile(
@@ -45,7 +45,7 @@ def psychopy_cell(text: str) -> str:
     problem = unquotable(text)
     if problem:
         raise InputError(f"PsychoPy would not show {_short(text)} as it is: {problem}.")
-    if text in _MISSING or _ROUND.fullmatch(text):
+    if text.lower() in _WORDS or _ROUND.fullmatch(text):
         return NO_BREAK_SPACE + text
     return guarded(text)
 

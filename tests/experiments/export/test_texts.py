@@ -86,6 +86,7 @@ def psychopy_reads(path: Path) -> list[object]:
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 @example(["NA", "null", "=A1", "(a, 2)"])
 @example(["1,5", "nan", "Infinity", "[1]"])
+@example(["fALSE"])
 @settings(max_examples=100, deadline=None)
 def test_psychopy_shows_what_is_not_refused(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]
@@ -126,6 +127,8 @@ def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: s
         psychopy_cell(text)
 
 
-@pytest.mark.parametrize("text", ["=A1+1", "@SUM(A1)", "-x", "+x", "(a, b)", "NA", "TRUE", "n/a"])
+@pytest.mark.parametrize(
+    "text", ["=A1+1", "@SUM(A1)", "-x", "+x", "(a, b)", "NA", "TRUE", "fALSE", "n/a"]
+)
 def test_what_a_space_quotes_is_quoted(text: str) -> None:
     assert psychopy_cell(text) == NO_BREAK_SPACE + text
