@@ -20,7 +20,7 @@ from contstim.experiments.export.markup import as_html
 from contstim.tables import read_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from contstim.experiments.export.lists import StimulusList
@@ -80,14 +80,9 @@ def read_template(
             other rows between rows of this display.
     """
     table = read_csv(path, delimiters=",;\t")
-    names = {name.strip().lower(): name for name in table}
-    for wanted in (_DISPLAY, left, right):
-        if wanted not in table and wanted not in names:
-            raise InputError(
-                f"{path} has no column {wanted!r}; its columns are {', '.join(table)}. Say which "
-                "columns hold the left and the right sentence."
-            )
-    column = names[_DISPLAY]
+    column, *sentences = (_column(path, table, wanted) for wanted in (_DISPLAY, left, right))
+    if sentences[0] == sentences[1]:
+        raise InputError(f"{path}: left and right sentence need two columns, not {left!r} alone.")
     rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
     places = [n for n, row in enumerate(rows) if row[column].strip() == display]
     if not places:
@@ -103,9 +98,20 @@ def read_template(
         tuple(rows[: places[0]]),
         rows[places[0]],
         tuple(rows[places[-1] + 1 :]),
-        names.get(left, left),
-        names.get(right, right),
+        *sentences,
     )
+
+
+def _column(path: Path | str, columns: Collection[str], wanted: str) -> str:
+    """The column of a name, exactly so or but for case and spaces around it."""
+    names = {name.strip().lower(): name for name in columns} | {name: name for name in columns}
+    found = names.get(wanted) or names.get(wanted.strip().lower())
+    if found is None:
+        raise InputError(
+            f"{path} has no column {wanted!r}; its columns are {', '.join(columns)}. Say which "
+            "columns hold the left and the right sentence."
+        )
+    return found
 
 
 def export_gorilla(
@@ -115,7 +121,7 @@ def export_gorilla(
     spreadsheet: Spreadsheet = DEFAULT,
     seed: int = 0,
 ) -> Path:
-    """Write a spreadsheet for each list (L01.csv, …), import options, lists.csv and a README.
+    """Write a spreadsheet for each list (L01.csv, …), lists.csv and a README.
 
     Each group of the trials has two lists, mirrored in their sides. Rows stand in an order drawn
     for the list, and Gorilla shuffles them again where the pattern says so. Sentences are escaped

@@ -32,7 +32,7 @@ goodbye,,,,,,
 def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> Spreadsheet:
     path = tmp_path_factory.mktemp("template") / "task.csv"
     path.write_text(TEMPLATE, encoding="utf-8-sig")
-    return read_template(path, left="text A", right="text B")
+    return read_template(path, left="Text a", right="text B")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,7 @@ def test_sentences_read_as_they_are(folder: Path) -> None:
         ("display,a\ntrial,x\n", {}, "no column 'sentence_left'"),
         ("randomise,sentence_left,sentence_right\n1,2,3\n", {}, "no column 'display'"),
         ("display,a,b\ntask,x,y\n", {"left": "a", "right": "b"}, "display is 'trial'; they are"),
+        ("display,a\ntrial,x\n", {"left": "a", "right": "a"}, "need two columns, not 'a' alone"),
         (
             "display,a,b\ntrial,,\npause,,\ntrial,,\n",
             {"left": "a", "right": "b"},
