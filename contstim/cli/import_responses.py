@@ -90,6 +90,70 @@ def jspsych(
     _write(import_jspsych(files, read_trials(trials)), out, None, duplicates, quiet=quiet)
 
 
+@app.command("pcibex")
+def pcibex(
+    files: Annotated[list[Path], typer.Argument(help="Results as downloaded.")],
+    trials: Annotated[Path, typer.Option(help="What was exported: trials.csv.")],
+    out: Out,
+    selector: Annotated[str, typer.Option(help="The Selector that took the rating.")] = "rating",
+    duplicates: Duplicates = "all",
+    quiet: Quiet = False,
+) -> None:
+    """Read results of PCIbex: those of the script that `contstim export pcibex` wrote.
+
+    Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
+    """
+    from contstim.experiments.responses.pcibex import import_pcibex
+    from contstim.stimuli import read_trials
+
+    found = import_pcibex(files, read_trials(trials), selector=selector)
+    _write(found, out, None, duplicates, quiet=quiet)
+
+
+@app.command("psychopy")
+def psychopy(
+    files: Annotated[list[Path], typer.Argument(help="CSV files, one for each participant.")],
+    trials: Annotated[Path, typer.Option(help="What was exported: trials.csv.")],
+    out: Out,
+    component: Annotated[
+        str, typer.Option(help="The Keyboard, Mouse or Slider that took the rating.")
+    ] = "rating",
+    duplicates: Duplicates = "all",
+    quiet: Quiet = False,
+) -> None:
+    """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
+
+    Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
+    """
+    from contstim.experiments.responses.psychopy import import_psychopy
+    from contstim.stimuli import read_trials
+
+    found = import_psychopy(files, read_trials(trials), component=component)
+    _write(found, out, None, duplicates, quiet=quiet)
+
+
+@app.command("qualtrics")
+def qualtrics(
+    files: Annotated[list[Path], typer.Argument(help="CSV exports with numeric values.")],
+    trials: Annotated[Path, typer.Option(help="What was exported: trials.csv.")],
+    key: Annotated[Path, typer.Option(help="key.csv of the export.")],
+    out: Out,
+    participant: Annotated[str, typer.Option(help="The column that names people.")] = "ResponseId",
+    duplicates: Duplicates = "all",
+    quiet: Quiet = False,
+) -> None:
+    """Read data of Qualtrics, collected with an exported survey.
+
+    Example: `contstim import qualtrics data.csv --key qualtrics/key.csv --trials trials.csv
+    --out responses.csv`
+    """
+    from contstim.experiments.responses.qualtrics import import_qualtrics
+    from contstim.stimuli import read_trials
+
+    found = import_qualtrics(files, read_trials(trials), key, participant=participant)
+    _write(found, out, None, duplicates, quiet=quiet)
+
+
 @app.command("golan2023")
 def golan2023(
     data: Annotated[Path, typer.Option(help=_PUBLISHED)],

@@ -8,6 +8,10 @@ grouping    which group of the trials a platform means
 building    trials from a platform's own columns (describing: what those say)
 gorilla     exports of Gorilla's task builders (gorilla_columns: which column is what)
 jspsych     data of jsPsych pages
+pcibex      results of PCIbex
+psychopy    data of PsychoPy and Pavlovia
+qualtrics   data of Qualtrics
+sides       answers that say by trial_id and side what was shown
 golan2023   experiment 1 of the 2023 study
 """
 

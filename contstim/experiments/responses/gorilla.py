@@ -24,9 +24,11 @@ from contstim.experiments.responses.describing import FACTS
 from contstim.experiments.responses.gorilla_columns import (
     RECOGNISED,
     REQUIRED,
+    SIDES,
     GorillaOptions,
     family,
 )
+from contstim.experiments.responses.sides import shown_by_side
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import number, read_csv
@@ -61,7 +63,8 @@ def import_gorilla(
             contradict each other; no rating is found; and see `align` and `build_trials`.
     """
     options = options or GorillaOptions()
-    rows = [row for file in files for row in _rows(Path(file), options)]
+    by_id = {trial.trial_id: trial for trial in trials or ()}
+    rows = [row for file in files for row in _rows(Path(file), options, by_id)]
     answers, notes, stray = _answers(rows, options, ", ".join(map(str, files)))
     if trials is not None:
         return align(answers, trials, notes, stray)
@@ -83,13 +86,14 @@ class _Row:
     cells: Mapping[str, str]  # by our names; empty where the export has no such column or cell
 
 
-def _rows(path: Path, options: GorillaOptions) -> Iterator[_Row]:
+def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> Iterator[_Row]:
     """The rows of a file in its order, columns that belong together folded into one."""
     if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
         raise InputError(f"{path} is a spreadsheet: download or save it as CSV (UTF-8).")
     table = read_csv(path, delimiters=",;\t", footer="END OF FILE")
     named = {name: options.find(name, table) for name in RECOGNISED}
-    missing = [name for name in REQUIRED if not named[name]]
+    stated = bool(by_id and named["trial_id"] and named["side"])
+    missing = [name for name in REQUIRED if not named[name] and not (stated and name in SIDES)]
     if missing or not (named["zone"] or named["response"]):
         missing += [] if named["zone"] or named["response"] else ["zone or response"]
         raise InputError(
@@ -103,6 +107,9 @@ def _rows(path: Path, options: GorillaOptions) -> Iterator[_Row]:
         if wanted(row):
             cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
             where = f"{path}, row {row}"
+            if stated and cells["trial_id"] and cells["side"]:
+                pair = shown_by_side(where, cells["trial_id"], cells["side"], by_id)
+                cells |= zip(SIDES, pair, strict=True)
             yield _Row(where, _turned(cells) if flipped(row) else cells)
 
 

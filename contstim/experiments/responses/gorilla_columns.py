@@ -25,6 +25,7 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
     "position": ("Trial Number",),
     "group": (),
     "trial_id": ("trial_id",),
+    "side": ("shown_left",),
     "source_id": ("source_id", "triplet_id", "pair_id"),
     "condition": ("condition",),
     "model_1": ("model_1", "m1"),
@@ -36,7 +37,8 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
 }
 """Names that are recognised, compared without case, spaces, hyphens and underscores."""
 
-REQUIRED = ("participant", "left", "right")
+SIDES = ("left", "right")
+REQUIRED = ("participant", *SIDES)
 _SUFFIX = re.compile(r"-[a-z0-9]{4}$|\.\d+$")
 
 

@@ -1,0 +1,186 @@
+"""Whether a folder is a Psych-DS data set, by the rules of version 1.5.
+
+Facts from the Psych-DS schema 1.5.1 (psych-ds/psych-DS on GitHub, `schema_model/versions`); the
+codes of findings are those of its errors. Ignored files are named in `.psychds-ignore` (so the
+rules; one of their texts says `.psychdsignore`).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contstim.errors import InputError
+
+_NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
+_KEYWORDS = frozenset(
+    "study site subject session task condition trial stimulus description".split()
+)
+_REQUIRED = ("name", "description", "variableMeasured")
+_RECOMMENDED = ("author", "license")
+_SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that is broken (an error) or a recommendation that is not followed.
+
+    Attributes:
+        error: whether the folder is no Psych-DS data set because of it.
+        code: the name of the rule in the Psych-DS schema.
+        about: file, column or key.
+    """
+
+    error: bool
+    code: str
+    about: str
+
+    def __str__(self) -> str:
+        return f"{'error' if self.error else 'warning'}: {self.code}: {self.about}"
+
+
+def check_psych_ds(folder: Path | str) -> tuple[Finding, ...]:
+    """What is wrong with a data set; empty when nothing is.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"There is no folder {root}.")
+    found: list[Finding] = []
+    main = _read_json(root / "dataset_description.json", root, found)
+    if main is None:
+        missing = Finding(True, "MISSING_DATASET_DESCRIPTION", "dataset_description.json")
+        return tuple(found or [missing])
+    if not (root / "data").is_dir():
+        return (*found, Finding(True, "MISSING_DATA_DIRECTORY", "data/"))
+    found += [
+        Finding(False, f"MISSING_{name}_DOC", f"{name}.md")
+        for name in ("README", "CHANGES")
+        if not any((root / f"{name}{kind}").is_file() for kind in (".md", ".txt"))
+    ]
+    found += _tables(root, main)
+    return tuple(found)
+
+
+def _tables(root: Path, main: dict[str, Any]) -> list[Finding]:
+    found: list[Finding] = []
+    used: set[str] = set()
+    described: dict[str, None] = {}
+    tables = 0
+    for path in sorted((root / "data").rglob("*.[ct]sv")):
+        about = path.relative_to(root).as_posix()
+        if not _NAME.fullmatch(path.name):
+            found.append(Finding(True, "FILENAME_KEYWORD_FORMATTING_ERROR", about))
+            continue
+        tables += 1
+        found += [
+            Finding(False, "FILENAME_UNOFFICIAL_KEYWORD_WARNING", f"{about}: {pair[0]}")
+            for pair in (part.split("-") for part in path.stem.split("_")[:-1])
+            if pair[0] not in _KEYWORDS
+        ]
+        metadata = _compiled(root, path, main, found)
+        found += _metadata_findings(metadata, about)
+        variables = _variables(metadata)
+        described.update(dict.fromkeys(variables))
+        header, problems = _table_findings(path, about)
+        found += problems
+        found += [
+            Finding(True, "CSV_COLUMN_MISSING_FROM_METADATA", f"{about}: {column}")
+            for column in header
+            if column not in variables
+        ]
+        used.update(header)
+    if not tables:
+        found.append(Finding(True, "MISSING_DATAFILE", "data/"))
+    found += [
+        Finding(True, "VARIABLE_MISSING_FROM_CSV_COLUMNS", name)
+        for name in described
+        if name not in used
+    ]
+    return found
+
+
+def _compiled(
+    root: Path, table: Path, main: dict[str, Any], found: list[Finding]
+) -> dict[str, Any]:
+    """The metadata of a table: the data set's, overridden folder by folder, then by its sidecar."""
+    compiled = dict(main)
+    inside = [one for one in reversed(table.parents) if root in one.parents]
+    for path in (*(one / "file_metadata.json" for one in inside), table.with_suffix(".json")):
+        if path.is_file():
+            compiled |= _read_json(path, root, found) or {}
+    return compiled
+
+
+def _metadata_findings(metadata: dict[str, Any], about: str) -> list[Finding]:
+    found = []
+    if not _SCHEMA_ORG.fullmatch(str(metadata.get("@context", ""))):
+        found.append(Finding(True, "JSON_KEY_REQUIRED", f"{about}: @context of schema.org"))
+    kind = metadata.get("@type", metadata.get("type"))
+    if kind is None:
+        found.append(Finding(True, "MISSING_DATASET_TYPE", about))
+    elif not re.fullmatch(r"(https?://schema\.org/)?Dataset", str(kind)):
+        found.append(Finding(True, "INCORRECT_DATASET_TYPE", f"{about}: {kind}"))
+    for key in (*_REQUIRED, *_RECOMMENDED):
+        if not metadata.get(key):
+            required = key in _REQUIRED
+            code = "JSON_KEY_REQUIRED" if required else "JSON_KEY_RECOMMENDED"
+            found.append(Finding(required, code, f"{about}: {key}"))
+    return found
+
+
+def _variables(metadata: dict[str, Any]) -> list[str]:
+    """Names of variables: texts, or `name`s of objects."""
+    stated = metadata.get("variableMeasured", [])
+    several = stated if isinstance(stated, list) else [stated]
+    return [str(one.get("name", "")) if isinstance(one, dict) else str(one) for one in several]
+
+
+def _table_findings(path: Path, about: str) -> tuple[list[str], list[Finding]]:
+    """The header of a table, and what is wrong with its form."""
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file, delimiter=delimiter, strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        return [], [Finding(True, "CSV_FORMATTING_ERROR", f"{about}: {error}")]
+    if not rows or not any(rows[0]):
+        return [], [Finding(True, "CSV_HEADER_MISSING", about)]
+    header, *cells = rows
+    found = [
+        Finding(True, "CSV_HEADER_REPEATED", f"{about}: {name}")
+        for name in dict.fromkeys(header)
+        if header.count(name) > 1
+    ]
+    if any(len(row) != len(header) for row in cells):
+        found.append(Finding(True, "CSV_HEADER_LENGTH_MISMATCH", about))
+    elif "row_id" in header:
+        values = [row[header.index("row_id")] for row in cells]
+        if len(set(values)) < len(values):
+            found.append(Finding(True, "ROWID_VALUES_NOT_UNIQUE", about))
+    return header, found
+
+
+def _read_json(path: Path, root: Path, found: list[Finding]) -> dict[str, Any] | None:
+    """An object, or nothing, with a finding where the file is there and holds none."""
+    if not path.is_file():
+        return None
+    about = path.relative_to(root).as_posix()
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        found.append(Finding(True, "JSON_ENCODING_ERROR", about))
+        return None
+    except ValueError as error:
+        found.append(Finding(True, "INVALID_JSON_FORMATTING", f"{about}: {error}"))
+        return None
+    if not isinstance(loaded, dict):
+        found.append(Finding(True, "INVALID_JSON_FORMATTING", f"{about}: no object"))
+        return None
+    return loaded

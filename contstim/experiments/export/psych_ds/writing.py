@@ -1,0 +1,169 @@
+"""A Psych-DS data set of stimuli and, where there are any, responses and scores."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError, VerificationError
+from contstim.experiments.export.cells import guarded
+from contstim.experiments.export.folder import ExportFolder
+from contstim.experiments.export.lists import check_trials
+from contstim.experiments.export.psych_ds.checking import check_psych_ds
+from contstim.experiments.export.psych_ds.variables import COLUMNS, variable
+from contstim.experiments.responses.table import UNKNOWN, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True)
+class Description:
+    """What dataset_description.json says of the whole.
+
+    Attributes:
+        name: of the data set.
+        description: a sentence or more; empty for one that says what contstim exports.
+        authors: names of people.
+        licence: its name or address; empty where none is stated.
+    """
+
+    name: str
+    description: str = ""
+    authors: tuple[str, ...] = ()
+    licence: str = ""
+
+
+def export_psych_ds(
+    trials: Sequence[Trial],
+    out: Path | str,
+    about: Description,
+    *,
+    responses: Sequence[Response] = (),
+    scores: ScoreTable | None = None,
+    keep_names: bool = False,
+) -> Path:
+    """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
+
+    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. Names of
+    participants are replaced by numbers in order of their first response, because they may be those
+    that a recruiting platform knows them by. The result is held against the rules of Psych-DS
+    (`check_psych_ds`) before it is returned.
+
+    Args:
+        trials: a design's.
+        out: the folder, new or of an earlier export.
+        about: name, description, authors and licence of the data set.
+        responses: of these trials.
+        scores: of their sentences.
+        keep_names: write the names of participants as they are.
+
+    Raises:
+        InputError: the name has no letter or digit, a response is of no trial, the trials cannot be
+            traced back, or the folder holds other files.
+        VerificationError: the data set does not obey the rules.
+    """
+    study = re.sub(r"[^A-Za-z0-9]", "", about.name)
+    if not study:
+        raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
+    check_trials(trials)
+    _check_known(trials, responses)
+    folder = ExportFolder(out)
+    tables = {"stimuli": [_cells(trial) for trial in trials]}
+    if responses:
+        named = responses if keep_names else _numbered(responses)
+        tables["responses"] = [_cells(response) for response in named]
+    models = scores.models if scores else ()
+    if scores is not None:
+        tables["scores"] = _score_rows(scores)
+    for what, rows in tables.items():
+        folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
+    columns = dict.fromkeys(name for rows in tables.values() for name in rows[0])
+    metadata = _metadata(about, [variable(name, model=name in models) for name in columns])
+    folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
+    folder.readme(
+        "psych_ds.md",
+        title=about.name,
+        description=metadata["description"],
+        tables="\n".join(f"* {what}: {len(rows):,} rows" for what, rows in tables.items()),
+    )
+    folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
+    folder.text(".psychds-ignore", "export.meta.json\n")
+    return _verified(folder.finish("psych-ds", keep_names=keep_names))
+
+
+def _verified(folder: Path) -> Path:
+    errors = [str(one) for one in check_psych_ds(folder) if one.error]
+    if errors:
+        raise VerificationError("This is no Psych-DS data set:\n" + "\n".join(errors))
+    return folder
+
+
+def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
+    known = {trial.trial_id for trial in trials}
+    stray = sorted({r.trial_id for r in responses if r.trial_id not in known})
+    if stray:
+        raise InputError(
+            f"Responses to {len(stray):,} trials that are not in the table of trials: "
+            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
+        )
+
+
+def _numbered(responses: Sequence[Response]) -> list[Response]:
+    names = list(dict.fromkeys(response.participant for response in responses))
+    width = len(str(len(names)))
+    number = {name: f"P{place:0{width}}" for place, name in enumerate(names, start=1)}
+    return [replace(one, participant=number[one.participant]) for one in responses]
+
+
+def _cells(row: Trial | Response) -> dict[str, Any]:
+    """The fields of a row; texts guarded, unknown numbers empty."""
+    cells = {field.name: getattr(row, field.name) for field in fields(row)}
+    return {name: _cell(name, value) for name, value in cells.items()}
+
+
+def _cell(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return guarded(str(value))
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return None if value == UNKNOWN and name in ("rating", "left", "position") else value
+
+
+def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
+    if not scores.sentences:
+        raise InputError("These scores say nothing of their sentences; give a table that does.")
+    clash = sorted(COLUMNS.intersection(scores.models))
+    if clash:
+        raise InputError(
+            f"{', '.join(clash)} cannot be the name of a model here, because a column of the "
+            "stimuli or responses is called so; score under another name."
+        )
+    return [
+        {"sentence": guarded(text), **dict(zip(scores.models, map(float, row), strict=True))}
+        for text, row in zip(scores.sentences, scores.log_probs, strict=True)
+    ]
+
+
+def _metadata(about: Description, variables: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": about.name,
+        "description": about.description
+        or "Pairs of sentences on which language models disagree, and what people said of them.",
+        "schemaVersion": "Psych-DS 1.5.1",
+        "variableMeasured": variables,
+    }
+    if about.authors:
+        found["author"] = [{"@type": "Person", "name": name} for name in about.authors]
+    if about.licence:
+        found["license"] = about.licence
+    return found

@@ -1,0 +1,89 @@
+"""Answers that say by trial_id and side what was shown, and how their cells are read."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.responses.answer import Answer
+from contstim.experiments.responses.grouping import texts_of
+from contstim.experiments.responses.table import UNKNOWN
+from contstim.tables import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from contstim.stimuli import Trial
+
+
+def sided_answer(
+    where: str,
+    participant: str,
+    trial_id: str,
+    left: str,
+    by_id: Mapping[str, Trial],
+    *,
+    rating: int = UNKNOWN,
+    position: int = UNKNOWN,
+    rt_ms: float = math.nan,
+) -> Answer:
+    """An answer whose platform carried the trial_id and which of its sentences stood left.
+
+    Args:
+        where: file and row, for messages.
+        participant: the platform's name of a person.
+        trial_id: which may be of no trial.
+        left: the cell that says 1 or 2.
+        by_id: the trials.
+        rating: from the left (1) to the right (6); 0 where none was given.
+        position: order of presentation, from 1; 0 unknown.
+        rt_ms: nan unknown.
+
+    Raises:
+        InputError: there is no participant, or the cell says something else.
+    """
+    if not participant:
+        raise InputError(f"{where} is a trial of no participant.")
+    shown = shown_by_side(where, trial_id, left, by_id)
+    return Answer(where, participant, "", trial_id, shown, rating, position, rt_ms)
+
+
+def shown_by_side(
+    where: str, trial_id: str, left: str, by_id: Mapping[str, Trial]
+) -> tuple[str, str]:
+    """The texts left and right; those of an unknown trial are its trial_id, twice.
+
+    Raises:
+        InputError: the cell that says which sentence stood left is neither 1 nor 2.
+    """
+    side = whole(where, left, "left")
+    if side not in (1, 2):
+        raise InputError(f"{where}: the sentence shown left is 1 or 2, not {left!r}.")
+    trial = by_id.get(trial_id)
+    first, second = texts_of(trial) if trial else (trial_id, trial_id)
+    return (first, second) if side == 1 else (second, first)
+
+
+def whole(where: str, cell: str, name: str) -> int:
+    """A whole number; 0 where the cell is empty.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        return int(number(cell, whole=True)) if cell.strip() else 0
+    except ValueError:
+        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+
+
+def milliseconds(where: str, cell: str, name: str, *, unit: float = 1.0) -> float:
+    """A time in milliseconds; nan where the cell is empty.
+
+    Raises:
+        InputError: it is no number.
+    """
+    try:
+        return round(float(number(cell)) * unit, 3) if cell.strip() else math.nan
+    except ValueError:
+        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None

@@ -1,0 +1,98 @@
+"""`contstim export …`, a platform's answers, `contstim import …`, and on to the analysis."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contstim.experiments.responses import admit, read_responses
+from contstim.stimuli import read_trials, write_trials
+from tests.cli.test_commands import run, succeed
+from tests.experiments.export import test_gorilla as gorilla
+from tests.experiments.export import test_pcibex as pcibex
+from tests.experiments.export import test_psychopy as psychopy
+from tests.experiments.export import test_qualtrics as qualtrics
+from tests.experiments.export.hostile import hostile_trials
+from tests.experiments.export.planting import Planted, table
+
+TRIALS = hostile_trials(brackets=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    return tmp_path
+
+
+def answer_pcibex(folder: Path, planted: Planted) -> None:
+    text = pcibex.results(folder / "out", pcibex.PEOPLE, planted)
+    (folder / "data.csv").write_text(text, encoding="utf-8")
+
+
+def answer_psychopy(folder: Path, planted: Planted) -> None:
+    for n, path in enumerate(psychopy.data(folder / "out", folder, planted, "keyboard")):
+        path.rename(folder / f"data{n}.csv")
+
+
+def answer_gorilla(folder: Path, planted: Planted) -> None:
+    gorilla.data(folder / "out", folder / "data.csv", planted)
+
+
+def answer_qualtrics(folder: Path, planted: Planted) -> None:
+    qualtrics.data(folder / "out", folder / "data.csv", planted)
+
+
+ROUTES: dict[str, tuple[Callable[[Path, Planted], None], str, str]] = {
+    "pcibex": (answer_pcibex, "", "data.csv"),
+    "psychopy": (answer_psychopy, "", "data0.csv data1.csv data2.csv"),
+    "gorilla": (answer_gorilla, "", "data.csv"),
+    "qualtrics": (answer_qualtrics, "--lists-per-group 2 --timing", "data.csv --key out/key.csv"),
+}
+
+
+@pytest.mark.parametrize("platform", ROUTES)
+def test_planted_ratings_come_back_and_are_admitted(folder: Path, platform: str) -> None:
+    """Ratings drawn as people press buttons on the exported files, in canonical order again."""
+    answer, options, files = ROUTES[platform]
+    command = f"export {platform} --trials trials.csv --out out --seed 4 {options}"
+    assert succeed(folder, *command.split()) == ""
+    assert (folder / "out" / "README.md").read_text(encoding="utf-8").startswith("# ")
+    record = json.loads((folder / "out" / "export.meta.json").read_text())
+    assert (record["platform"], record["seed"]) == (platform, 4)
+    planted = Planted(TRIALS)
+    answer(folder, planted)
+    command = f"import {platform} {files} --trials trials.csv --out responses.csv"
+    assert "every participant rated every trial" in succeed(folder, *command.split())
+    responses = read_responses(folder / "responses.csv")
+    assert list(responses) == planted.responses
+    admission = admit(read_trials(folder / "trials.csv"), responses, catch=None)
+    assert len(admission.participants) == len({r.participant for r in planted.responses})
+
+
+def test_csv_and_what_is_in_the_way(folder: Path) -> None:
+    succeed(folder, *"export csv --trials trials.csv --out plain --participants 2".split())
+    assert len(table(folder / "plain" / "presentation.csv")) == 80
+    failed = run(folder, *"export csv --trials trials.csv --out .".split())
+    assert failed.returncode == 2
+    assert failed.stderr.startswith("error: . holds other files")
+    failed = run(folder, *"export gorilla --trials trials.csv --out g --left a".split())
+    assert "--display, --left and --right name parts of --template" in failed.stderr
+
+
+def test_psych_ds_is_written_and_checked(folder: Path) -> None:
+    command = (
+        "export psych-ds --trials trials.csv --out set --name pairs --author Ada --licence CC0"
+    )
+    said = run(folder, *command.split())
+    assert "set obeys the rules of Psych-DS 1.5." in said.stderr
+    assert run(folder, *"export psych-ds --check set".split()).returncode == 0
+    (folder / "set" / "data" / "extra.csv").write_text("a\n1\n")
+    checked = run(folder, *"export psych-ds --check set".split())
+    assert checked.returncode == 1
+    assert checked.stdout == "error: FILENAME_KEYWORD_FORMATTING_ERROR: data/extra.csv\n"
+    failed = run(folder, "export", "psych-ds")
+    assert failed.returncode == 2
+    assert "Give --trials and --out" in failed.stderr
