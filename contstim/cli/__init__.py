@@ -15,6 +15,7 @@ from contstim.cli import (
     controls,
     demo,
     design,
+    export,
     import_responses,
     models,
     reproduce,
@@ -62,6 +63,7 @@ app.command("synthesize")(synthesize.synthesize)
 app.command("triplets")(triplets.triplets)
 app.add_typer(select.app, name="select")
 app.command("design")(design.design)
+app.add_typer(export.app, name="export")
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)
