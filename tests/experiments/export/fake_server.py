@@ -30,6 +30,7 @@ class FakeServer:
     requests: list[str] = field(default_factory=list)
     failing: int = 0
     redirect: str | None = None
+    address: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
