@@ -87,7 +87,8 @@ def _check_folder(folder: Path) -> None:
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(_ROOM) / "page"
-    homes = ["parts/homes/alone.js", f"parts/homes/{settings.save}.js"]
+    # No file of ours may be called jatos.js: that is the name of JATOS's own.
+    homes = ["parts/homes/no_server.js", f"parts/homes/{settings.save}_home.js"]
     scripts = [*_SCRIPTS, *homes, "experiment.js"]
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))

@@ -1,5 +1,9 @@
 "use strict";
 
+// Asked for at once, because JATOS tells only those who have asked when it is ready.
+const jatosIsReady =
+  typeof jatos === "undefined" ? null : new Promise((resolve) => jatos.onLoad(resolve));
+
 /**
  * JATOS: answers are sent as they come, as a JSON list for each time the page is loaded.
  *
@@ -11,7 +15,7 @@ contstim.homes.jatos = async (study) => {
   if (typeof jatos === "undefined") {
     throw new contstim.Refused("This page was made for JATOS: import its .jzip file there.");
   }
-  await new Promise((resolve) => jatos.onLoad(resolve));
+  await jatosIsReady;
   const earlier = new Set(); // answers that an earlier load of the page has sent
   const passing = (error) => {
     throw new contstim.Passing(String(error?.responseText ?? error));
