@@ -7,7 +7,9 @@ import typer
 from contstim.cli.export.jatos import jatos
 from contstim.cli.export.jspsych import jspsych
 
-app = typer.Typer(help="Turn trials into an experiment that people take part in.", no_args_is_help=True)
+app = typer.Typer(
+    help="Turn trials into an experiment that people take part in.", no_args_is_help=True
+)
 
 
 @app.callback()

@@ -24,7 +24,7 @@ Collect = Callable[[Path], FakeServer]
 
 @pytest.fixture(scope="session")
 def library() -> Path:
-    """jsPsych's files, which are not part of this repository."""
+    """The files of jsPsych, which are not part of this repository."""
     folder = os.environ.get("CONTSTIM_JSPSYCH")
     if not folder:
         pytest.skip("CONTSTIM_JSPSYCH names no folder with jsPsych's files (see fetch_library)")

@@ -107,9 +107,7 @@ class Handler(SimpleHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         scheme, _, secret = (self.headers["Authorization"] or "").partition(" ")
-        status, content = self.state.answer(
-            self.path, secret if scheme == "Bearer" else None, body
-        )
+        status, content = self.state.answer(self.path, secret if scheme == "Bearer" else None, body)
         data = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

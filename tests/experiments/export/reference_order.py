@@ -36,7 +36,7 @@ def presentation(trials: list[dict[str, Any]], seed: int) -> list[tuple[str, int
         return items
 
     by_name = sorted(trials, key=lambda trial: trial["trial_id"])
-    left = {}
+    left: dict[str, int] = {}
     for stratum in sorted({trial["stratum"] for trial in trials}):
         members = [t["trial_id"] for t in by_name if t["stratum"] == stratum]
         start = below(2)

@@ -85,7 +85,9 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
 ) -> None:
     """The answer to the first file is lost on the way: it is sent again, and not kept twice."""
     pipe = DataPipe()
-    folder = export(save=SaveTo.DATAPIPE, datapipe_id="abc123", redirect="https://example.org/?cc=1")
+    folder = export(
+        save=SaveTo.DATAPIPE, datapipe_id="abc123", redirect="https://example.org/?cc=1"
+    )
     page = visit()
     page.add_init_script(f"window.contstimSimulation = {PLANNED}")
     page.route("https://pipe.jspsych.org/api/**", pipe)

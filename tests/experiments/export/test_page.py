@@ -188,9 +188,7 @@ def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
     assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
 
 
-def test_what_the_server_lost_is_sent_again(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     page = visit(server.address)
     begin(page)
@@ -220,9 +218,7 @@ def test_a_refusal_is_shown_and_the_answers_can_be_kept(
     assert len(download.value.path().read_text().splitlines()) == 1 + PAIRS
 
 
-def test_who_does_not_agree_is_not_recorded(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
+def test_who_does_not_agree_is_not_recorded(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     page = visit(server.address)
     reach(page, "consent")
@@ -244,7 +240,7 @@ HOSTILE = (
 
 
 def test_nothing_in_a_text_is_taken_for_anything_else(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path
+    export: Export, collect: Collect, visit: Visit
 ) -> None:
     """Every hostile sentence, title, label and example is on the page as it was written."""
     trials = [
@@ -266,7 +262,7 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
     assert page.locator("#stage a").count() == 0
     assert page.inner_text("strong") == "<b>"
     begin(page)
-    seen = set()
+    seen: set[str] = set()
     for _ in HOSTILE:
         page.wait_for_selector("button.confidence:enabled")
         seen.update(shown(page))

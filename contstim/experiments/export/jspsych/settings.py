@@ -71,7 +71,9 @@ class PageSettings:
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
             raise InputError(f"{self.datapipe_id!r} is no DataPipe ID: letters and digits only.")
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
-            raise InputError(f"{self.language!r} names no language; give en, de, pt-BR or the like.")
+            raise InputError(
+                f"{self.language!r} names no language; give en, de, pt-BR or the like."
+            )
         for address in filter(None, (self.redirect, self.datapipe_address)):
             if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
                 raise InputError(f"{address!r} is no web address; it must begin with https://.")
