@@ -13,7 +13,7 @@ from contstim.errors import InputError
 from contstim.experiments.export.jspsych.library import fetch_library, library_tags
 from contstim.experiments.export.jspsych.settings import PageSettings, SaveTo
 from contstim.experiments.export.jspsych.study import build_study, study_script
-from contstim.experiments.export.jspsych.texts import keep_texts
+from contstim.experiments.export.jspsych.texts import PRACTICE, TEXTS, keep_texts
 from contstim.files import write_text
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ _SCRIPTS = (
     "parts/screens.js",
     "parts/timeline.js",
 )
+
+# What an interrupted export may leave behind.
+_OURS = {
+    *(*TEXTS, PRACTICE, "README.md", "index.html", "style.css", "experiment.js", "study.js"),
+    *("parts", "vendor"),
+}
 
 
 def export_jspsych(
@@ -79,7 +85,8 @@ def export_jspsych(
 def _check_folder(folder: Path) -> None:
     if folder.is_file():
         raise InputError(f"{folder} is a file; name a folder for the page.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "study.json").is_file():
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if "study.json" not in names and not names <= _OURS:
         raise InputError(
             f"{folder} holds other files; name a new folder, or one of an earlier export."
         )
