@@ -77,7 +77,7 @@ def export_jspsych(
         fetch_library(folder / "vendor", settings.library)
     _copy_page(folder, settings, vendored=vendored)
     write_text(folder / "study.js", study_script(study))
-    write_text(folder / "README.md", _readme(settings, study))
+    write_text(folder / "README.md", _readme(folder, settings, study))
     write_text(folder / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
     return study
 
@@ -110,12 +110,13 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     write_text(folder / "index.html", filled)
 
 
-def _readme(settings: PageSettings, study: dict[str, Any]) -> str:
+def _readme(folder: Path, settings: PageSettings, study: dict[str, Any]) -> str:
     readme = resources.files(_ROOM) / "readme"
     parts = [f"{settings.save}.md", "texts.md"]
     text = "\n".join(readme.joinpath(name).read_text(encoding="utf-8") for name in parts)
     groups = study["groups"]
     return Template(text).substitute(
+        folder=folder.resolve().name,
         title=settings.title,
         groups=len(groups),
         pairs=max(map(len, groups.values())),

@@ -42,7 +42,8 @@ class Experiment {
     this.home = await contstim.homes[this.study.save.to](this.study, this.screens);
     this.parameters = contstim.parametersOf(this.home);
     this.platform = contstim.platformOf(this.parameters);
-    this.keep = contstim.keeping(this.home.place);
+    const simulation = contstim.simulationMode();
+    this.keep = contstim.keeping(simulation ? `${this.home.place}:simulated` : this.home.place);
     this.record = recordToResume(this.keep, this.study, this.platform);
     if (this.record?.done) return this.end();
     const jsPsych = initJsPsych({
@@ -54,7 +55,6 @@ class Experiment {
     listenToKeys();
     this.jsPsych = jsPsych;
     this.timeline = [this.record ? this.welcome() : this.consent()];
-    const simulation = contstim.simulationMode();
     if (simulation) await jsPsych.simulate(this.timeline, simulation);
     else await jsPsych.run(this.timeline);
     if (this.record) await this.finish();
@@ -126,8 +126,7 @@ class Experiment {
       this.progressText = texts.label("progress", { n, total: trials.length });
       this.jsPsych.progressBar.progress = Math.min(1, n / trials.length);
     };
-    const progress = (answer, data) => {
-      Object.assign(data, contstim.rows(record, [answer])[0]);
+    const progress = (answer) => {
       outbox.add(answer);
       shown();
     };
@@ -165,11 +164,10 @@ class Experiment {
   const { study } = contstim;
   let experiment;
   try {
+    experiment = new Experiment(study, await contstim.loadTexts(study));
     if (typeof initJsPsych === "undefined" || typeof jsPsychHtmlButtonResponse === "undefined") {
       throw new Error("jsPsych could not be loaded. Is this computer online?");
     }
-    const texts = await contstim.loadTexts(study);
-    experiment = new Experiment(study, texts);
     await experiment.run();
   } catch (error) {
     console.error(error);

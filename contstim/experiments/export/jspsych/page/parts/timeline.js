@@ -19,7 +19,7 @@ contstim.pairTrial = (screens, shown, answered, more = {}) => {
     on_finish: (data) => {
       const rating = shown.left === 1 ? data.response + 1 : 6 - data.response;
       const { trial_id, left, position } = shown;
-      answered({ trial_id, rating, left, position, rt_ms: data.rt }, data);
+      answered({ trial_id, rating, left, position, rt_ms: data.rt });
     },
     ...more,
   };
