@@ -53,12 +53,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
     (tmp_path / "vendor").mkdir()
     (tmp_path / "vendor" / LIBRARY[0].name).write_text("alert(1)")
     command = "export jspsych --trials trials.csv --out experiment".split()
-    for options, message in (
-        (["--save", "datapipe"], "error: Saving to DataPipe needs"),
-        (["--vendor-from", "vendor"], f"error: {LIBRARY[0].package} {LIBRARY[0].version} is not"),
-        (["--redirect", "prolific"], "error: 'prolific' is no web address"),
-    ):
-        failed = run(tmp_path, *command, *options)
-        assert failed.returncode == 2
-        assert failed.stderr.startswith(message)
+    failed = run(tmp_path, *command, "--vendor-from", "vendor")
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(f"error: {LIBRARY[0].package} {LIBRARY[0].version} is not")
     succeed(tmp_path, *command, "--quiet")

@@ -20,6 +20,8 @@ class FakeServer:
 
     Attributes:
         failing: how many requests to the API it still answers with 503.
+        refusing: whether it takes no answers.
+        forgetting: whether it loses all answers once, when it is first asked for a code.
         completed: for each participant, how many answers were kept when the code was given.
     """
 
@@ -29,6 +31,8 @@ class FakeServer:
     completed: dict[str, int] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     failing: int = 0
+    refusing: bool = False
+    forgetting: bool = False
     redirect: str | None = None
     address: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,6 +63,8 @@ class FakeServer:
                 return 403, {"error": "unknown participant"}
             if path == "/api/resume":
                 return 200, {**person, "answered": self.rows(person["participant"])}
+            if path == "/api/responses" and self.refusing:
+                return 422, {"error": "The study is over."}
             if path == "/api/responses":
                 return self._keep(person, body["responses"])
             return self._complete(person)
@@ -91,6 +97,9 @@ class FakeServer:
         return 200, {"saved": [row["trial_id"] for row in responses]}
 
     def _complete(self, person: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if self.forgetting:
+            self.forgetting = False
+            self.answers.clear()
         kept = len(self.rows(person["participant"]))
         missing = len(self.groups[person["group"]]) - kept
         if missing:

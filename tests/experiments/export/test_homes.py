@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from contstim.experiments.export.jspsych import SaveTo
 from contstim.experiments.responses import Response, read_responses
 from contstim.experiments.responses.jspsych import import_jspsych
@@ -133,9 +131,8 @@ window.conflicts = 1;
 """
 
 
-@pytest.mark.parametrize("redirect", ["", "https://app.prolific.com/?cc=1"])
 def test_jatos_gets_answers_as_they_come_and_over_reloads(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path, redirect: str
+    export: Export, collect: Collect, visit: Visit, tmp_path: Path
 ) -> None:
     """As JATOS does, a reload begins another result; all results, a line each, are complete."""
     told: list[tuple[str, str]] = []
@@ -146,6 +143,7 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
         if what == "data":
             results[-1] = value
 
+    redirect = "https://app.prolific.com/?cc=1"
     server = collect(export(save=SaveTo.JATOS, redirect=redirect))
     page = visit()
     page.expose_function("tell", tell)
@@ -166,12 +164,9 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
     answer(page, 3)
     answer(page, 3)
     reach(page, "saved")
-    if redirect:
-        page.click("button.leave")
-        page.wait_for_timeout(50)
-        assert told[-1] == ("leave", redirect)
-    else:
-        assert told[-1] == ("end", "true")
+    page.click("button.leave")
+    page.wait_for_timeout(50)
+    assert told[-1] == ("leave", redirect)
     assert [len(json.loads(result)) for result in results] == [1, 2]
     assert "person" not in "".join(results)
     file = tmp_path / "jatos_results.txt"
@@ -181,7 +176,23 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
     assert {(r.participant, r.group) for r in found.responses} == {("jatos-7", 2)}
 
 
-def test_a_page_for_jatos_or_a_server_says_so_when_it_is_elsewhere(
+def test_jatos_is_told_of_the_end_where_there_is_nowhere_to_go(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    told: list[str] = []
+    page = visit()
+    page.expose_function("tell", lambda what, _: told.append(what))
+    stub = JATOS % '{"group": "1"}'
+    page.route(
+        "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
+    )
+    page.goto(f"{collect(export(save=SaveTo.JATOS)).address}?simulate")
+    reach(page, "saved")
+    assert told[-1] == "end"
+    assert set(told) == {"data", "end"}
+
+
+def test_a_page_for_jatos_says_so_when_it_is_elsewhere(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     page = visit(collect(export(save=SaveTo.JATOS)).address)

@@ -53,7 +53,7 @@ def test_a_whole_experiment_by_mouse_and_keyboard(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_focus_is_visible_and_arrows_and_enter_answer(
+def test_keys_show_their_focus_and_a_double_click_answers_once(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
@@ -67,20 +67,13 @@ def test_focus_is_visible_and_arrows_and_enter_answer(
     assert page.evaluate("document.activeElement.ariaLabel") == "First sentence: somewhat confident"
     page.keyboard.press("Enter")
     page.wait_for_function("document.querySelector('#stage').innerText.includes('1 of 3')")
-    (row,) = server.rows("p1")
-    assert row["rating"] == (3 if row["left"] == 1 else 4)
-
-
-def test_a_double_click_does_not_answer_twice(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
-    page = visit(server.address)
-    begin(page)
     page.wait_for_selector("button.confidence:enabled")
     page.locator("button.confidence").nth(2).dblclick()
     page.wait_for_selector("button.confidence:enabled")
-    assert len(server.rows("p1")) == 1
+    page.wait_for_function("JSON.parse(Object.values(localStorage)[0]).saved.length === 2")
+    one, two = server.rows("p1")
+    for row in (one, two):
+        assert row["rating"] == (3 if row["left"] == 1 else 4)
 
 
 def test_a_reload_in_the_middle_goes_on_where_it_was(
@@ -105,16 +98,13 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(
 
 def test_two_at_once_get_different_groups(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
-    one, two = visit(server.address), visit(server.address)
-    begin(one)
-    begin(two)
-    answer(one, 1)
-    answer(two, 6)
-    for page in (one, two):
-        page.wait_for_function("JSON.parse(Object.values(localStorage)[0]).saved.length === 1")
+    pages = [visit(server.address), visit(server.address)]
+    for page in pages:
+        begin(page)
     assert [person["group"] for person in server.people.values()] == ["1", "2"]
-    groups = {BY_ID[name].group for _, name in server.answers}
-    assert groups == {1, 2}
+    for group, page in enumerate(pages, start=1):
+        page.wait_for_selector("button.confidence:enabled")
+        assert set(shown(page)) in [{*bare(t)} for t in TRIALS if t.group == group]
 
 
 def test_a_group_can_be_asked_for(export: Export, collect: Collect, visit: Visit) -> None:
@@ -154,13 +144,15 @@ def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
-    address = f"{server.address}?PROLIFIC_PID=a"
-    page = visit(address)
-    begin(page)
-    answer(page, 1)
-    other = visit(f"{address}&simulate")
-    reach(other, "saved")
+    page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
+    reach(page, "saved")
+    dropped = server.rows("p1")[1]["trial_id"]
+    del server.answers["p1", dropped]
+    kept = server.rows("p1")
+    reach(visit(f"{server.address}?PROLIFIC_PID=a&simulate"), "saved")
     assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
+    assert [row for row in server.rows("p1") if row["trial_id"] != dropped] == kept
+    assert list(server.people) == ["p1"]
 
 
 def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
@@ -190,13 +182,8 @@ def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
 
 def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
-    page = visit(server.address)
-    begin(page)
-    answer(page, 3)
-    answer(page, 3)
-    page.wait_for_function("JSON.parse(Object.values(localStorage)[0]).saved.length === 2")
-    server.answers.clear()
-    answer(page, 3)
+    server.forgetting = True
+    page = visit(f"{server.address}?simulate")
     reach(page, "saved")
     assert server.completed == {"p1": PAIRS}
 
@@ -205,26 +192,13 @@ def test_a_refusal_is_shown_and_the_answers_can_be_kept(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
-    page = visit(server.address, accept_downloads=True)
-    begin(page)
-    answer(page, 1)
-    server.people["p1"]["secret"] = "another"
-    answer(page, 1)
-    answer(page, 1)
+    server.refusing = True
+    page = visit(f"{server.address}?simulate", accept_downloads=True)
     reach(page, "failed")
-    assert "unknown participant" in page.inner_text(".reason")
+    assert page.inner_text(".reason") == "The study is over."
     with page.expect_download() as download:
         page.click("button.copy")
     assert len(download.value.path().read_text().splitlines()) == 1 + PAIRS
-
-
-def test_who_does_not_agree_is_not_recorded(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
-    page = visit(server.address)
-    reach(page, "consent")
-    page.click("button.next >> nth=1")
-    reach(page, "refused")
-    assert server.requests == []
 
 
 HOSTILE = (
@@ -312,7 +286,7 @@ def test_practice_is_shown_and_not_recorded(
     reach(page, "trials")
 
 
-def test_texts_are_read_anew_where_the_page_is_served(
+def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     folder = export()
@@ -321,18 +295,21 @@ def test_texts_are_read_anew_where_the_page_is_served(
     page = visit(server.address)
     reach(page, "consent")
     assert page.inner_text("h1") == "Ethics approval 17"
+    page.click("button.next >> nth=1")
+    reach(page, "refused")
+    assert server.requests == []
 
 
 def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
-    page = visit(server.address)
-    begin(page)
-    answer(page, 1)
+    page = visit(f"{server.address}?simulate")
+    reach(page, "saved")
     export([replace(trial, sentence_1="Another sentence.") for trial in TRIALS])
     page.reload()
-    reach(page, "consent")
+    page.wait_for_function("() => document.querySelector('.code')")
+    assert list(server.people) == ["p1", "p2"]
 
 
 def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
