@@ -31,12 +31,13 @@ def library() -> Path:
     return Path(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright's event loop must not outlive the tests that need it
 def chromium() -> Iterator[Any]:
     """Chromium, driven by Playwright."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    program = os.environ.get("CONTSTIM_CHROMIUM") or shutil.which("chromium")
-    if not program:
+    names = (os.environ.get("CONTSTIM_CHROMIUM", ""), "chromium", "chromium-browser")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
         pytest.skip("there is no Chromium here")
     arguments = ["--no-sandbox", "--host-resolver-rules=MAP lab.example 127.0.0.1"]
     with api.sync_playwright() as playwright:

@@ -97,8 +97,8 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
         answer(page, 2)
     reach(page, "saved")
     assert page.locator("button.leave").count() == 1
-    answers, identities = sorted(pipe.files, key=lambda name: "prolific" in name)
-    assert identities == answers.replace(".csv", "-prolific.csv")
+    identities, answers = sorted(pipe.files)
+    assert identities == f"identity-{answers}"
     assert "person" not in pipe.files[answers]
     name = answers.removesuffix(".csv")
     assert pipe.files[identities] == (

@@ -89,7 +89,8 @@ contstim.screens = (study, texts, stage) => {
     download: (name) =>
       new Promise((resolve) => {
         const explained = `<p>${label("download", { file: name })}</p>`;
-        show(`${explained}<button type="button" class="next">${label("get_file")}</button>`, "file");
+        const button = `<button type="button" class="next">${label("get_file")}</button>`;
+        show(explained + button, "file");
         stage().querySelector("button").addEventListener("click", resolve);
       }),
 

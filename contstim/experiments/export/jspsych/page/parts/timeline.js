@@ -74,7 +74,9 @@ contstim.mainTimeline = ({ screens, texts, trials, answered, progress }) => {
   const { label } = texts;
   const remaining = trials.filter((shown) => !answered.has(shown.trial_id));
   const state = (name) => ({ on_load: () => (document.body.dataset.state = name) });
-  const pairs = remaining.map((shown) => contstim.pairTrial(screens, shown, progress, state("trials")));
+  const pairs = remaining.map((shown) =>
+    contstim.pairTrial(screens, shown, progress, state("trials")),
+  );
   if (answered.size) return pairs;
   const introduction = contstim.instructionPages(screens, texts, trials.length);
   const practised = texts.practice.map((row, at) =>
@@ -84,5 +86,6 @@ contstim.mainTimeline = ({ screens, texts, trials, answered, progress }) => {
     const ready = { html: `<h1>${label("practice_done")}</h1>`, button: label("start") };
     practised.push(contstim.pagesTimeline(screens, label, [ready], "ready"));
   }
-  return [contstim.pagesTimeline(screens, label, introduction, "instructions"), ...practised, ...pairs];
+  const read = contstim.pagesTimeline(screens, label, introduction, "instructions");
+  return [read, ...practised, ...pairs];
 };

@@ -34,7 +34,7 @@ contstim.homes.datapipe = (study) => {
       if (record.platform) {
         const columns = ["participant", ...Object.keys(record.platform)];
         const row = { participant: record.participant, ...record.platform };
-        await write(`${record.participant}-prolific.csv`, contstim.writeTable(columns, [row]));
+        await write(`identity-${record.participant}.csv`, contstim.writeTable(columns, [row]));
       }
       const table = contstim.writeTable(contstim.COLUMNS, contstim.rows(record));
       await write(`${record.participant}.csv`, table);
