@@ -182,7 +182,7 @@ def test_jatos_is_told_of_the_end_where_there_is_nowhere_to_go(
     told: list[str] = []
     page = visit()
     page.expose_function("tell", lambda what, _: told.append(what))
-    stub = JATOS % '{"group": "1"}'
+    stub = JATOS % "{}" + "jatos.batchInput = { group: 1 };"
     page.route(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )

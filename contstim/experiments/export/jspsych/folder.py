@@ -69,7 +69,7 @@ def export_jspsych(
     settings = settings or PageSettings()
     folder = Path(folder)
     _check_folder(folder)
-    build_study(trials, settings, {})
+    build_study(trials, settings, {})  # what is wrong with the trials is said before files change
     folder.mkdir(parents=True, exist_ok=True)
     study = build_study(trials, settings, keep_texts(folder, settings.practice))
     vendored = settings.vendor or settings.library is not None

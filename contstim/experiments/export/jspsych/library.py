@@ -70,7 +70,7 @@ LIBRARY = (
     ),
 )
 
-NOTICE = "jsPsych, https://www.jspsych.org, by Joshua R. de Leeuw and contributors; MIT License.\n"
+_NOTICE = "jsPsych, https://www.jspsych.org, by Joshua R. de Leeuw and contributors; MIT License.\n"
 
 
 def library_tags(*, vendored: bool) -> str:
@@ -106,7 +106,7 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
             partial.write_bytes(content)
     with writing(Path(folder) / "LICENSE.txt") as partial:
         versions = "".join(f"{file.package} {file.version}\n" for file in LIBRARY)
-        partial.write_text(NOTICE + versions, encoding="utf-8")
+        partial.write_text(_NOTICE + versions, encoding="utf-8")
 
 
 def _found(file: LibraryFile, source: Path) -> bytes:

@@ -17,14 +17,16 @@ const PATIENCE = { first: 0.5, longest: 30, request: 20 }; // seconds
 contstim.post = async (address, body, headers = {}) => {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), PATIENCE.request * 1000);
+  const text = JSON.stringify(body);
   let answer;
   let content;
   try {
     answer = await fetch(address, {
       method: "POST",
       headers: { "Content-Type": "application/json", ...headers },
-      body: JSON.stringify(body),
+      body: text,
       signal: stop.signal,
+      keepalive: text.length < 50_000, // outlives a tab that closes; browsers allow 64 KiB
     });
     content = await answer.json().catch(() => ({}));
   } catch (error) {

@@ -20,6 +20,8 @@ contstim.homes.jatos = async (study) => {
   const passing = (error) => {
     throw new contstim.Passing(String(error?.responseText ?? error));
   };
+  // Older versions call it batchJsonInput, and so on.
+  const input = (of) => (jatos[`${of}Input`] ?? jatos[`${of}JsonInput`])?.group;
   const leastFilled = async (groups) => {
     const counts = jatos.batchSession.get("contstim_started") ?? {};
     const least = Math.min(...groups.map((group) => counts[group] ?? 0));
@@ -34,7 +36,7 @@ contstim.homes.jatos = async (study) => {
     place: `jatos:${jatos.studyResultId}`,
     asItHappens: true,
     parameters: jatos.urlQueryParameters ?? {},
-    group: jatos.batchJsonInput?.group ?? jatos.componentJsonInput?.group,
+    group: input("batch") ?? input("component"),
 
     async join(wish) {
       const joined = await contstim.joinAlone(wish, leastFilled);
