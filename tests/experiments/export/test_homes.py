@@ -124,7 +124,6 @@ window.jatos = {
   onLoad: (ready) => setTimeout(ready, 20),
   submitResultData: (data) => Promise.resolve(tell("data", data)),
   endStudyAjax: (success) => Promise.resolve(tell("end", String(success))),
-  endStudyAndRedirect: (address) => tell("leave", address),
 };
 window.counts = { 1: 4, 2: 3 };
 window.conflicts = 1;
@@ -164,9 +163,10 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
     answer(page, 3)
     answer(page, 3)
     reach(page, "saved")
+    assert told[-1] == ("end", "true")
+    page.route(redirect, lambda route: route.fulfill(body="Welcome back at Prolific"))
     page.click("button.leave")
-    page.wait_for_timeout(50)
-    assert told[-1] == ("leave", redirect)
+    page.wait_for_url(redirect)
     assert [len(json.loads(result)) for result in results] == [1, 2]
     assert "person" not in "".join(results)
     file = tmp_path / "jatos_results.txt"
@@ -176,20 +176,20 @@ def test_jatos_gets_answers_as_they_come_and_over_reloads(
     assert {(r.participant, r.group) for r in found.responses} == {("jatos-7", 2)}
 
 
-def test_jatos_is_told_of_the_end_where_there_is_nowhere_to_go(
+def test_a_batch_of_jatos_can_name_the_group(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
-    told: list[str] = []
+    told: list[tuple[str, str]] = []
     page = visit()
-    page.expose_function("tell", lambda what, _: told.append(what))
+    page.expose_function("tell", lambda what, value: told.append((what, value)))
     stub = JATOS % "{}" + "jatos.batchInput = { group: 1 };"
     page.route(
         "**/*jatos.js", lambda route: route.fulfill(body=stub, content_type="text/javascript")
     )
     page.goto(f"{collect(export(save=SaveTo.JATOS)).address}?simulate")
     reach(page, "saved")
-    assert told[-1] == "end"
-    assert set(told) == {"data", "end"}
+    assert {what for what, _ in told} == {"data", "end"}
+    assert {row["group"] for row in json.loads(told[-2][1])} == {1}
 
 
 def test_a_page_for_jatos_says_so_when_it_is_elsewhere(

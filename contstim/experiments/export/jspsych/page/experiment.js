@@ -156,7 +156,7 @@ class Experiment {
       if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is no web address.`);
       location.assign(address);
     };
-    this.screens.end(this.record.done, this.home.leave ?? away);
+    this.screens.end(this.record.done, away);
   }
 }
 
