@@ -31,7 +31,7 @@ def library() -> Path:
     return Path(folder)
 
 
-@pytest.fixture(scope="module")  # Playwright's event loop must not outlive the tests that need it
+@pytest.fixture(scope="package")  # other rooms' tests need event loops of their own
 def chromium() -> Iterator[Any]:
     """Chromium, driven by Playwright."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")

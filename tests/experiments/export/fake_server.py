@@ -20,6 +20,7 @@ class FakeServer:
 
     Attributes:
         failing: how many requests to the API it still answers with 503.
+        muttering: how many requests it still does what they ask for, and answers with 503.
         refusing: whether it takes no answers.
         forgetting: whether it loses all answers once, when it is first asked for a code.
         completed: for each participant, how many answers were kept when the code was given.
@@ -31,6 +32,7 @@ class FakeServer:
     completed: dict[str, int] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     failing: int = 0
+    muttering: int = 0
     refusing: bool = False
     forgetting: bool = False
     redirect: str | None = None
@@ -56,18 +58,27 @@ class FakeServer:
             if self.failing > 0:
                 self.failing -= 1
                 return 503, {"error": "busy"}
-            if path == "/api/participants":
-                return 201, self._join(body)
-            person = self.people.get(body["participant"])
-            if person is None or (secret or body.get("secret")) != person["secret"]:
-                return 403, {"error": "unknown participant"}
-            if path == "/api/resume":
-                return 200, {**person, "answered": self.rows(person["participant"])}
-            if path == "/api/responses" and self.refusing:
-                return 422, {"error": "The study is over."}
-            if path == "/api/responses":
-                return self._keep(person, body["responses"])
-            return self._complete(person)
+            done = self._do(path, secret, body)
+            if self.muttering > 0:
+                self.muttering -= 1
+                return 503, {"error": "busy"}
+            return done
+
+    def _do(
+        self, path: str, secret: str | None, body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        if path == "/api/participants":
+            return 201, self._join(body)
+        person = self.people.get(body["participant"])
+        if person is None or (secret or body.get("secret")) != person["secret"]:
+            return 403, {"error": "unknown participant"}
+        if path == "/api/resume":
+            return 200, {**person, "answered": self.rows(person["participant"])}
+        if path == "/api/responses" and self.refusing:
+            return 422, {"error": "The study is over."}
+        if path == "/api/responses":
+            return self._keep(person, body["responses"])
+        return self._complete(person)
 
     def _join(self, body: dict[str, Any]) -> dict[str, Any]:
         for person in self.people.values():

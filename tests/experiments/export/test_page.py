@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from contstim.experiments.export.jspsych import export_jspsych
 from contstim.experiments.export.jspsych.library import LIBRARY
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.stimuli import Trial
 from tests.experiments.export.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.export.fake_server import CODE
 from tests.experiments.export.reference_order import presentation
@@ -76,26 +75,6 @@ def test_keys_show_their_focus_and_a_double_click_answers_once(
         assert row["rating"] == (3 if row["left"] == 1 else 4)
 
 
-def test_a_reload_in_the_middle_goes_on_where_it_was(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
-    page = visit(server.address)
-    begin(page)
-    before = [answer(page, 2)]
-    page.reload()
-    reach(page, "resume")
-    page.click("button.next")
-    after = [answer(page, 2), answer(page, 5)]
-    reach(page, "saved")
-    assert len(set(before + after)) == PAIRS
-    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
-    assert list(server.people) == ["p1"]
-    page.reload()
-    reach(page, "saved")
-    assert page.inner_text(".code") == CODE
-
-
 def test_two_at_once_get_different_groups(export: Export, collect: Collect, visit: Visit) -> None:
     server = collect(export())
     pages = [visit(server.address), visit(server.address)]
@@ -138,117 +117,6 @@ def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
     page.click("button.leave")
     page.wait_for_url("**cc=C0DE")
     assert arrivals == [PAIRS]
-
-
-def test_the_same_person_elsewhere_goes_on_with_what_the_server_knows(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
-    page = visit(f"{server.address}?PROLIFIC_PID=a&simulate")
-    reach(page, "saved")
-    dropped = server.rows("p1")[1]["trial_id"]
-    del server.answers["p1", dropped]
-    kept = server.rows("p1")
-    reach(visit(f"{server.address}?PROLIFIC_PID=a&simulate"), "saved")
-    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
-    assert [row for row in server.rows("p1") if row["trial_id"] != dropped] == kept
-    assert list(server.people) == ["p1"]
-
-
-def test_answers_survive_a_server_that_fails_and_a_tab_that_closes(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    """Nothing is shown as saved before it is; what was not sent is sent after a reload."""
-    server = collect(export())
-    page = visit(server.address)
-    begin(page)
-    page.context.set_offline(True)
-    answer(page, 4)
-    answer(page, 4)
-    assert server.answers == {}
-    again = page.context.new_page()
-    page.close()
-    again.context.set_offline(False)
-    server.failing = 1
-    again.goto(server.address)
-    reach(again, "resume")
-    again.click("button.next")
-    server.failing = 1
-    answer(again, 4)
-    reach(again, "saved")
-    assert server.completed == {"p1": PAIRS}
-    assert [row["position"] for row in server.rows("p1")] == [1, 2, 3]
-
-
-def test_what_the_server_lost_is_sent_again(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
-    server.forgetting = True
-    page = visit(f"{server.address}?simulate")
-    reach(page, "saved")
-    assert server.completed == {"p1": PAIRS}
-
-
-def test_a_refusal_is_shown_and_the_answers_can_be_kept(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
-    server.refusing = True
-    page = visit(f"{server.address}?simulate", accept_downloads=True)
-    reach(page, "failed")
-    assert page.inner_text(".reason") == "The study is over."
-    with page.expect_download() as download:
-        page.click("button.copy")
-    assert len(download.value.path().read_text().splitlines()) == 1 + PAIRS
-
-
-HOSTILE = (
-    "<script>window.broken = 1</script>",
-    '"><img src=x onerror="window.broken = 2">',
-    "&lt;b&gt; &amp; \\u003cscript\\u003e ${window.broken = 3} '; DROP TABLE responses; --",
-    '=HYPERLINK("http://example.org","x")',
-    "</div></main></script><!-- {{constructor.constructor('window.broken = 4')()}}",
-    "\u202eright to left\u202c \u0000 null".replace("\0", ""),
-    "word" * 2_500,
-    "many words " * 900 + "end",
-)
-
-
-def test_nothing_in_a_text_is_taken_for_anything_else(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    """Every hostile sentence, title, label and example is on the page as it was written."""
-    trials = [
-        Trial(f"t'{n}\"<i>", 1, Condition.RANDOM_NATURAL, "", "", text, f"other {n}",
-              Kind.NATURAL, Kind.NATURAL, "")
-        for n, text in enumerate(HOSTILE)
-    ]  # fmt: skip
-    folder = export(trials, title="</title><script>window.broken = 5</script>")
-    consent = "# <img src=x onerror=window.broken=6>\n\n[x](javascript:window.broken=7) **<b>**"
-    (folder / "consent.md").write_text(consent)
-    labels = (folder / "labels.csv").read_text()
-    hostile_label = "continue<script>window.broken=8</script>"
-    (folder / "labels.csv").write_text(labels.replace("Continue", hostile_label))
-    server = collect(folder)
-    page = visit(server.address, viewport=SIZES[1280])
-    assert page.title() == "</title><script>window.broken = 5</script>"
-    reach(page, "consent")
-    assert page.inner_text("h1") == "<img src=x onerror=window.broken=6>"
-    assert page.locator("#stage a").count() == 0
-    assert page.inner_text("strong") == "<b>"
-    begin(page)
-    seen: set[str] = set()
-    for _ in HOSTILE:
-        page.wait_for_selector("button.confidence:enabled")
-        seen.update(shown(page))
-        assert page.locator(".sentence *").count() == 0
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert page.locator("button.confidence").last.bounding_box()["y"] < 800
-        answer(page, 1)
-    reach(page, "saved")
-    expected = {" ".join(text.split()).rstrip(".!?") for text in HOSTILE}
-    assert expected <= {" ".join(text.split()) for text in seen}
-    assert page.evaluate("window.broken") is None
-    assert {row["trial_id"] for row in server.rows("p1")} == {t.trial_id for t in trials}
 
 
 def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
@@ -298,18 +166,6 @@ def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
     page.click("button.next >> nth=1")
     reach(page, "refused")
     assert server.requests == []
-
-
-def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    server = collect(export())
-    page = visit(f"{server.address}?simulate")
-    reach(page, "saved")
-    export([replace(trial, sentence_1="Another sentence.") for trial in TRIALS])
-    page.reload()
-    page.wait_for_function("() => document.querySelector('.code')")
-    assert list(server.people) == ["p1", "p2"]
 
 
 def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
