@@ -54,7 +54,7 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
 
     def open_page(address: str | None = None, **options: Any) -> Any:
         context = chromium.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
