@@ -108,6 +108,8 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
         "contstim/english/lexicon.tsv",
         "contstim/published/registry.txt",
         "contstim/experiments/export/templates/pcibex.js",
+        "contstim/experiments/export/jspsych/page/index.html",
+        "contstim/experiments/export/jspsych/defaults/consent.md",
     } <= set(names)
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}

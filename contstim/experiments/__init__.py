@@ -7,7 +7,7 @@ summary       a design in numbers, and as a figure
 simulated     participants that are a model plus noise
 power         what an experiment would show if one of the models were human
 discoveries   which of a simulated experiment's differences are more than chance
-export        experiments on other people's platforms, and data sets for the public
+export        experiments that people can take part in, and data sets for the public
 responses     what people answered, whatever platform asked
 consistency   how well log-probability ratios predict ratings: accuracy, signed-rank cosine
 ceilings      how well people predict one another

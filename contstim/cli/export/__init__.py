@@ -1,14 +1,21 @@
-"""`contstim export …`: from trials.csv to a platform, and to a public data set."""
+"""`contstim export …`: a command for each place where people take part, and a public data set."""
 
 from __future__ import annotations
 
 import typer
 
+from contstim.cli.export.jatos import jatos
+from contstim.cli.export.jspsych import jspsych
 from contstim.cli.export.platforms import csv, gorilla, pcibex, psychopy, qualtrics
 from contstim.cli.export.psych_ds import psych_ds
 
-app = typer.Typer(help="Put an experiment onto a platform.", no_args_is_help=True)
+app = typer.Typer(
+    help="Turn trials into an experiment that people take part in, or into a public data set.",
+    no_args_is_help=True,
+)
 
+app.command("jspsych")(jspsych)
+app.command("jatos")(jatos)
 app.command("pcibex")(pcibex)
 app.command("psychopy")(psychopy)
 app.command("gorilla")(gorilla)
@@ -19,4 +26,4 @@ app.command("psych-ds")(psych_ds)
 
 @app.callback()
 def _export() -> None:
-    """Put an experiment onto a platform, or make a public data set of it."""
+    """Turn trials into an experiment that people take part in, or into a public data set."""

@@ -1,6 +1,7 @@
 """Data of jsPsych pages: html-button-response trials that carry trial_id and left.
 
 One CSV or JSON file for a participant or for many, or JSON lines of such (as JATOS writes them).
+What our own page saves is among them; there the reaction time is called rt_ms.
 """
 
 from __future__ import annotations
@@ -104,11 +105,12 @@ def _rating_from_left(where: str, row: Mapping[str, Any], left: int) -> int:
 
 
 def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
-    cell = _cell(row, "rt")
+    name = "rt" if _cell(row, "rt") else "rt_ms"
+    cell = _cell(row, name)
     try:
         return float(number(cell)) if cell else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under rt is no number.") from None
+        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
 
 
 def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +153,10 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: s
         import_jspsych([path], TRIALS)
     with pytest.raises(InputError, match="Cannot read"):
         import_jspsych([tmp_path / "absent.json"], TRIALS)
+
+
+def test_our_own_page_calls_the_reaction_time_rt_ms(tmp_path: Path) -> None:
+    """A file with the columns of responses.csv is read like one with those of jsPsych."""
+    rows = [asdict(response) for response in RESPONSES]
+    assert list(import_jspsych([write(tmp_path / "p1.csv", rows)], TRIALS).responses) == RESPONSES
+    assert list(import_jspsych([write(tmp_path / "p1.json", rows)], TRIALS).responses) == RESPONSES

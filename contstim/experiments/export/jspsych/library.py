@@ -1,0 +1,148 @@
+"""jsPsych itself: which files the page needs, pinned by the checksum of their content.
+
+The files are the builds for browsers inside the npm packages, which the CDN serves under the same
+paths; so one checksum holds for both.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import tarfile
+import urllib.request
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from contstim.errors import InputError
+from contstim.files import writing
+
+_CDN = "https://unpkg.com"
+_NPM = "https://registry.npmjs.org"
+_BUILD = "dist/index.browser.min.js"
+_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class LibraryFile:
+    """A JavaScript file of an npm package.
+
+    Attributes:
+        package: its name on npm.
+        version: the exact one.
+        integrity: SHA-384 of the file, as browsers check it.
+        archive: SHA-512 of the package's archive, as npm states it.
+        name: the file's name in the folder.
+    """
+
+    package: str
+    version: str
+    integrity: str
+    archive: str
+    name: str
+
+    @property
+    def address(self) -> str:
+        """Where the CDN serves it."""
+        return f"{_CDN}/{self.package}@{self.version}/{_BUILD}"
+
+    @property
+    def archive_address(self) -> str:
+        """Where npm keeps the package."""
+        return f"{_NPM}/{self.package}/-/{self.package.split('/')[-1]}-{self.version}.tgz"
+
+
+LIBRARY = (
+    LibraryFile(
+        "jspsych",
+        "8.3.0",
+        "sha384-PPMNzYQfqrWFhrOxhpwxXmKK+LDH//fBCLsvA/JIRHOfiuOcZ2j8wJhqo87V4R4B",
+        "sha512-UrwSVG14v8oRX6WFQ1L6uuGT0G7KgRDSH48iKIVIQI+yMRGAlvg+tEUNFKe/1xZxgk3kZiZ5xP0AnpPqPj1zkg==",
+        "jspsych.js",
+    ),
+    LibraryFile(
+        "@jspsych/plugin-html-button-response",
+        "2.1.0",
+        "sha384-tPGtXEC8xEbInWvarnxvJ3fyzeXwRDS0QjGUts+TGQ9I8OCxiqsv9lxTS3mEN6um",
+        "sha512-AhJPePA8s/ount+QYtqfgMtEkz7g+j+bnhQ9XqxfsnK2f5MdnlakYtpjxW9YgFx9y0Gs7yb7OZk1+omcKlzaEQ==",
+        "plugin-html-button-response.js",
+    ),
+)
+
+_NOTICE = "jsPsych, https://www.jspsych.org, by Joshua R. de Leeuw and contributors; MIT License.\n"
+
+
+def library_tags(*, vendored: bool) -> str:
+    """Script elements that load jsPsych, from the folder or from the CDN."""
+    if vendored:
+        return "\n".join(f'  <script src="vendor/{file.name}"></script>' for file in LIBRARY)
+    return "\n".join(
+        f'  <script src="{escape(file.address)}"\n'
+        f'    integrity="{file.integrity}" crossorigin="anonymous"></script>'
+        for file in LIBRARY
+    )
+
+
+def fetch_library(folder: Path | str, source: Path | None = None) -> None:
+    """Put jsPsych's files into a folder, each checked against the content known here.
+
+    Args:
+        folder: where they go; made if need be.
+        source: a folder that has them: as `folder` would, or as npm installs packages
+            (`node_modules`). None: the packages are fetched from npm over HTTPS; files that are
+            already in `folder` are not fetched again.
+
+    Raises:
+        InputError: no connection, a file is missing, or its content is not what it should be.
+    """
+    for file in LIBRARY:
+        target = Path(folder) / file.name
+        if source is None and target.is_file() and _is(target.read_bytes(), file.integrity):
+            continue
+        content = _fetched(file) if source is None else _found(file, source)
+        _check(content, file.integrity, f"{file.package} {file.version}")
+        with writing(target) as partial:
+            partial.write_bytes(content)
+    with writing(Path(folder) / "LICENSE.txt") as partial:
+        versions = "".join(f"{file.package} {file.version}\n" for file in LIBRARY)
+        partial.write_text(_NOTICE + versions, encoding="utf-8")
+
+
+def _found(file: LibraryFile, source: Path) -> bytes:
+    places = (source / file.name, source / file.package / _BUILD)
+    for place in places:
+        if place.is_file():
+            return place.read_bytes()
+    raise InputError(
+        f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder `vendor` of "
+        f"an earlier export, or `node_modules` after npm install {file.package}@{file.version}."
+    )
+
+
+def _fetched(file: LibraryFile) -> bytes:
+    address = file.archive_address
+    try:
+        with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
+            archive = answer.read()
+    except OSError as error:
+        raise InputError(
+            f"Cannot fetch {address}: {error}. Where npm cannot be reached, give a folder with the "
+            "files (--vendor-from), or leave --vendor out: then browsers load them from a CDN."
+        ) from error
+    _check(archive, file.archive, address)
+    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+        member = packed.extractfile(f"package/{_BUILD}")
+        if member is None:
+            raise InputError(f"{address} has no {_BUILD}.")
+        return member.read()
+
+
+def _check(content: bytes, expected: str, what: str) -> None:
+    if not _is(content, expected):
+        raise InputError(f"{what} is not the file that it should be: its checksum is another.")
+
+
+def _is(content: bytes, integrity: str) -> bool:
+    method, _, digest = integrity.partition("-")
+    return base64.b64encode(hashlib.new(method, content).digest()).decode() == digest

@@ -1,0 +1,177 @@
+"use strict";
+
+// The experiment from consent to completion code. contstim.study comes from study.js.
+
+const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
+
+/** The record to go on with: this study's, this person's, and not one that is over. */
+function recordToResume(keep, study, platform) {
+  const record = keep.read();
+  if (!record) return null;
+  const other =
+    record.study !== study.id ||
+    (platform?.PROLIFIC_PID ?? null) !== (record.platform?.PROLIFIC_PID ?? null) ||
+    (record.done && contstim.query.has("fresh"));
+  if (!other) return record;
+  keep.setAside(record);
+  return null;
+}
+
+/** Digits press the six buttons, arrows go from one to the next. */
+function listenToKeys() {
+  document.addEventListener("keydown", (event) => {
+    const buttons = [...document.querySelectorAll("#jspsych-content button.confidence")];
+    if (!buttons.length || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (/^[1-6]$/.test(event.key)) buttons[Number(event.key) - 1].click();
+    else if (step) {
+      const at = buttons.indexOf(document.activeElement);
+      const next = at < 0 ? (step > 0 ? 0 : 5) : (at + step + 6) % 6;
+      buttons[next].focus();
+    } else return;
+    event.preventDefault();
+  });
+}
+
+class Experiment {
+  constructor(study, texts) {
+    Object.assign(this, { study, texts, screens: contstim.screens(study, texts, stage) });
+  }
+
+  async run() {
+    this.home = await contstim.homes[this.study.save.to](this.study, this.screens);
+    this.parameters = contstim.parametersOf(this.home);
+    this.platform = contstim.platformOf(this.parameters);
+    const simulation = contstim.simulationMode();
+    this.keep = contstim.keeping(simulation ? `${this.home.place}:simulated` : this.home.place);
+    this.record = recordToResume(this.keep, this.study, this.platform);
+    if (this.record?.done) return this.end();
+    const jsPsych = initJsPsych({
+      display_element: "stage",
+      show_progress_bar: true,
+      auto_update_progress_bar: false,
+      message_progress_bar: () => this.progressText ?? "",
+    });
+    listenToKeys();
+    this.jsPsych = jsPsych;
+    this.timeline = [this.record ? this.welcome() : this.consent()];
+    if (simulation) await jsPsych.simulate(this.timeline, simulation);
+    else await jsPsych.run(this.timeline);
+    if (this.record) await this.finish();
+    else this.screens.show(`<p>${this.texts.label("disagreed")}</p>`, "refused");
+    return null;
+  }
+
+  /** Consent comes first; nobody is known to the data's home before. */
+  consent() {
+    const { label, consent } = this.texts;
+    const choices = [label("agree"), label("disagree")];
+    const join = (data) => (data.response === 0 ? this.join() : null);
+    return contstim.textTrial(this.screens, contstim.markdown(consent), choices, "consent", join);
+  }
+
+  /** After a reload: consent was given, and what was answered is not asked again. */
+  welcome() {
+    const { label } = this.texts;
+    const html = `<h1>${label("welcome_back")}</h1><p>${label("go_on")}</p>`;
+    return contstim.textTrial(this.screens, html, [label("next")], "resume", () => this.join());
+  }
+
+  async join() {
+    const { study, screens } = this;
+    const groups = Object.keys(study.groups);
+    const group = this.parameters.group ?? this.home.group ?? null;
+    if (group !== null && !groups.includes(String(group))) {
+      throw new contstim.Refused(`There is no group ${group} in this study.`);
+    }
+    screens.waiting("connecting");
+    const wish = {
+      record: this.record,
+      group: group === null ? null : String(group),
+      platform: this.platform,
+      groups,
+    };
+    const joined = await contstim.retrying(() => this.home.join(wish), screens.delayed);
+    this.record = this.merged(joined);
+    this.keep.write(this.record);
+    this.outbox = new contstim.Outbox(this.home, this.record, this.keep);
+    if (this.home.asItHappens && this.outbox.pending.length) this.outbox.send();
+    stage().innerHTML = "";
+    this.addTrials();
+  }
+
+  /** What the data's home says of a participant, and what this browser knows of the same one. */
+  merged({ answered = [], saved, ...who }) {
+    const same = this.record?.participant === who.participant;
+    if (this.record && !same) this.keep.setAside(this.record);
+    const answers = same ? this.record.answers : [];
+    const known = new Set(answers.map((answer) => answer.trial_id));
+    return {
+      ...(same ? this.record : {}),
+      ...who,
+      group: String(who.group),
+      platform: this.platform,
+      study: this.study.id,
+      answers: [...answers, ...answered.filter((answer) => !known.has(answer.trial_id))],
+      saved: saved ?? answered.map((answer) => answer.trial_id),
+    };
+  }
+
+  addTrials() {
+    const { record, texts, screens, outbox } = this;
+    const trials = contstim.presentation(this.study.groups[record.group], record.seed);
+    const answered = new Set(record.answers.map((answer) => answer.trial_id));
+    const shown = () => {
+      const n = record.answers.length;
+      this.progressText = texts.label("progress", { n, total: trials.length });
+      this.jsPsych.progressBar.progress = Math.min(1, n / trials.length);
+    };
+    const progress = (answer) => {
+      outbox.add(answer);
+      shown();
+    };
+    shown();
+    this.timeline.push(...contstim.mainTimeline({ screens, texts, trials, answered, progress }));
+  }
+
+  /** Wait until every answer is safe; only then is the study complete. */
+  async finish() {
+    const { screens, record, outbox, home } = this;
+    screens.waiting("saving");
+    addEventListener("beforeunload", this.warn);
+    const delayed = (error) => screens.delayed(error, record);
+    record.done = await contstim.retrying(async () => {
+      while (outbox.pending.length) await outbox.send(delayed);
+      return home.complete(record);
+    }, delayed);
+    removeEventListener("beforeunload", this.warn);
+    this.keep.write(record);
+    this.end();
+  }
+
+  warn = (event) => event.preventDefault();
+
+  end() {
+    const away = (address) => {
+      if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is no web address.`);
+      location.assign(address);
+    };
+    this.screens.end(this.record.done, away);
+  }
+}
+
+(async () => {
+  const { study } = contstim;
+  let experiment;
+  try {
+    experiment = new Experiment(study, await contstim.loadTexts(study));
+    if (typeof initJsPsych === "undefined" || typeof jsPsychHtmlButtonResponse === "undefined") {
+      throw new Error("jsPsych could not be loaded. Is this computer online?");
+    }
+    await experiment.run();
+  } catch (error) {
+    console.error(error);
+    const texts = experiment?.texts ?? { label: contstim.labels({}) };
+    contstim.screens(study, texts, stage).problem(error, experiment?.record);
+  }
+})();

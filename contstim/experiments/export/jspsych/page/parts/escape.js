@@ -1,0 +1,9 @@
+"use strict";
+
+// All parts of the page hang on this one name, because scripts of a page opened from disk cannot
+// be modules.
+window.contstim = { homes: {} };
+
+/** A text as HTML that shows it: nothing in it is taken for a tag, an attribute or an entity. */
+contstim.escape = (text) =>
+  String(text).replace(/[&<>"']/g, (sign) => `&#${sign.codePointAt(0)};`);

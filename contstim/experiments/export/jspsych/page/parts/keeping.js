@@ -1,0 +1,60 @@
+"use strict";
+
+/**
+ * The local copy: who takes part here, and every answer, kept in the browser until it is done.
+ *
+ * A record has participant, secret, group, seed, assigned_by, platform, answers, saved (the
+ * trial_ids whose answers are safe elsewhere) and, at the end, done. Where the browser keeps
+ * nothing, the record lives as long as the page.
+ */
+contstim.keeping = (place) => {
+  const key = `contstim:${place}`;
+  let memory = null;
+  const attempt = (work) => {
+    try {
+      return work();
+    } catch {
+      return null;
+    }
+  };
+  return {
+    read: () => attempt(() => JSON.parse(localStorage.getItem(key))) ?? memory,
+    write: (record) => {
+      memory = record;
+      attempt(() => localStorage.setItem(key, JSON.stringify(record)));
+    },
+    /** Make room for somebody else; a record with answers that are nowhere else stays aside. */
+    setAside: (record) => {
+      memory = null;
+      attempt(() => {
+        localStorage.removeItem(key);
+        if (record.answers.length > record.saved.length) {
+          localStorage.setItem(`${key}:${record.participant}`, JSON.stringify(record));
+        }
+      });
+    },
+  };
+};
+
+contstim.COLUMNS = [
+  "participant", "group", "trial_id", "rating", "left", "position", "rt_ms", "seed", "assigned_by",
+];
+
+/** The answers of a record as rows of responses.csv, with the seed and how the group was found. */
+contstim.rows = (record, answers = record.answers) =>
+  answers.map((answer) => ({
+    participant: record.participant,
+    group: Number(record.group),
+    ...answer,
+    seed: record.seed,
+    assigned_by: record.assigned_by,
+  }));
+
+/** Hand the person a file. */
+contstim.offer = (name, text) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+};

@@ -1,0 +1,56 @@
+"use strict";
+
+// The part of Markdown that consent forms need: headings (#, ##, ###), paragraphs, lists (- or 1.),
+// **bold**, *italic*, `code` and [links](https://…). HTML is shown as it was typed.
+
+/** A Markdown text as HTML. */
+contstim.markdown = (text) =>
+  text
+    .replace(/\r\n?/g, "\n")
+    .split(/\n\s*\n/)
+    .filter((block) => block.trim())
+    .map(contstim.markdownBlock)
+    .join("\n");
+
+contstim.markdownBlock = (block) => {
+  const lines = block.trim().split("\n");
+  const heading = /^(#{1,3})\s+(.*)$/.exec(lines[0]);
+  if (heading) {
+    const level = heading[1].length;
+    const rest = lines.slice(1).join("\n");
+    return `<h${level}>${contstim.markdownInline(heading[2])}</h${level}>\n${
+      rest.trim() ? contstim.markdownBlock(rest) : ""
+    }`;
+  }
+  for (const [tag, mark] of [["ul", /^\s*[-*]\s+/], ["ol", /^\s*\d+[.)]\s+/]]) {
+    if (mark.test(lines[0])) return contstim.markdownList(lines, tag, mark);
+  }
+  return `<p>${contstim.markdownInline(lines.join(" "))}</p>`;
+};
+
+contstim.markdownList = (lines, tag, mark) => {
+  const items = [];
+  for (const line of lines) {
+    if (mark.test(line)) items.push(line.replace(mark, ""));
+    else items[items.length - 1] += ` ${line.trim()}`;
+  }
+  const inside = items.map((item) => `<li>${contstim.markdownInline(item)}</li>`).join("");
+  return `<${tag}>${inside}</${tag}>`;
+};
+
+contstim.markdownInline = (text) =>
+  contstim
+    .escape(text)
+    .split(/(`[^`]+`)/)
+    .map((piece) =>
+      /^`[^`]+`$/.test(piece)
+        ? `<code>${piece.slice(1, -1)}</code>`
+        : piece
+            .replace(/\*\*(.+?)\*\*/g, "<strong>$1</strong>")
+            .replace(/\*(.+?)\*/g, "<em>$1</em>")
+            .replace(
+              /\[([^\]]+)\]\(((?:https?:\/\/|mailto:)[^\s)]+)\)/g,
+              '<a href="$2" target="_blank" rel="noopener noreferrer">$1</a>',
+            ),
+    )
+    .join("");

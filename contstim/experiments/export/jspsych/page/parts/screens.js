@@ -1,0 +1,113 @@
+"use strict";
+
+/** What stands on the page, as HTML. Everything that comes from a file is made safe here. */
+contstim.screens = (study, texts, stage) => {
+  const { escape } = contstim;
+  const { label } = texts;
+  const CONFIDENCE = [
+    "very_confident", "confident", "somewhat_confident",
+    "somewhat_confident", "confident", "very_confident",
+  ];
+  const sides = ["first", "second"];
+
+  const sentence = (text, side) =>
+    `<div class="sentence ${sides[side]}" dir="auto" role="group"` +
+    ` aria-label="${label(`${sides[side]}_sentence`)}">${escape(text)}</div>`;
+
+  /** Both sentences, from left to right, under the question. */
+  const pair = (shown) => {
+    const ordered = [shown.sentence_1, shown.sentence_2];
+    if (shown.left === 2) ordered.reverse();
+    return `<p class="question">${label("question")}</p>${ordered.map(sentence).join("")}`;
+  };
+
+  const button = (choice, at) => {
+    const side = at < 3 ? 0 : 1;
+    const name = label(CONFIDENCE[at]);
+    return (
+      `<button type="button" class="confidence ${sides[side]}"` +
+      ` aria-label="${label(`${sides[side]}_sentence`)}: ${name}">` +
+      `${name}<kbd aria-hidden="true">${at + 1}</kbd></button>`
+    );
+  };
+
+  /** A worked example: a pair with the answer marked, and why. */
+  const example = (row, number) => {
+    const marked = CONFIDENCE.map((name, at) => {
+      const chosen = at + 1 === Number(row.rating) ? " chosen" : "";
+      return `<span class="confidence ${sides[at < 3 ? 0 : 1]}${chosen}">${label(name)}</span>`;
+    }).join("");
+    return (
+      `<h2>${label("example", { n: number })}</h2>` +
+      `<div class="pair">${pair({ ...row, left: 1 })}${marked}</div>` +
+      `<p class="why">${escape(row.explanation ?? "")}</p>`
+    );
+  };
+
+  const show = (html, state) => {
+    document.body.dataset.state = state;
+    stage().innerHTML = `<div class="page">${html}</div>`;
+    stage().scrollIntoView();
+  };
+
+  return {
+    CONFIDENCE,
+    pair,
+    button,
+    example,
+    show,
+    page: (html) => `<div class="page">${html}</div>`,
+    next: (choice) => `<button type="button" class="next">${choice}</button>`,
+    keys: () => `<p class="keys">${label("keys")}</p>`,
+
+    waiting: (name) =>
+      show(`<p class="waiting" role="status">${label(name)}</p><p class="detail"></p>`, "waiting"),
+
+    /** Say on the waiting screen that it takes longer, and why. */
+    delayed: (error, record) => {
+      const detail = stage().querySelector(".detail");
+      if (!detail) return;
+      const copy = record?.answers.length
+        ? `<button type="button" class="copy">${label("keep_copy")}</button>`
+        : "";
+      detail.innerHTML = `${label("retrying")} <small>(${escape(error.message)})</small> ${copy}`;
+      detail.querySelector(".copy")?.addEventListener("click", () => copyOf(record));
+    },
+
+    /** What cannot be mended by waiting; answers that are nowhere else can be downloaded. */
+    problem: (error, record) => {
+      const copy = record?.answers.length
+        ? `<p>${label("problem_answers")}</p><p><button type="button" class="copy">` +
+          `${label("keep_copy")}</button></p>`
+        : "";
+      const html = `<h1>${label("problem")}</h1><p class="reason">${escape(error.message)}</p>`;
+      show(html + copy, "failed");
+      stage().querySelector(".copy")?.addEventListener("click", () => copyOf(record));
+    },
+
+    /** Resolves when the person asks for the file. */
+    download: (name) =>
+      new Promise((resolve) => {
+        const explained = `<p>${label("download", { file: name })}</p>`;
+        const button = `<button type="button" class="next">${label("get_file")}</button>`;
+        show(explained + button, "file");
+        stage().querySelector("button").addEventListener("click", resolve);
+      }),
+
+    /** The end: only ever called when every answer is safe. */
+    end: ({ code, redirect }, leave) => {
+      const parts = [contstim.markdown(texts.debrief)];
+      if (code) parts.push(`<p>${label("code")}</p><p class="code">${escape(code)}</p>`);
+      if (redirect) parts.push(`<p><button class="next leave">${label("finish")}</button></p>`);
+      else parts.push(`<p class="keys">${label("close")}</p>`);
+      show(parts.join(""), "saved");
+      stage().querySelector(".leave")?.addEventListener("click", () => leave(redirect));
+      if (redirect && !texts.debrief.trim()) leave(redirect);
+    },
+  };
+
+  function copyOf(record) {
+    const table = contstim.writeTable(contstim.COLUMNS, contstim.rows(record));
+    contstim.offer(`${record.participant}.csv`, table);
+  }
+};

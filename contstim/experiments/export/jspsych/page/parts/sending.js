@@ -1,0 +1,107 @@
+"use strict";
+
+/** What trying again will not change; everything else is tried again. */
+contstim.Refused = class extends Error {};
+
+/** A problem that may pass; `seconds` says how long to wait, where the other side said so. */
+contstim.Passing = class extends Error {
+  constructor(message, seconds) {
+    super(message);
+    this.seconds = seconds;
+  }
+};
+
+const PATIENCE = { first: 0.5, longest: 30, request: 20 }; // seconds
+
+/** Send JSON, receive JSON; any answer that is not a success is Refused or Passing. */
+contstim.post = async (address, body, headers = {}) => {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), PATIENCE.request * 1000);
+  const text = JSON.stringify(body);
+  let answer;
+  let content;
+  try {
+    answer = await fetch(address, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...headers },
+      body: text,
+      signal: stop.signal,
+      keepalive: text.length < 50_000, // outlives a tab that closes; browsers allow 64 KiB
+    });
+    content = await answer.json().catch(() => ({}));
+  } catch (error) {
+    throw new contstim.Passing(String(error));
+  } finally {
+    clearTimeout(timer);
+  }
+  if (answer.ok) return content;
+  const reason = content.message ?? content.error ?? `HTTP ${answer.status}`;
+  if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
+    throw new contstim.Passing(reason, Number(answer.headers.get("Retry-After")) || undefined);
+  }
+  throw Object.assign(new contstim.Refused(reason), { status: answer.status, content });
+};
+
+/** Do something until it succeeds or is refused, waiting longer each time, up to half a minute. */
+contstim.retrying = async (work, whileWaiting = () => {}) => {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof contstim.Refused) throw error;
+      whileWaiting(error);
+      const usual = Math.min(PATIENCE.longest, PATIENCE.first * 2 ** failures);
+      const seconds = error.seconds ?? usual * (0.75 + Math.random() / 2);
+      await contstim.pause(seconds * 1000);
+    }
+  }
+};
+
+/** Wait; a connection that comes back ends the wait. */
+contstim.pause = (milliseconds) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(finish, milliseconds);
+    function finish() {
+      clearTimeout(timer);
+      removeEventListener("online", finish);
+      resolve();
+    }
+    addEventListener("online", finish);
+  });
+
+/** Answers on their way to the data's home: each stays in the local copy until it is safe there. */
+contstim.Outbox = class {
+  constructor(home, record, keep) {
+    Object.assign(this, { home, record, keep, problem: null, running: null });
+  }
+
+  get pending() {
+    const saved = new Set(this.record.saved);
+    return this.record.answers.filter((answer) => !saved.has(answer.trial_id));
+  }
+
+  add(answer) {
+    this.record.answers.push(answer);
+    this.keep.write(this.record);
+    if (this.home.asItHappens) this.send();
+  }
+
+  /** Start sending, if nobody does; the promise ends when nothing is left, or with a refusal. */
+  send(whileWaiting) {
+    this.whileWaiting = whileWaiting ?? this.whileWaiting;
+    this.running ??= this.drain().finally(() => (this.running = null));
+    this.running.catch((problem) => (this.problem = problem));
+    return this.running;
+  }
+
+  async drain() {
+    while (this.pending.length) {
+      const saved = await contstim.retrying(
+        () => this.home.save(this.record, this.pending),
+        (error) => this.whileWaiting?.(error),
+      );
+      this.record.saved.push(...saved.filter((name) => !this.record.saved.includes(name)));
+      this.keep.write(this.record);
+    }
+  }
+};

@@ -1,0 +1,81 @@
+"""Texts and tables of a page, which the researcher edits in its folder."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.files import write_text
+from contstim.tables import number, read_csv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
+PRACTICE = "practice.csv"
+
+_COLUMNS = {
+    "labels.csv": ("name", "text"),
+    "examples.csv": ("sentence_1", "sentence_2", "rating", "explanation"),
+    PRACTICE: ("sentence_1", "sentence_2"),
+}
+
+
+def keep_texts(folder: Path, practice: Path | None) -> dict[str, str]:
+    """Put the texts that a folder lacks into it, and read all of them as they stand.
+
+    Raises:
+        InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
+    """
+    defaults = resources.files("contstim.experiments.export.jspsych") / "defaults"
+    for name in TEXTS:
+        if not (folder / name).exists():
+            write_text(folder / name, (defaults / name).read_text(encoding="utf-8"))
+    if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
+        _check_table(practice, PRACTICE)
+        shutil.copyfile(practice, folder / PRACTICE)
+    names = [*TEXTS, PRACTICE] if (folder / PRACTICE).exists() else [*TEXTS]
+    return {name: _read(folder / name) for name in names}
+
+
+def _read(path: Path) -> str:
+    if path.name in _COLUMNS:
+        _check_table(path, path.name)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read {path} as UTF-8: {error}.") from error
+
+
+def _check_table(path: Path, name: str) -> None:
+    table = read_csv(path, delimiters=",;")
+    missing = [column for column in _COLUMNS[name] if column not in table]
+    if missing:
+        raise InputError(
+            f"{path} lacks the columns {', '.join(missing)}; it needs {', '.join(_COLUMNS[name])}."
+        )
+    for row, rating in enumerate(table.get("rating", ()), start=1):
+        if name == "examples.csv" and not _on_the_scale(rating):
+            raise InputError(
+                f"{path}, row {row}: {rating!r} under rating is no answer; give 1 (very confident "
+                "in sentence_1) to 6 (very confident in sentence_2)."
+            )
+    if name == "labels.csv":
+        _check_labels(path, table["name"])
+
+
+def _on_the_scale(cell: str) -> bool:
+    try:
+        return number(cell, whole=True) in range(1, 7)
+    except ValueError:
+        return False
+
+
+def _check_labels(path: Path, names: list[str]) -> None:
+    defaults = resources.files("contstim.experiments.export.jspsych") / "defaults" / "labels.csv"
+    with resources.as_file(defaults) as file:
+        missing = set(read_csv(file)["name"]) - set(names)
+    if missing:
+        raise InputError(f"{path} lacks the labels {', '.join(sorted(missing))}.")

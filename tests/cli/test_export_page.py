@@ -1,0 +1,59 @@
+"""`contstim export jspsych` and `contstim export jatos` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from contstim.experiments.export.jspsych.library import LIBRARY
+from contstim.stimuli import write_trials
+from tests.cli.test_commands import run, succeed
+from tests.experiments.responses.experiment import make_trials
+
+TRIALS = make_trials(2, catch=1)
+
+
+def test_export_jspsych(tmp_path: Path) -> None:
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    practice = "sentence_1;sentence_2\nDogs bark;Bark dogs the\n"
+    (tmp_path / "practice.csv").write_text(practice)
+    command = "export jspsych --trials trials.csv --out experiment --title Pairs --language de"
+    done = run(
+        tmp_path,
+        *command.split(),
+        *"--practice practice.csv --save datapipe --datapipe-id abc123".split(),
+        *"--redirect https://app.prolific.com/submissions/complete?cc=C1".split(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "18 pairs in 2 groups" in done.stderr
+    study = json.loads((tmp_path / "experiment" / "study.json").read_text())
+    assert {name: len(own) for name, own in study["groups"].items()} == {"1": 9, "2": 9}
+    assert study["save"]["experiment"] == "abc123"
+    assert study["completion"]["redirect"].endswith("cc=C1")
+    assert study["texts"]["practice.csv"] == practice
+    index = (tmp_path / "experiment" / "index.html").read_text()
+    assert '<html lang="de">' in index
+    assert "<title>Pairs</title>" in index
+    record = json.loads((tmp_path / "experiment.meta.json").read_text())
+    assert record["study"] == study["id"]
+    assert record["command"][1:3] == ["export", "jspsych"]
+
+
+def test_export_jatos(tmp_path: Path) -> None:
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    said = run(tmp_path, *"export jatos --trials trials.csv --out study".split())
+    assert said.returncode == 0, said.stderr
+    assert "contstim_comparing_sentences.jzip: import it in JATOS" in said.stderr
+    assert (tmp_path / "study" / "contstim_comparing_sentences.jzip").is_file()
+    assert (tmp_path / "study" / "page" / "consent.md").is_file()
+
+
+def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / LIBRARY[0].name).write_text("alert(1)")
+    command = "export jspsych --trials trials.csv --out experiment".split()
+    failed = run(tmp_path, *command, "--vendor-from", "vendor")
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(f"error: {LIBRARY[0].package} {LIBRARY[0].version} is not")
+    succeed(tmp_path, *command, "--quiet")

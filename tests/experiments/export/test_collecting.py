@@ -1,0 +1,112 @@
+"""The page and `contstim collect` together, in a real browser, as a pilot study runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.experiments.responses import check_responses, read_responses
+from tests.experiments.export.conftest import PAIRS, TRIALS, Export
+from tests.experiments.export.walking import answer, begin, reach
+
+pytestmark = pytest.mark.skipif(
+    find_spec("contstim.experiments.collection") is None, reason="there is no collecting server"
+)
+COMMAND = (sys.executable, "-m", "contstim", "collect", "--port", "0")
+TOKEN = "a-token-for-this-test"
+Visit = Callable[..., Any]
+
+
+class Server:
+    """The command, and what an administrator downloads from it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "CONTSTIM_ADMIN_TOKEN": TOKEN},
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    def download(self, name: str) -> str:
+        request = urllib.request.Request(f"{self.address}admin/{name}")
+        request.add_header("Authorization", f"Bearer {TOKEN}")
+        with urllib.request.urlopen(request, timeout=10) as found:
+            text: str = found.read().decode()
+        return text
+
+    def rows(self) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(self.download("responses.csv"))))
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=10)
+
+
+@pytest.fixture
+def server(export: Export) -> Iterator[Server]:
+    running = Server(export())
+    yield running
+    running.stop()
+
+
+def test_two_people_at_once_one_of_whom_reloads(
+    server: Server, visit: Visit, tmp_path: Path
+) -> None:
+    """Clicks and keys; different groups; codes only when every answer is in the database."""
+    one = visit(f"{server.address}?PROLIFIC_PID=person-1")
+    two = visit(f"{server.address}?PROLIFIC_PID=person-2")
+    begin(one)
+    begin(two)
+    answer(one, 1)
+    answer(two, 6, key=True)
+    one.reload()
+    reach(one, "resume")
+    one.click("button.next")
+    for page in (one, two):
+        for _ in range(PAIRS - 1):
+            answer(page, 2, key=page is two)
+    for page in (one, two):
+        reach(page, "saved")
+    codes = {page.inner_text(".code") for page in (one, two)}
+    assert len(codes) == 2
+    rows = server.rows()
+    assert len(rows) == 2 * PAIRS
+    assert {row["group"] for row in rows} == {"1", "2"}
+    (tmp_path / "responses.csv").write_text(server.download("responses.csv"))
+    assert check_responses(TRIALS, read_responses(tmp_path / "responses.csv")).findings == ()
+    assert "person-" not in server.download("participants.csv")
+
+
+def test_no_code_before_the_server_has_everything(server: Server, visit: Visit) -> None:
+    """The last answer is held back on its way: the page waits, and says so."""
+    page = visit(server.address)
+    begin(page)
+    for _ in range(PAIRS - 1):
+        answer(page, 3)
+    page.wait_for_function(
+        f"JSON.parse(Object.values(localStorage)[0]).saved.length === {PAIRS - 1}"
+    )
+    page.route("**/api/responses", lambda route: route.abort())
+    answer(page, 3)
+    reach(page, "waiting")
+    page.wait_for_selector(".detail .copy")
+    assert len(server.rows()) == PAIRS - 1
+    assert page.locator(".code").count() == 0
+    page.unroute("**/api/responses")
+    reach(page, "saved")
+    assert len(server.rows()) == PAIRS
+    assert page.locator(".code").count() == 1

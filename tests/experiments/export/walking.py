@@ -1,0 +1,63 @@
+"""How a person goes through the page, by mouse and keyboard."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+
+def state(page: Any) -> str:
+    return str(page.evaluate("document.body.dataset.state"))
+
+
+def reach(page: Any, *states: str) -> None:
+    page.wait_for_selector(",".join(f'body[data-state="{name}"]' for name in states))
+
+
+def picture(page: Any, name: str) -> None:
+    """Keep a screenshot in the folder CONTSTIM_ARTIFACTS, if that is set."""
+    folder = os.environ.get("CONTSTIM_ARTIFACTS")
+    if folder:
+        width = page.viewport_size["width"]
+        page.screenshot(path=Path(folder) / f"experiment-{width}-{name}.png", full_page=True)
+
+
+def begin(page: Any, *, pictures: bool = False) -> None:
+    """Agree, and read the instructions to the end."""
+    reach(page, "consent")
+    if pictures:
+        picture(page, "1-consent")
+    page.click("button.next >> nth=0")
+    reach(page, "instructions")
+    number = 0
+    while state(page) == "instructions":
+        number += 1
+        if pictures:
+            picture(page, f"2-instructions-{number}")
+        heading = page.inner_text("#jspsych-content")
+        page.locator("button.next").last.click()
+        page.wait_for_function(
+            "before => document.querySelector('#jspsych-content').innerText !== before",
+            arg=heading,
+        )
+
+
+def shown(page: Any) -> tuple[str, str]:
+    """The sentences on the page, from left to right."""
+    first, second = page.locator(".sentence").all_inner_texts()
+    return first, second
+
+
+def answer(page: Any, button: int, *, key: bool = False) -> tuple[str, str]:
+    """Press a button, 1 to 6 from the left; the sentences that were shown."""
+    reach(page, "trials", "practice")
+    page.wait_for_selector(f"button.confidence:enabled >> nth={button - 1}")
+    pair = shown(page)
+    before = page.locator("#jspsych-html-button-response-stimulus").element_handle()
+    if key:
+        page.keyboard.press(str(button))
+    else:
+        page.locator("button.confidence").nth(button - 1).click()
+    page.wait_for_function("element => !element.isConnected", arg=before)
+    return pair
