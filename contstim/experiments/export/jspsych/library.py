@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 import tarfile
 import urllib.request
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from contstim.errors import InputError
 from contstim.files import writing
 
 _CDN = "https://unpkg.com"
-_NPM = "https://registry.npmjs.org"
+_NPM = os.environ.get("npm_config_registry", "https://registry.npmjs.org").rstrip("/")
 _BUILD = "dist/index.browser.min.js"
 _SECONDS = 60
 
