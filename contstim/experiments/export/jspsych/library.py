@@ -20,7 +20,7 @@ from contstim.errors import InputError
 from contstim.files import writing
 
 _CDN = "https://unpkg.com"
-_NPM = os.environ.get("npm_config_registry", "https://registry.npmjs.org").rstrip("/")
+_NPM = os.environ.get("NPM_CONFIG_REGISTRY", "https://registry.npmjs.org").rstrip("/")
 _BUILD = "dist/index.browser.min.js"
 _SECONDS = 60
 
