@@ -15,10 +15,15 @@ from contstim.models.fingerprints import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind: TypeAlias = Literal["causal", "masked"]
+Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 
+_WHAT: dict[Kind, str] = {
+    "causal": "causal language model",
+    "masked": "masked language model",
+    "classifier": "classifier of sequences",
+}
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 
 
@@ -27,11 +32,12 @@ class Checkpoint:
     """A network with its head, in evaluation mode, and its tokenizer.
 
     Attributes:
-        model: a `transformers` model for causal or masked language modelling.
+        model: a `transformers` model for causal or masked language modelling, or a classifier of
+            sequences.
         tokenizer: a `transformers` tokenizer.
         location: the folder or hub name that it came from.
         device: where the network is, such as `cpu` or `cuda`.
-        kind: whether it predicts the next token or hidden ones.
+        kind: whether it predicts the next token, hidden ones, or a sequence's class.
     """
 
     model: Any
@@ -62,7 +68,11 @@ _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictiona
 
 
 def load_checkpoint(
-    location: str, *, device: Device = "auto", dtype: Precision = "auto"
+    location: str,
+    *,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    classifier: bool = False,
 ) -> Checkpoint:
     """Load a causal or masked language model, told apart by the checkpoint's configuration.
 
@@ -74,48 +84,50 @@ def load_checkpoint(
         device: `auto` is a GPU where there is one.
         dtype: `auto` is float32: half precision rounds scores to ties and is only for models that
             would not fit otherwise.
+        classifier: whether to load a classifier of sequences instead.
 
     Raises:
         ModelError: the folder is missing, the hub cannot be reached, the checkpoint has no trained
-            language-modelling head, its tokenizer needs a package that is not installed, or the
+            head of that kind, its tokenizer needs a package that is not installed, or the
             device or the precision does not exist.
     """
     place, precision = resolve_device(device), _precision(dtype)
     _check_folder(location)
-    key = (location, place, precision, _stamp(location))
+    key = (location, place, precision, classifier, _stamp(location))
     checkpoint = _loaded.get(key)
     if checkpoint is None:
         with silence():
-            checkpoint = _load(location, place, precision)
+            checkpoint = _load(location, place, precision, classifier=classifier)
         _loaded[key] = checkpoint
     return checkpoint
 
 
-def _load(location: str, device: str, dtype: str) -> Checkpoint:
+def _load(location: str, device: str, dtype: str, *, classifier: bool) -> Checkpoint:
     if Path(location).is_dir():
-        return _open(location, device, dtype, local=True)
+        return _open(location, device, dtype, classifier=classifier, local=True)
     try:
-        return _open(location, device, dtype, local=True)
+        return _open(location, device, dtype, classifier=classifier, local=True)
     except _UnavailableError:
         _check_hub(location)
-    return _open(location, device, dtype, local=False)
+    return _open(location, device, dtype, classifier=classifier, local=False)
 
 
 class _UnavailableError(ModelError):
     """Files are missing, damaged, or not where they were looked for."""
 
 
-def _open(location: str, device: str, dtype: str, *, local: bool) -> Checkpoint:
+def _open(location: str, device: str, dtype: str, *, classifier: bool, local: bool) -> Checkpoint:
     import transformers
 
     where = {"local_files_only": local}
     try:
         config = transformers.AutoConfig.from_pretrained(location, **where)
-        kind = _kind(location, config)
+        kind: Kind = "classifier" if classifier else _kind(location, config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
         head = {
             "causal": transformers.AutoModelForCausalLM,
             "masked": transformers.AutoModelForMaskedLM,
+            "classifier": transformers.AutoModelForSequenceClassification,
         }
         model, report = head[kind].from_pretrained(
             location, config=config, dtype=dtype, output_loading_info=True, **where
@@ -126,9 +138,9 @@ def _open(location: str, device: str, dtype: str, *, local: bool) -> Checkpoint:
         raise _UnavailableError(f"Cannot load {location}: {_first(error)}") from error
     if missing := sorted(report["missing_keys"]):
         raise ModelError(
-            f"{location} is not a complete {kind} language model: {len(missing)} of its weights "
-            f"would start at random, among them {missing[0]}. Use a checkpoint that was saved with "
-            f"its language-modelling head."
+            f"{location} is not a complete {_WHAT[kind]}: {len(missing)} of its weights would "
+            f"start at random, among them {missing[0]}. Use a checkpoint that was saved with its "
+            f"{'classification' if classifier else 'language-modelling'} head."
         )
     if device == "cpu":
         from contstim.models.onednn import use_onednn
@@ -143,6 +155,11 @@ def _kind(location: str, config: Any) -> Kind:
 
     causal, masked = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     saved_as = set(config.architectures or ())
+    if any(name.endswith("ForSequenceClassification") for name in saved_as):
+        raise ModelError(
+            f"{location} is a classifier of sequences, not a language model. If it judges "
+            f"acceptability, name it classifier:{location}."
+        )
     is_causal = bool(saved_as & set(causal.values())) or not saved_as & set(masked.values())
     is_masked = bool(saved_as & set(masked.values())) or not saved_as & set(causal.values())
     is_causal &= config.model_type in causal
