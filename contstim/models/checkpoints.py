@@ -13,11 +13,12 @@ from contstim.errors import ModelError
 from contstim.models.fingerprints import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+_Head: TypeAlias = Literal["language model", "classifier", "new classifier"]
 
 _WHAT: dict[Kind, str] = {
     "causal": "causal language model",
@@ -97,56 +98,88 @@ def load_checkpoint(
     checkpoint = _loaded.get(key)
     if checkpoint is None:
         with silence():
-            checkpoint = _load(location, place, precision, classifier=classifier)
+            head: _Head = "classifier" if classifier else "language model"
+            checkpoint = _load(location, place, precision, head)
         _loaded[key] = checkpoint
     return checkpoint
 
 
-def _load(location: str, device: str, dtype: str, *, classifier: bool) -> Checkpoint:
+def new_classifier(location: str, labels: Sequence[str]) -> Checkpoint:
+    """A checkpoint's network on the CPU with a classification head that is drawn anew.
+
+    Nobody else holds the network, so that it can be trained. What chance decides, torch's generator
+    does.
+
+    Args:
+        location: as of `load_checkpoint`; any head that it has is left away.
+        labels: names of the classes, in order.
+
+    Raises:
+        ModelError: see `load_checkpoint`; or more than the head is missing.
+    """
+    _check_folder(location)
+    with silence():
+        return _load(location, "cpu", "float32", "new classifier", labels)
+
+
+def _load(
+    location: str, device: str, dtype: str, head: _Head, labels: Sequence[str] = ()
+) -> Checkpoint:
     if Path(location).is_dir():
-        return _open(location, device, dtype, classifier=classifier, local=True)
+        return _open(location, device, dtype, head, labels, local=True)
     try:
-        return _open(location, device, dtype, classifier=classifier, local=True)
+        return _open(location, device, dtype, head, labels, local=True)
     except _UnavailableError:
         _check_hub(location)
-    return _open(location, device, dtype, classifier=classifier, local=False)
+    return _open(location, device, dtype, head, labels, local=False)
 
 
 class _UnavailableError(ModelError):
     """Files are missing, damaged, or not where they were looked for."""
 
 
-def _open(location: str, device: str, dtype: str, *, classifier: bool, local: bool) -> Checkpoint:
+def _open(
+    location: str, device: str, dtype: str, head: _Head, labels: Sequence[str], *, local: bool
+) -> Checkpoint:
     import transformers
 
     where = {"local_files_only": local}
+    named = {"id2label": dict(enumerate(labels))} if labels else {}
     try:
-        config = transformers.AutoConfig.from_pretrained(location, **where)
-        kind: Kind = "classifier" if classifier else _kind(location, config)
+        config = transformers.AutoConfig.from_pretrained(location, **named, **where)
+        kind: Kind = _kind(location, config) if head == "language model" else "classifier"
         tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
-        head = {
+        auto = {
             "causal": transformers.AutoModelForCausalLM,
             "masked": transformers.AutoModelForMaskedLM,
             "classifier": transformers.AutoModelForSequenceClassification,
         }
-        model, report = head[kind].from_pretrained(
+        model, report = auto[kind].from_pretrained(
             location, config=config, dtype=dtype, output_loading_info=True, **where
         )
     except ImportError as error:
         raise ModelError(f"{location} needs a package that is missing: {_first(error)}") from error
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise _UnavailableError(f"Cannot load {location}: {_first(error)}") from error
-    if missing := sorted(report["missing_keys"]):
+    missing = sorted(report["missing_keys"])
+    if head == "new classifier":
+        missing = [name for name in missing if _below_the_head(model, name)]
+    if missing:
         raise ModelError(
             f"{location} is not a complete {_WHAT[kind]}: {len(missing)} of its weights would "
             f"start at random, among them {missing[0]}. Use a checkpoint that was saved with its "
-            f"{'classification' if classifier else 'language-modelling'} head."
+            f"{'language-modelling' if head == 'language model' else 'classification'} head."
         )
     if device == "cpu":
         from contstim.models.onednn import use_onednn
 
         use_onednn(model)
     return Checkpoint(model.to(device), tokenizer, location, device, kind)
+
+
+def _below_the_head(model: Any, weight: str) -> bool:
+    """Whether a weight is part of the network that the head, with BERT's pooler, stands on."""
+    return weight.startswith(f"{model.base_model_prefix}.") and ".pooler." not in weight
 
 
 def _kind(location: str, config: Any) -> Kind:
