@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _STRONG = 0.6  # from where numbers are white
+_LONGEST = 36  # characters of a name; of longer ones, such as paths, the end tells most
+_CHARACTER = 0.066  # inches, at the figures' size of type
 
 
 def correlation_figure(found: Evaluation) -> Figure:
     """Pearson's r between the deltas of people and models, a cell each."""
     names, matrix = delta_correlations(found)
-    n = len(names)
-    figure = new_figure(2.2 + 0.42 * n, 1.8 + 0.38 * n)
+    names = tuple(_short(name) for name in names)
+    n, margin = len(names), _CHARACTER * max(map(len, names))
+    figure = new_figure(max(3.2, 1.0 + margin + 0.42 * n), 0.7 + 0.75 * margin + 0.38 * n)
     axes = figure.subplots()
     image = axes.imshow(matrix, cmap="PuOr", vmin=-1, vmax=1)
     for row, column in np.argwhere(np.isfinite(matrix)):
@@ -63,5 +66,9 @@ def _draw(axes: Axes, found: Evaluation, column: int, line: Fit) -> None:
     if np.isfinite(line.slope):
         ends = np.array([np.nanmin(scores), np.nanmax(scores)])
         axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
-    axes.set_title(f"{line.model}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
+    axes.set_title(f"{_short(line.model)}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
     axes.set_xlabel("z-score")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
