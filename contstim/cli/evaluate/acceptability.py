@@ -11,9 +11,14 @@ from contstim.cli.output import Device, Dtype, Prompt, Quiet, remark, scoring_pr
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
+    from contstim.experiments.benchmarks.acceptability.judgements import Judgements
+    from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
+    from contstim.models.base import LanguageModel
 
 
 def acceptability(
@@ -101,20 +106,10 @@ def acceptability(
     from contstim.experiments.benchmarks.acceptability.evaluation import evaluate
     from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
     from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
-    from contstim.experiments.benchmarks.acceptability.scores import (
-        joined,
-        model_scores,
-        published_scores,
-    )
+    from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
     from contstim.models.catalog import load_models
-    from contstim.store import Store
 
-    if not (model or scores):
-        raise InputError("Give what to evaluate: --model, or --scores with a table.")
-    if column and len(scores or ()) != 1:
-        raise InputError("--column chooses from one table: give --scores once.")
-    if scores_as_given and model:
-        raise InputError("--scores-as-given is for tables: scores of a --model are no z-scores.")
+    _check(model, scores, column, scores_as_given=scores_as_given)
     criteria = (Criterion(), *map(Criterion, delta or DELTAS))
     columns = Columns(
         id=id_column,
@@ -134,12 +129,7 @@ def acceptability(
     ]
     models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
     if models:
-        distinct = len({one.sentence for one in judgements.sentences})
-        with (
-            scoring_progress(distinct, quiet=quiet) as progress,
-            Store(store or out / "contstim.sqlite") as kept,
-        ):
-            found.append(model_scores(judgements, models, store=kept, progress=progress))
+        found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(found)
     evaluation = evaluate(
         judgements,
@@ -148,16 +138,42 @@ def acceptability(
         scores_as_given=scores_as_given,
         standardize_people=human_z_scores,
     )
-    origin = Origin(models, scores or (), together.left_out)
     write_acceptability(
         evaluation,
         out,
-        origin,
+        Origin(models, scores or (), together.left_out),
         scores_are="as given" if scores_as_given else "z-scores over all scored sentences",
         judgements_are="z-scores" if human_z_scores else "as given",
     )
     show(evaluation, len({one.sentence for one in together.left_out}), quiet=quiet)
     remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
+
+
+def _check(
+    model: list[str] | None,
+    scores: list[Path] | None,
+    column: list[str] | None,
+    *,
+    scores_as_given: bool,
+) -> None:
+    if not (model or scores):
+        raise InputError("Give what to evaluate: --model, or --scores with a table.")
+    if column and len(scores or ()) != 1:
+        raise InputError("--column chooses from one table: give --scores once.")
+    if scores_as_given and model:
+        raise InputError("--scores-as-given is for tables: scores of a --model are no z-scores.")
+
+
+def _scored(
+    judgements: Judgements, models: Sequence[LanguageModel], store: Path, *, quiet: bool
+) -> SentenceScores:
+    """Scores under models, kept between runs, with a bar for each."""
+    from contstim.experiments.benchmarks.acceptability.scores import model_scores
+    from contstim.store import Store
+
+    distinct = len({one.sentence for one in judgements.sentences})
+    with scoring_progress(distinct, quiet=quiet) as progress, Store(store) as kept:
+        return model_scores(judgements, models, store=kept, progress=progress)
 
 
 def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:

@@ -34,7 +34,7 @@ class Reproduction:
     Attributes:
         evaluation: of every published column of scores.
         tables: the files that hold them.
-        differences: by column, how far our z-scores lie from the published ones at most.
+        differences: by pseudo-log-likelihood, how far our z-scores lie from the published ones.
     """
 
     evaluation: Evaluation
@@ -62,18 +62,17 @@ def reproduce_adc(data: Path | str) -> Reproduction:
             f"hjvm/acceptability_delta_criterion."
         )
     judgements = read_judgements(folder)
-    places = (folder / "output" / name for name in (_MASKED, _CLASSIFIERS))
-    tables = tuple(path for path in places if path.is_file())
-    scores = joined([published_scores(judgements, path) for path in tables])
-    ours = z_scores(scores.values)
-    differences: dict[str, float] = {}
-    for path in tables:
-        own = published_scores(judgements, path).models
-        theirs = published_scores(judgements, path, [f"{name}_zscores" for name in own])
-        columns = [scores.models.index(name) for name in own]
-        largest = np.abs(ours[:, columns] - theirs.values).max(axis=0)
-        differences |= dict(zip(own, largest.tolist(), strict=True))
-    return Reproduction(evaluate(judgements, scores), tables, differences)
+    masked, classifiers = (folder / "output" / name for name in (_MASKED, _CLASSIFIERS))
+    tables = (masked, classifiers) if classifiers.is_file() else (masked,)
+    parts = [published_scores(judgements, path) for path in tables]
+    own = parts[0].models
+    theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in own])
+    largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
+    return Reproduction(
+        evaluate(judgements, joined(parts)),
+        tables,
+        dict(zip(own, largest.tolist(), strict=True)),
+    )
 
 
 def claims(found: Reproduction) -> tuple[Claim, ...]:

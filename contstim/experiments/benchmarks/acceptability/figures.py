@@ -62,7 +62,8 @@ def scatter_figure(found: Evaluation) -> Figure:
 
 def _draw(axes: Axes, found: Evaluation, column: int, line: Fit) -> None:
     scores, judgements = found.sentence_scores[:, column], found.sentence_judgements
-    axes.plot(scores, judgements, ".", ms=1.5, color=BLUE, alpha=0.35, mew=0, rasterized=True)
+    size = max(1.5, 40 / math.sqrt(len(scores)))
+    axes.plot(scores, judgements, ".", ms=size, color=BLUE, alpha=0.35, mew=0, rasterized=True)
     if np.isfinite(line.slope):
         ends = np.array([np.nanmin(scores), np.nanmax(scores)])
         axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
