@@ -27,7 +27,7 @@ def z_scores(values: FloatArray) -> FloatArray:
     """
     deviations = np.nanstd(values, axis=0)
     if not np.all(deviations > 0):
-        raise InputError("A model gives every sentence the same score: z-scores are undefined.")
+        raise InputError("All values are the same: z-scores are undefined.")
     scores: FloatArray = (values - np.nanmean(values, axis=0)) / deviations
     return scores
 

@@ -129,6 +129,7 @@ def evaluate(
         InputError: no pair is left, or a model gives every sentence the same score.
     """
     people = np.array([one.judgement for one in judgements.sentences])
+    _refuse_constant(scores)
     values = scores.values if scores_as_given else z_scores(scores.values)
     ids = np.array([one.id for one in judgements.sentences])
     unjudged = set(ids[np.isnan(people)].tolist())
@@ -153,6 +154,15 @@ def evaluate(
         why = ", ".join(f"{n:,}: {reason}" for reason, n in found.excluded_for().items() if n)
         raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
     return found
+
+
+def _refuse_constant(scores: SentenceScores) -> None:
+    for model, column in zip(scores.models, scores.values.T, strict=True):
+        if len(np.unique(column[~np.isnan(column)])) < 2:
+            raise InputError(
+                f"{model} gives every sentence the same score, or none at all: there is nothing to "
+                f"compare."
+            )
 
 
 def _reason(pair: MinimalPair, unjudged: set[str], unscored: set[str]) -> str | None:

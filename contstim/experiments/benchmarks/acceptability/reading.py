@@ -136,7 +136,10 @@ def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], t
             sentence = Sentence.parse(str(text))
         except SentenceError as error:
             raise InputError(f"{path}, row {row}: {error}") from error
-        found.append(Judged(name, sentence, number(path, row, columns.judgement, value)))
+        judgement = number(path, row, columns.judgement, value)
+        if math.isinf(judgement):
+            raise InputError(f"{path}, row {row}: the judgement {value!r} is not finite.")
+        found.append(Judged(name, sentence, judgement))
     return ids, tuple(found)
 
 

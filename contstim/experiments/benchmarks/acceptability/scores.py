@@ -11,6 +11,7 @@ import numpy as np
 from contstim.errors import ScoreError, SentenceError
 from contstim.experiments.benchmarks.acceptability.reading import number
 from contstim.experiments.benchmarks.scored import LeftOut, score_readable
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.tables import read_table
 
@@ -104,7 +105,7 @@ def published_scores(
 
     Args:
         judgements: the sentences to find.
-        path: the table.
+        path: the table: .csv, .parquet, .jsonl, or an .npz as of `ScoreTable`.
         columns: the columns to take; by default all that hold numbers, without indices, lengths,
             labels, and z-scores of another column.
         allow_missing: whether sentences may lack a score; they are left out then.
@@ -115,9 +116,9 @@ def published_scores(
         InputError: the file cannot be read, or a value is no number.
     """
     path = Path(path)
-    table = dict(read_table(path))
+    table = _columns(path)
     if all(f"{side}_id" in table for side in _SIDES):
-        table = _unfolded(table)
+        table = dict(_unfolded(table))
     names = list(columns) or _numeric(table)
     missing = [name for name in names if name not in table]
     if missing or not names:
@@ -138,6 +139,14 @@ def published_scores(
     if left_out and not allow_missing:
         _refuse(path, len(wanted), left_out)
     return SentenceScores(tuple(names), values, left_out)
+
+
+def _columns(path: Path) -> dict[str, Sequence[Any]]:
+    if path.suffix.lower() != ".npz":
+        return dict(read_table(path))
+    table = ScoreTable.read(path)
+    texts = {} if table.sentences is None else {"sentence": table.sentences}
+    return {**texts, **dict(zip(table.models, table.log_probs.T.tolist(), strict=True))}
 
 
 def _unfolded(table: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

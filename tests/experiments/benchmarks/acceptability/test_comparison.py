@@ -108,3 +108,12 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
     values[::2] = np.nan
     with pytest.raises(InputError, match=r"None of 6 pairs can be evaluated \(6: a score"):
         evaluate(judgements, SentenceScores(scores.models, values))
+
+
+@pytest.mark.parametrize("value", [2.5, np.nan])
+def test_a_model_that_tells_nothing_is_named(value: float) -> None:
+    judgements, scores = simulated(6, 2)
+    values = scores.values.copy()
+    values[:, 1] = value
+    with pytest.raises(InputError, match="m1 gives every sentence the same score, or none"):
+        evaluate(judgements, SentenceScores(scores.models, values))

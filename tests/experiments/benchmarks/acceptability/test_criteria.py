@@ -21,8 +21,8 @@ def test_z_scores_are_those_of_scipy() -> None:
     np.testing.assert_allclose(z_scores(values), expected)
 
 
-def test_a_constant_model_has_no_z_scores() -> None:
-    with pytest.raises(InputError, match="the same score"):
+def test_constant_values_have_no_z_scores() -> None:
+    with pytest.raises(InputError, match="All values are the same"):
         z_scores(np.full((3, 2), 1.5))
 
 

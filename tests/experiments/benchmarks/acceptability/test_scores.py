@@ -19,6 +19,7 @@ from contstim.experiments.benchmarks.acceptability.scores import (
 )
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import KenlmModel
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from tests.experiments.benchmarks.acceptability.tables import ITEMS, write
 
@@ -67,6 +68,15 @@ def test_rows_are_found_by_sentence_with_or_without_end_mark(
         rows = [f'"{getattr(text, texted)}",{i}' for i, text in enumerate(texts)]
         found = published_scores(judgements, table(tmp_path / name, "sentence,m", rows))
         assert found.values[:, 0].tolist() == list(range(8))
+
+
+def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
+    texts = tuple(one.sentence.text for one in judgements.sentences)
+    scores = ScoreTable(texts, ("m",), np.arange(8.0)[:, None])
+    for kind in ("csv", "jsonl", "parquet", "npz"):
+        scores.write(tmp_path / f"s.{kind}")
+        found = published_scores(judgements, tmp_path / f"s.{kind}")
+        assert found.values.tolist() == scores.log_probs.tolist()
 
 
 def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) -> None:
