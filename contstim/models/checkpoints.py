@@ -111,11 +111,12 @@ def new_classifier(location: str, labels: Sequence[str]) -> Checkpoint:
     does.
 
     Args:
-        location: as of `load_checkpoint`; any head that it has is left away.
+        location: as of `load_checkpoint`; the head of a language model is left away.
         labels: names of the classes, in order.
 
     Raises:
-        ModelError: see `load_checkpoint`; or more than the head is missing.
+        ModelError: see `load_checkpoint`; or it is a classifier already, or more than the head is
+            missing.
     """
     _check_folder(location)
     with silence():
@@ -148,6 +149,11 @@ def _open(
     try:
         config = transformers.AutoConfig.from_pretrained(location, **named, **where)
         kind: Kind = _kind(location, config) if head == "language model" else "classifier"
+        if head == "new classifier" and _is_classifier(config):
+            raise ModelError(
+                f"{location} is a classifier already, whose head would not start anew. Name the "
+                f"language model that it was made from."
+            )
         tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
         auto = {
             "causal": transformers.AutoModelForCausalLM,
@@ -188,7 +194,7 @@ def _kind(location: str, config: Any) -> Kind:
 
     causal, masked = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     saved_as = set(config.architectures or ())
-    if any(name.endswith("ForSequenceClassification") for name in saved_as):
+    if _is_classifier(config):
         raise ModelError(
             f"{location} is a classifier of sequences, not a language model. If it judges "
             f"acceptability, name it classifier:{location}."
@@ -205,6 +211,11 @@ def _kind(location: str, config: Any) -> Kind:
     if is_causal and is_masked:  # XLM's one class for both; BERT without its head
         return "causal" if _reads_left_to_right(config) else "masked"
     return "causal" if is_causal else "masked"
+
+
+def _is_classifier(config: Any) -> bool:
+    names = config.architectures or ()
+    return any(name.endswith("ForSequenceClassification") for name in names)
 
 
 def _reads_left_to_right(config: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -121,7 +121,7 @@ def classifier_task(text: Sequence[Sentence], settings: ClassifierSettings) -> T
         logits = network(input_ids=ids, attention_mask=read.long()).logits
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
-    lengths = [len(row) for row in _tokens(checkpoint, text, window=None)]
+    lengths = [len(row) for row in _tokens(checkpoint, text)]
     window = checkpoint.window or max(lengths)
     return Task(
         network=network,
@@ -137,20 +137,21 @@ def classifier_task(text: Sequence[Sentence], settings: ClassifierSettings) -> T
 
 
 def _rows(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """A label, and the tokens that the network reads."""
-    read = _tokens(checkpoint, sentences, checkpoint.window)
-    return [
-        np.array([one.acceptable, *tokens], np.int64)
-        for one, tokens in zip(_labelled(sentences), read, strict=True)
-    ]
+    """A label, and the tokens that the network reads; what is longer than its window is cut."""
+    closing = set(checkpoint.tokenizer.all_special_ids)
+    rows = []
+    for one, tokens in zip(_labelled(sentences), _tokens(checkpoint, sentences), strict=True):
+        window = checkpoint.window or len(tokens)
+        kept = tokens[:window]
+        if len(kept) < len(tokens) and tokens[-1] in closing:
+            kept[-1] = tokens[-1]
+        rows.append(np.array([one.acceptable, *kept], np.int64))
+    return rows
 
 
-def _tokens(
-    checkpoint: Checkpoint, sentences: Sequence[Sentence], window: int | None
-) -> list[list[int]]:
+def _tokens(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[list[int]]:
     texts = [sentence.text for sentence in sentences]
-    cut: dict[str, Any] = {"truncation": True, "max_length": window} if window else {}
-    ids: list[list[int]] = checkpoint.tokenizer(texts, verbose=False, **cut)["input_ids"]
+    ids: list[list[int]] = checkpoint.tokenizer(texts, verbose=False)["input_ids"]
     return ids
 
 

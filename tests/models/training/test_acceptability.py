@@ -163,3 +163,29 @@ def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
         train(base, tmp_path, replace(TRAINING, batch_size=80))
     with pytest.raises(ModelError, match="There is no folder"):
         train("./nowhere", tmp_path)
+
+
+def test_a_classifier_is_no_base(done: Restarts, tmp_path: Path) -> None:
+    """Its head would be the same in every restart."""
+    with pytest.raises(ModelError, match="is a classifier already"):
+        train(str(done.trainings[0].out), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
+    name: str, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Witness: the tokenizer's own truncation."""
+    long = Labelled(("dog",) * 90, ".")
+    folder = str(tiny_checkpoint(name))
+    task = classifier_task([long, SENTENCES[0]], ClassifierSettings(base=folder))
+    assert task.facts["sentences_cut"] == 1
+    row = task.encode([long])[0]
+    tokenizer = load_checkpoint(folder, device="cpu").tokenizer
+    assert row[1:].tolist() == tokenizer(long.text, truncation=True, max_length=64)["input_ids"]
+    task.save(tmp_path)
+    model = load_classifier(str(tmp_path), name="m", device="cpu")
+    assert [reason is None for reason in model.refusals([long.plain, SENTENCES[0].plain])] == [
+        False,
+        True,
+    ]

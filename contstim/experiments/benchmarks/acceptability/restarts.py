@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedSet:
     """What each classifier says of a set of labelled sentences.
 
     Attributes:
@@ -101,7 +101,7 @@ def judge(
     sentences: Sequence[Labelled],
     classifiers: Sequence[ClassifierModel],
     features: Mapping[str, Sequence[bool]] | None = None,
-) -> Judged:
+) -> JudgedSet:
     """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
     plain = [one.plain for one in sentences]
     left_out = [
@@ -113,7 +113,7 @@ def judge(
     refused = {one.sentence for one in left_out}
     kept = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
     asked = [plain[row] for row in kept]
-    return Judged(
+    return JudgedSet(
         name,
         tuple(sentences[row] for row in kept),
         np.stack([model.probabilities(asked) for model in classifiers], axis=1),
@@ -122,12 +122,12 @@ def judge(
     )
 
 
-def spreads(sets: Sequence[Judged]) -> list[Spread]:
+def spreads(sets: Sequence[JudgedSet]) -> list[Spread]:
     """A row for each set of sentences."""
     return [spread(one.name, one.labels, one.probabilities) for one in sets]
 
 
-def feature_spreads(sets: Sequence[Judged]) -> list[Spread]:
+def feature_spreads(sets: Sequence[JudgedSet]) -> list[Spread]:
     """A row for each feature that any sentence has, over the sentences that have it."""
     return [
         spread(name, one.labels[has], one.probabilities[has])
@@ -139,7 +139,7 @@ def feature_spreads(sets: Sequence[Judged]) -> list[Spread]:
 
 def write_restarts(
     folder: Path | str,
-    sets: Sequence[Judged],
+    sets: Sequence[JudgedSet],
     classifiers: Sequence[ClassifierModel],
     files: Sequence[Path],
     **facts: Any,
@@ -190,7 +190,7 @@ def write_restarts(
 
 
 def _restarts(
-    sets: Sequence[Judged], classifiers: Sequence[ClassifierModel]
+    sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]
 ) -> dict[str, list[Any]]:
     rows = [
         (
@@ -208,7 +208,7 @@ def _restarts(
 
 
 def _predictions(
-    sets: Sequence[Judged], classifiers: Sequence[ClassifierModel]
+    sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]
 ) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {
         "set": [one.name for one in sets for _ in one.sentences],
@@ -232,7 +232,7 @@ def _markdown(rows: Sequence[Spread], about: str) -> str:
     return markdown_table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
-def _figure(sets: Sequence[Judged]) -> Figure:
+def _figure(sets: Sequence[JudgedSet]) -> Figure:
     """A dot a restart, a bar for the majority, a row a set."""
     figure = new_figure(4.0, 0.9 + 0.3 * len(sets))
     axes = figure.subplots()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import contingency
 
 from contstim.experiments.benchmarks.acceptability.restarts import (
-    Judged,
+    JudgedSet,
     feature_spreads,
     majority,
     matthews,
@@ -78,5 +78,5 @@ def test_features_are_judged_on_the_sentences_that_have_them() -> None:
     sentences = tuple(Labelled((f"w{i}",), ".", label) for i, label in enumerate(labels))
     said = np.array([[0.9], [0.1], [0.2], [0.8]])
     has = {"first": np.array([1, 1, 0, 0], np.bool_), "none": np.zeros(4, np.bool_)}
-    (row,) = feature_spreads([Judged("set", sentences, said, (), has)])
+    (row,) = feature_spreads([JudgedSet("set", sentences, said, (), has)])
     assert (row.about, row.sentences, row.mean) == ("first", 2, 1.0)
