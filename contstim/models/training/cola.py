@@ -66,19 +66,29 @@ def read_annotations(path: Path | str) -> Annotated:
     upper or lower case), and a column of 1 and 0 for each feature.
 
     Raises:
-        InputError: the file cannot be read, lacks a column (names it), or has no feature.
+        InputError: the file cannot be read, lacks a column (names it), has no feature, or another
+            number in one.
     """
     path = Path(path)
     columns = _columns(path)
     others = {name for name in columns if name.lower() in {*_LABELS, *_ABOUT, "sentence", ""}}
     features = {
-        name: tuple(str(value).strip() == "1" for value in values)
-        for name, values in columns.items()
-        if name not in others and {str(value).strip() for value in values} <= {"0", "1"}
+        name: tuple(value == "1" for value in values)
+        for name, values in ((n, [str(v).strip() for v in c]) for n, c in columns.items())
+        if name not in others and _is_feature(path, name, values)
     }
     if not features:
         raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
     return Annotated(tuple(_labelled(path, columns)), features)
+
+
+def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
+    """Whether a column holds 1 and 0; a text is none, other numbers are a mistake."""
+    others = set(values) - {"0", "1"}
+    if others and all(value.lstrip("-").isdigit() for value in values):
+        row = 1 + next(i for i, value in enumerate(values) if value in others)
+        raise InputError(f"{path}, row {row}: {values[row - 1]!r} under {name} is neither 0 nor 1.")
+    return not others
 
 
 def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled]:

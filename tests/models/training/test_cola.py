@@ -70,3 +70,5 @@ def test_annotations_are_columns_of_ones_and_zeros(tmp_path: Path) -> None:
     assert [one.acceptable for one in found.sentences] == [True, False]
     with pytest.raises(InputError, match="has no feature"):
         read_annotations(write(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
+    with pytest.raises(InputError, match="row 2: '2' under X is neither 0 nor 1"):
+        read_annotations(write(tmp_path / "c.tsv", "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n"))

@@ -38,7 +38,8 @@ class Columns:
         id: identifies a sentence; where there is no such column, the row's number does.
         sentence: the text.
         judgement: how acceptable people find it, a number; empty or #N/A where that is not known.
-        item: sentences of one item are compared with each other.
+        item: sentences of one item are compared with each other; those of none count for z-scores
+            only.
         label: whether experts accept it: 1 or 0, acceptable or unacceptable, g or *.
         phenomenon: what the item is about; may be missing.
         acceptable: in a table of pairs, the identifier of the acceptable sentence.
@@ -174,6 +175,8 @@ def _pairs_of_items(
     phenomena = table.get(columns.phenomenon, [""] * len(ids))
     sides: dict[str, tuple[list[int], list[int]]] = {}
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
+        if item is None or str(item).strip() in MISSING:
+            continue
         sides.setdefault(str(item), ([], []))[not _accepted(path, row, label)].append(row)
     return tuple(
         MinimalPair(ids[good], ids[bad], str(phenomena[good] or ""))

@@ -22,6 +22,12 @@ def test_every_acceptable_sentence_of_an_item_meets_every_unacceptable_one(tmp_p
     assert found.sentences[0].sentence.text == "The dog sleeps."
 
 
+def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
+    found = read_judgements(write(tmp_path / "items.csv", ITEMS + "d1,,,,A filler,4\n"))
+    assert len(found.sentences) == 9
+    assert len(found.pairs) == 6
+
+
 def test_columns_can_have_other_names_and_rows_no_identifier(tmp_path: Path) -> None:
     text = "set,text,mean,ok\nx,It is,3,yes\nx,It be,1,no\n"
     columns = Columns(sentence="text", judgement="mean", item="set", label="ok")
