@@ -119,15 +119,17 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
         "4",
         "3",  # a3 scores below a2
     )
-    invoke(*given, "--out", tmp_path / "both")
+    lacking = write(tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,"))
+    _, told = invoke(*given[:-1], lacking, "--allow-missing", "--out", tmp_path / "both")
+    assert "1 sentences have no score" in told
+    assert [row["model"] for row in rows(tmp_path / "both" / "left_out.csv")] == ["n"]
     report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
     for heading in ("## By phenomenon", "## Pairs on which models differ", "data sha256"):
         assert heading in report
     short = write(tmp_path / "short.csv", table.read_text().rpartition("c2")[0])
     with pytest.raises(ScoreError, match="lacks scores of 1 of 8"):
         invoke(*given[:-1], short, "--out", tmp_path / "short")
-    _, told = invoke(*given[:-1], short, "--out", tmp_path / "short", "--allow-missing")
-    assert "1 sentences have no score" in told
+    assert not (tmp_path / "short").exists()
 
 
 @pytest.mark.parametrize(

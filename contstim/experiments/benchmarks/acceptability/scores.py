@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ScoreError, SentenceError
-from contstim.experiments.benchmarks.acceptability.reading import number
+from contstim.experiments.benchmarks.acceptability.reading import MISSING, number
 from contstim.experiments.benchmarks.scored import LeftOut, score_readable
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -171,7 +171,8 @@ def _numeric(table: Mapping[str, Sequence[Any]]) -> list[str]:
         if name in _NO_SCORES or (known != name and known in table):
             return False
         try:
-            return len([float(value) for value in table[name] if value not in ("", None)]) > 0
+            values = [value for value in table[name] if str(value).strip() not in MISSING]
+            return len([float(value) for value in values]) > 0
         except (TypeError, ValueError):
             return False
 

@@ -95,7 +95,8 @@ def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) ->
 
 
 def test_missing_scores_may_be_left_out(judgements: Judgements, tmp_path: Path) -> None:
-    path = table(tmp_path / "s.csv", "id,m", [f"{name},{i}" for i, name in enumerate(IDS[:6])])
+    rows = [*(f"{name},{i}" for i, name in enumerate(IDS[:6])), "c1,#N/A"]
+    path = table(tmp_path / "s.csv", "id,m", rows)
     found = published_scores(judgements, path, allow_missing=True)
     assert np.isnan(found.values[:, 0]).tolist() == [False] * 6 + [True] * 2
     assert [one.reason for one in found.left_out] == ["not in s.csv"] * 2
