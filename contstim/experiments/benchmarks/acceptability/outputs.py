@@ -78,8 +78,8 @@ def write_acceptability(
     """
     between_models, between_criteria = list(models_apart(found)), list(criteria_apart(found))
     tables = {
-        "criteria": share_table(shares(found)),
-        "phenomena": share_table(shares(found, "phenomenon")),
+        "criteria": _share_table(shares(found)),
+        "phenomena": _share_table(shares(found, "phenomenon")),
         "pairs": _pairs(found),
         "models_apart": _models_apart(found, between_models),
         "criteria_apart": _criteria_apart(found, between_criteria),
@@ -117,7 +117,7 @@ def counts(found: Evaluation, origin: Origin) -> dict[str, int]:
     }
 
 
-def share_table(rows: Sequence[Share]) -> Columns:
+def _share_table(rows: Sequence[Share]) -> Columns:
     """Columns of counts; `disputed` are pairs that people judge the other way round."""
     return {name: [getattr(row, name) for row in rows] for name in _SHARE_COLUMNS}
 

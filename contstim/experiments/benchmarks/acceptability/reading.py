@@ -99,7 +99,7 @@ def _published(folder: Path) -> tuple[Path, Path]:
     )
 
 
-def require(path: Path, table: Table, *names: str) -> list[Sequence[Any]]:
+def _require(path: Path, table: Table, *names: str) -> list[Sequence[Any]]:
     """Columns of a table.
 
     Raises:
@@ -129,7 +129,7 @@ def number(path: Path, row: int, name: str, value: object) -> float:
 
 
 def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], tuple[Judged, ...]]:
-    texts, values = require(path, table, columns.sentence, columns.judgement)
+    texts, values = _require(path, table, columns.sentence, columns.judgement)
     ids = [str(one) for one in table.get(columns.id, range(len(texts)))]
     found = []
     for row, (name, text, value) in enumerate(zip(ids, texts, values, strict=True)):
@@ -145,7 +145,7 @@ def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], t
 
 
 def _given_pairs(path: Path, table: Table, columns: Columns) -> tuple[MinimalPair, ...]:
-    good, bad = require(path, table, columns.acceptable, columns.unacceptable)
+    good, bad = _require(path, table, columns.acceptable, columns.unacceptable)
     nothing = [""] * len(good)
     phenomena, sources, marks = (
         table.get(name, nothing) for name in (columns.phenomenon, "dataset", columns.discard)
@@ -171,7 +171,7 @@ def _type(identifier: str) -> str:
 def _pairs_of_items(
     path: Path, table: Table, ids: Sequence[str], columns: Columns
 ) -> tuple[MinimalPair, ...]:
-    items, labels = require(path, table, columns.item, columns.label)
+    items, labels = _require(path, table, columns.item, columns.label)
     phenomena = table.get(columns.phenomenon, [""] * len(ids))
     sides: dict[str, tuple[list[int], list[int]]] = {}
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
