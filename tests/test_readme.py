@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_first_study_runs_as_printed(folder: Path) -> None:
     commands = "\n".join(blocks("sh"))
-    assert commands.count("contstim ") == 10
+    assert commands.count("contstim ") == 11
     program = f'contstim() {{ "{sys.executable}" -m contstim "$@"; }}\n'
     done = subprocess.run(
         ["bash", "-euc", program + commands], cwd=folder, capture_output=True, text=True

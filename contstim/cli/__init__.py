@@ -15,6 +15,7 @@ from contstim.cli import (
     controls,
     demo,
     design,
+    evaluate,
     export,
     import_responses,
     models,
@@ -67,6 +68,7 @@ app.add_typer(export.app, name="export")
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)
+app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")
 app.command("demo")(demo.demo)
 

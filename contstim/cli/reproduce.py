@@ -11,7 +11,7 @@ from contstim.cli.analyze import Samples, facts, show, steps
 from contstim.cli.output import Quiet, Seed, remark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.table import Table
 
@@ -50,13 +50,10 @@ def golan2023(
 
     Example: `contstim reproduce golan2023 --data data --out golan2023`
     """
-    from rich.console import Console
-
     from contstim.experiments.analysis.effects import Sampling
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
     from contstim.records import write_record
-    from contstim.tables import write_table
 
     folder, file = locate(data, ratings)
     with steps(quiet=quiet) as progress:
@@ -64,17 +61,55 @@ def golan2023(
         found = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
     made = claims(found)
     write_analysis(found, out, title="Golan et al. (2023), experiment 1")
-    columns = ("about", "published", "ours", "holds")
-    write_table(
-        out / "tables" / "claims.csv",
-        {name: [getattr(claim, name) for claim in made] for name in columns},
-    )
+    _write_claims(made, out / "tables" / "claims.csv")
     write_record(out / "report.html", seed=seed, **facts(found))
     show(found, quiet=quiet)
+    _judge(made, f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+
+
+@app.command("adc")
+def adc(
+    data: Annotated[
+        Path, typer.Option(help="A copy of hjvm/acceptability_delta_criterion (LI-Adger).")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    quiet: Quiet = False,
+) -> None:
+    """The Acceptability Delta Criterion of Vázquez Martínez (2021) on its published scores.
+
+    Writes the tables, figures and report of `contstim evaluate acceptability`, and claims.csv.
+    Exits with status 1 if a claim does not hold.
+
+    Example: `contstim reproduce adc --data li-adger --out adc`
+    """
+    from contstim.cli.evaluate.acceptability import show as show_criteria
+    from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
+    from contstim.experiments.reproduce.adc import claims, reproduce_adc
+
+    found = reproduce_adc(data)
+    made = claims(found)
+    title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
+    write_acceptability(found.evaluation, out, Origin(tables=found.tables), title=title)
+    _write_claims(made, out / "claims.csv")
+    show_criteria(found.evaluation, 0, quiet=quiet)
+    _judge(made, f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
+
+
+def _write_claims(made: Iterable[Claim], path: Path) -> None:
+    from contstim.tables import write_table
+
+    columns = ("about", "published", "ours", "holds")
+    write_table(path, {name: [getattr(claim, name) for claim in made] for name in columns})
+
+
+def _judge(made: Sequence[Claim], where: str, *, quiet: bool) -> None:
+    """Print the claims; status 1 if one does not hold."""
+    from rich.console import Console
+
     Console().print(_claims_table(made))
     failed = sum(not claim.holds for claim in made)
     print(f"{len(made) - failed} of {len(made)} claims hold.")
-    remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+    remark(where, quiet=quiet)
     if failed:
         raise typer.Exit(1)
 

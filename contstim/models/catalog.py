@@ -31,6 +31,7 @@ MASKED_RULES = (
     "pll-whole-word",
     "pll-sentence-l2r",
 )
+CLASSIFIER_RULES = ("signed-confidence",)
 
 
 RECURRENT_CONFIGURATION = "recurrent.json"
@@ -107,6 +108,14 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.transformer:load_transformer",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
             options=("rule", "device", "dtype", "prompt"),
+        ),
+        Family(
+            name="classifier",
+            summary="classifier of sequences that says how surely a sentence is acceptable; its "
+            "scores are no log-probabilities",
+            loader="contstim.models.classifier.adapter:load_classifier",
+            rules=CLASSIFIER_RULES,
+            options=("device", "dtype"),
         ),
         *(
             Family(

@@ -13,12 +13,18 @@ from contstim.errors import ModelError
 from contstim.models.fingerprints import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-Kind: TypeAlias = Literal["causal", "masked"]
+Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+_Head: TypeAlias = Literal["language model", "classifier", "new classifier"]
 
+_WHAT: dict[Kind, str] = {
+    "causal": "causal language model",
+    "masked": "masked language model",
+    "classifier": "classifier of sequences",
+}
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 
 
@@ -27,11 +33,12 @@ class Checkpoint:
     """A network with its head, in evaluation mode, and its tokenizer.
 
     Attributes:
-        model: a `transformers` model for causal or masked language modelling.
+        model: a `transformers` model for causal or masked language modelling, or a classifier of
+            sequences.
         tokenizer: a `transformers` tokenizer.
         location: the folder or hub name that it came from.
         device: where the network is, such as `cpu` or `cuda`.
-        kind: whether it predicts the next token or hidden ones.
+        kind: whether it predicts the next token, hidden ones, or a sequence's class.
     """
 
     model: Any
@@ -62,7 +69,11 @@ _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictiona
 
 
 def load_checkpoint(
-    location: str, *, device: Device = "auto", dtype: Precision = "auto"
+    location: str,
+    *,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    classifier: bool = False,
 ) -> Checkpoint:
     """Load a causal or masked language model, told apart by the checkpoint's configuration.
 
@@ -74,61 +85,96 @@ def load_checkpoint(
         device: `auto` is a GPU where there is one.
         dtype: `auto` is float32: half precision rounds scores to ties and is only for models that
             would not fit otherwise.
+        classifier: whether to load a classifier of sequences instead.
 
     Raises:
         ModelError: the folder is missing, the hub cannot be reached, the checkpoint has no trained
-            language-modelling head, its tokenizer needs a package that is not installed, or the
+            head of that kind, its tokenizer needs a package that is not installed, or the
             device or the precision does not exist.
     """
     place, precision = resolve_device(device), _precision(dtype)
     _check_folder(location)
-    key = (location, place, precision, _stamp(location))
+    key = (location, place, precision, classifier, _stamp(location))
     checkpoint = _loaded.get(key)
     if checkpoint is None:
         with silence():
-            checkpoint = _load(location, place, precision)
+            head: _Head = "classifier" if classifier else "language model"
+            checkpoint = _load(location, place, precision, head)
         _loaded[key] = checkpoint
     return checkpoint
 
 
-def _load(location: str, device: str, dtype: str) -> Checkpoint:
+def new_classifier(location: str, labels: Sequence[str]) -> Checkpoint:
+    """A checkpoint's network on the CPU with a classification head that is drawn anew.
+
+    Nobody else holds the network, so that it can be trained. What chance decides, torch's generator
+    does.
+
+    Args:
+        location: as of `load_checkpoint`; the head of a language model is left away.
+        labels: names of the classes, in order.
+
+    Raises:
+        ModelError: see `load_checkpoint`; or it is a classifier already, or more than the head is
+            missing.
+    """
+    _check_folder(location)
+    with silence():
+        return _load(location, "cpu", "float32", "new classifier", labels)
+
+
+def _load(
+    location: str, device: str, dtype: str, head: _Head, labels: Sequence[str] = ()
+) -> Checkpoint:
     if Path(location).is_dir():
-        return _open(location, device, dtype, local=True)
+        return _open(location, device, dtype, head, labels, local=True)
     try:
-        return _open(location, device, dtype, local=True)
+        return _open(location, device, dtype, head, labels, local=True)
     except _UnavailableError:
         _check_hub(location)
-    return _open(location, device, dtype, local=False)
+    return _open(location, device, dtype, head, labels, local=False)
 
 
 class _UnavailableError(ModelError):
     """Files are missing, damaged, or not where they were looked for."""
 
 
-def _open(location: str, device: str, dtype: str, *, local: bool) -> Checkpoint:
+def _open(
+    location: str, device: str, dtype: str, head: _Head, labels: Sequence[str], *, local: bool
+) -> Checkpoint:
     import transformers
 
     where = {"local_files_only": local}
+    named = {"id2label": dict(enumerate(labels))} if labels else {}
     try:
-        config = transformers.AutoConfig.from_pretrained(location, **where)
-        kind = _kind(location, config)
+        config = transformers.AutoConfig.from_pretrained(location, **named, **where)
+        kind: Kind = _kind(location, config) if head == "language model" else "classifier"
+        if head == "new classifier" and _is_classifier(config):
+            raise ModelError(
+                f"{location} is a classifier already, whose head would not start anew. Name the "
+                f"language model that it was made from."
+            )
         tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
-        head = {
+        auto = {
             "causal": transformers.AutoModelForCausalLM,
             "masked": transformers.AutoModelForMaskedLM,
+            "classifier": transformers.AutoModelForSequenceClassification,
         }
-        model, report = head[kind].from_pretrained(
+        model, report = auto[kind].from_pretrained(
             location, config=config, dtype=dtype, output_loading_info=True, **where
         )
     except ImportError as error:
         raise ModelError(f"{location} needs a package that is missing: {_first(error)}") from error
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise _UnavailableError(f"Cannot load {location}: {_first(error)}") from error
-    if missing := sorted(report["missing_keys"]):
+    missing = sorted(report["missing_keys"])
+    if head == "new classifier":
+        missing = [name for name in missing if _below_the_head(model, name)]
+    if missing:
         raise ModelError(
-            f"{location} is not a complete {kind} language model: {len(missing)} of its weights "
-            f"would start at random, among them {missing[0]}. Use a checkpoint that was saved with "
-            f"its language-modelling head."
+            f"{location} is not a complete {_WHAT[kind]}: {len(missing)} of its weights would "
+            f"start at random, among them {missing[0]}. Use a checkpoint that was saved with its "
+            f"{'language-modelling' if head == 'language model' else 'classification'} head."
         )
     if device == "cpu":
         from contstim.models.onednn import use_onednn
@@ -137,12 +183,22 @@ def _open(location: str, device: str, dtype: str, *, local: bool) -> Checkpoint:
     return Checkpoint(model.to(device), tokenizer, location, device, kind)
 
 
+def _below_the_head(model: Any, weight: str) -> bool:
+    """Whether a weight is part of the network that the head, with BERT's pooler, stands on."""
+    return weight.startswith(f"{model.base_model_prefix}.") and ".pooler." not in weight
+
+
 def _kind(location: str, config: Any) -> Kind:
     """Causal or masked: by the architecture it was saved as, else by what its type can be."""
     from transformers.models.auto import modeling_auto as auto
 
     causal, masked = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     saved_as = set(config.architectures or ())
+    if _is_classifier(config):
+        raise ModelError(
+            f"{location} is a classifier of sequences, not a language model. If it judges "
+            f"acceptability, name it classifier:{location}."
+        )
     is_causal = bool(saved_as & set(causal.values())) or not saved_as & set(masked.values())
     is_masked = bool(saved_as & set(masked.values())) or not saved_as & set(causal.values())
     is_causal &= config.model_type in causal
@@ -155,6 +211,11 @@ def _kind(location: str, config: Any) -> Kind:
     if is_causal and is_masked:  # XLM's one class for both; BERT without its head
         return "causal" if _reads_left_to_right(config) else "masked"
     return "causal" if is_causal else "masked"
+
+
+def _is_classifier(config: Any) -> bool:
+    names = config.architectures or ()
+    return any(name.endswith("ForSequenceClassification") for name in names)
 
 
 def _reads_left_to_right(config: Any) -> bool:

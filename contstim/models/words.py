@@ -106,7 +106,7 @@ def encode_batch(
         ModelError: a token spans two words, tokens cannot be matched to words, or a sentence
             holds a special token of the tokenizer, such as `[MASK]`, as a word.
     """
-    _refuse_special_tokens(tokenizer, sentences)
+    refuse_special_tokens(tokenizer, sentences)
     texts = [" " * leading_space + sentence.text for sentence in sentences]
     encodings = _encode_texts(tokenizer, sentences, texts, special_tokens)
     glued = [i for i, encoding in enumerate(encodings) if encoding.end_glued] if end_apart else []
@@ -132,7 +132,12 @@ def words_are_independent(tokenizer: Any) -> bool:
     return not any(_CROSSES_WORDS.search(token) for token in tokenizer.get_vocab())
 
 
-def _refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
+def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
+    """Refuse sentences that hold a special token of the tokenizer as a word.
+
+    Raises:
+        ModelError: one does; names it.
+    """
     special = [str(token) for token in tokenizer.all_special_tokens]
     for sentence in sentences:
         text = sentence.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from contstim.cli.train.acceptability import acceptability
 from contstim.cli.train.network import network_command
 from contstim.cli.train.ngram import ngram
 from contstim.models.training.settings import (
@@ -42,6 +43,7 @@ for small, summary in (
     ),
 ):
     app.command(small.kind)(network_command(small, TRANSFORMER_TRAINING, summary))
+app.command("acceptability")(acceptability)
 
 
 @app.callback()

@@ -149,27 +149,32 @@ def _summary(done: Training, specification: str) -> str:
 
 
 @contextmanager
-def training_progress(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A bar over all steps on standard error, with losses, perplexities and the time left."""
+def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
+    """A bar over all steps on standard error, with losses, perplexities and the time left.
+
+    What it yields is told where a training is, and the training's name where there are several.
+    """
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     columns = (
+        TextColumn("{task.description}"),
         TextColumn("epoch {task.fields[epoch]} of {task.fields[epochs]}"),
         BarColumn(),
         TextColumn("{task.fields[losses]}"),
         TimeRemainingColumn(),
     )
+    begun: dict[str, TaskID] = {}
     with Bars(*columns, console=Console(stderr=True), disable=quiet) as bars:
 
-        def show(now: Progress) -> None:
+        def show(now: Progress, name: str = "") -> None:
             losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"
             if now.validation_loss is not None:
                 losses += f" (validation {math.exp(now.validation_loss):,.1f})"
             told: dict[str, Any] = {"epoch": now.epoch, "epochs": now.epochs, "losses": losses}
-            if not bars.tasks:
-                bars.add_task("", total=now.steps, completed=now.step - 1, **told)
-            bars.update(bars.tasks[0].id, completed=now.step, **told)
+            if name not in begun:
+                begun[name] = bars.add_task(name, total=now.steps, completed=now.step - 1, **told)
+            bars.update(begun[name], completed=now.step, **told)
 
         yield show

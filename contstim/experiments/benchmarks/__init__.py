@@ -1,5 +1,6 @@
 """Models and scoring rules pitted against each other on standard benchmarks.
 
-scored    log-probabilities of a benchmark's sentences, from models or from a table
-outputs   the folder that every evaluation writes: tables, figures, and a report of what was run
+acceptability   gradient judgements: the BLiMP criterion and the Acceptability Delta Criterion
+scored          log-probabilities of a benchmark's sentences, from models or from a table
+outputs         the folder that every evaluation writes: tables, figures, and a report of what was run
 """

@@ -31,6 +31,7 @@ RECORD = "training.json"
 _NOT_OPTIONS = {
     "kind": "The kind of model",
     "text_sha256": "The text",
+    "validation_sha256": "The text kept apart",
     "precision": "The precision",
 }
 
@@ -140,7 +141,7 @@ def _check_same(folder: Path, now: Identity, then: Identity) -> None:
         new, old = (json.loads(json.dumps(settings.get(name))) for settings in (now, then))
         if new != old:
             what = _NOT_OPTIONS.get(name, option(name))
-            values = "" if name == "text_sha256" else f" ({old!r} then, {new!r} now)"
+            values = "" if name.endswith("_sha256") else f" ({old!r} then, {new!r} now)"
             raise InputError(
                 f"{what} is not the one with which {folder} was begun{values}. Give what was given "
                 f"then to go on, or name another folder."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from contstim.models.training.checkpoint import (
 from contstim.models.training.loop import BUILDING, Trainer, seeded
 from contstim.models.training.record import Training, best_of
 from contstim.models.training.settings import flattened, option
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,22 +33,23 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints import Device
     from contstim.models.training.loop import Epoch, Progress
     from contstim.models.training.settings import (
-        RecurrentSettings,
+        NetworkSettings,
         TrainingPrecision,
         TrainingSettings,
-        TransformerSettings,
     )
     from contstim.models.training.task import Task
-    from contstim.sentence import Sentence
+
+_Sentence = TypeVar("_Sentence", bound=Sentence)
 
 
 def run(
     build: Callable[[Sequence[Sentence]], Task],
     sentences: Sequence[Sentence],
     out: Path,
-    network: RecurrentSettings | TransformerSettings,
+    network: NetworkSettings,
     settings: TrainingSettings,
     *,
+    validation: Sequence[Sentence] | None = None,
     device: Device,
     precision: TrainingPrecision,
     on_progress: Callable[[Progress], None] | None,
@@ -62,6 +64,7 @@ def run(
         out: the folder of the model.
         network: sizes of the network.
         settings: how it is trained.
+        validation: the sentences kept apart; by default a share of the text.
         device: `auto` is a GPU where there is one.
         precision: `auto` is bfloat16 on a GPU that has it, else float32.
         on_progress: told after every step.
@@ -78,13 +81,15 @@ def run(
         "precision": "bfloat16" if bf16 else "float32",
         "text_sha256": _digest(sentences),
     }
+    if validation is not None:
+        identity["validation_sha256"] = _digest(validation)
     begun = is_begun(out, identity)
     if begun and not (out / CHECKPOINT).is_file():
         return Training.read(out)
-    training, validation = _split(sentences, settings)
+    training, apart = _parts(sentences, validation, settings)
     with seeded(settings.seed, BUILDING, place):
         task = build(training)
-    trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
+    trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
     if begun:
         state = read_checkpoint(out, trainer)
     else:
@@ -96,7 +101,7 @@ def run(
         write_checkpoint(out, identity, trainer, state)
     facts = {
         "settings": identity,
-        "text": _counts(sentences, validation),
+        "text": _counts([*training, *apart], apart),
         "model": {"parameters": sum(w.numel() for w in task.network.parameters()), **task.facts},
         "device": place,
         "threads": torch.get_num_threads(),
@@ -134,19 +139,32 @@ def _restore(task: Task, weights: Mapping[str, Tensor]) -> None:
     task.network.eval()
 
 
-def _split(
-    sentences: Sequence[Sentence], settings: TrainingSettings
-) -> tuple[list[Sentence], list[Sentence]]:
-    training, validation = split(
-        len(sentences), settings.validation, np.random.default_rng(settings.seed)
+def _parts(
+    sentences: Sequence[Sentence],
+    validation: Sequence[Sentence] | None,
+    settings: TrainingSettings,
+) -> tuple[Sequence[Sentence], Sequence[Sentence]]:
+    """The sentences to train on, and those kept apart."""
+    training, apart = (
+        split_sentences(sentences, settings) if validation is None else (sentences, validation)
     )
     if len(training) < settings.batch_size:
         raise InputError(
-            f"Of {len(sentences):,} sentences {len(training):,} are left to train on, fewer than "
-            f"one batch of {settings.batch_size:,}. Give more text, or lower "
+            f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
+            f"fewer than one batch of {settings.batch_size:,}. Give more text, or lower "
             f"{option('batch_size')}."
         )
-    return [sentences[row] for row in training], [sentences[row] for row in validation]
+    return training, apart
+
+
+def split_sentences(
+    sentences: Sequence[_Sentence], settings: TrainingSettings
+) -> tuple[list[_Sentence], list[_Sentence]]:
+    """Sentences to train on, and the share kept apart that the settings ask for."""
+    training, apart = split(
+        len(sentences), settings.validation, np.random.default_rng(settings.seed)
+    )
+    return [sentences[row] for row in training], [sentences[row] for row in apart]
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
@@ -163,7 +181,7 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
 def _digest(sentences: Sequence[Sentence]) -> str:
     digest = hashlib.sha256()
     for sentence in sentences:
-        digest.update(f"{sentence.text}\n".encode())
+        digest.update(f"{sentence}\n".encode())
     return digest.hexdigest()
 
 

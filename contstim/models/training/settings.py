@@ -127,7 +127,21 @@ class TransformerSettings:
             _between(self, "mask_share")
 
 
-Settings: TypeAlias = TrainingSettings | RecurrentSettings | TransformerSettings
+@dataclass(frozen=True)
+class ClassifierSettings:
+    """A classifier of acceptability on a pretrained network.
+
+    Attributes:
+        kind: `acceptability`.
+        base: the checkpoint whose network is fine-tuned: a folder, or a name on the hub.
+    """
+
+    kind: Literal["acceptability"] = "acceptability"
+    base: str = "bert-base-cased"
+
+
+NetworkSettings: TypeAlias = RecurrentSettings | TransformerSettings | ClassifierSettings
+Settings: TypeAlias = TrainingSettings | NetworkSettings
 
 
 def option(name: str) -> str:
@@ -175,3 +189,4 @@ def flattened(*parts: Settings) -> dict[str, object]:
 
 RECURRENT_TRAINING = TrainingSettings()
 TRANSFORMER_TRAINING = TrainingSettings(learning_rate=0.001, warmup=0.05, epochs=10)
+FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)

@@ -93,7 +93,7 @@ def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) ->
         network=network,
         encode=encode,
         log_probs=log_probs,
-        save=lambda folder: _save(network, tokenizer, folder),
+        save=lambda folder: save_pretrained(network, tokenizer, folder),
         facts={
             "vocabulary": len(tokenizer),
             "tokens_a_sentence": float(np.mean(lengths)),
@@ -185,7 +185,12 @@ def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntA
     return [np.array(row, np.int64) for row in rows]
 
 
-def _save(network: Any, tokenizer: Any, folder: Path) -> None:
+def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
+    """Leave a network and its tokenizer in a folder, in the usual format.
+
+    Raises:
+        InputError: they cannot be written.
+    """
     from safetensors import SafetensorError
 
     try:

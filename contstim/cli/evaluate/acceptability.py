@@ -1,0 +1,202 @@
+"""`contstim evaluate acceptability`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, remark, scoring_progress
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
+    from contstim.experiments.benchmarks.acceptability.judgements import Judgements
+    from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
+    from contstim.models.base import LanguageModel
+
+
+def acceptability(
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl)."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model, such as hf:gpt2; repeatable.")
+    ] = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(help="A table of scores, by the column id or sentence; repeatable."),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of --scores to take as a model; repeatable. By default all that hold "
+            "numbers, without indices, lengths, labels, and z-scores of another column."
+        ),
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table of minimal pairs. By default all acceptable × unacceptable sentences of "
+            "an item."
+        ),
+    ] = None,
+    delta: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="δ of the Acceptability Delta Criterion; repeatable.  [default: 0.5 1 5]"
+        ),
+    ] = None,
+    scores_as_given: Annotated[
+        bool, typer.Option("--scores-as-given", help="The scores are z-scores already.")
+    ] = False,
+    human_z_scores: Annotated[
+        bool, typer.Option("--human-z-scores", help="Turn the judgements into z-scores too.")
+    ] = False,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing", help="Leave sentences that a table of scores lacks, and pairs, out."
+        ),
+    ] = False,
+    id_column: Annotated[str, typer.Option(help="Identifies a sentence.")] = "id",
+    sentence_column: Annotated[str, typer.Option(help="Its text.")] = "sentence",
+    judgement_column: Annotated[str, typer.Option(help="People's judgement.")] = "judgement",
+    item_column: Annotated[str, typer.Option(help="The item it belongs to.")] = "item",
+    label_column: Annotated[str, typer.Option(help="Whether experts accept it.")] = "label",
+    phenomenon_column: Annotated[str, typer.Option(help="What it is about.")] = "phenomenon",
+    acceptable_column: Annotated[
+        str, typer.Option(help="In --pairs: the acceptable sentence's identifier.")
+    ] = "gramm_id",
+    unacceptable_column: Annotated[
+        str, typer.Option(help="In --pairs: the other one's identifier.")
+    ] = "ungramm_id",
+    discard_column: Annotated[
+        str, typer.Option(help="In --pairs: marks pairs to leave out.")
+    ] = "discard",
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say how well models follow gradient judgements of acceptability.
+
+    Counts the minimal pairs that meet the BLiMP criterion (the acceptable sentence scores higher)
+    and the Acceptability Delta Criterion at each δ: scores, as z-scores over all sentences, differ
+    in the same direction as people's judgements and by nearly as much. Writes tables (CSV),
+    figures (PNG, PDF) and report.md. An interrupted run goes on where it stopped.
+
+    Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
+    hf:bert-large-cased@pll-original --out adc`
+    """
+    from contstim.experiments.benchmarks.acceptability.criteria import DELTAS, Criterion
+    from contstim.experiments.benchmarks.acceptability.evaluation import evaluate
+    from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
+    from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
+    from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
+    from contstim.models.catalog import load_models
+
+    _check(model, scores, column, scores_as_given=scores_as_given)
+    criteria = (Criterion(), *map(Criterion, delta or DELTAS))
+    columns = Columns(
+        id=id_column,
+        sentence=sentence_column,
+        judgement=judgement_column,
+        item=item_column,
+        label=label_column,
+        phenomenon=phenomenon_column,
+        acceptable=acceptable_column,
+        unacceptable=unacceptable_column,
+        discard=discard_column,
+    )
+    judgements = read_judgements(data, pairs, columns)
+    found = [
+        published_scores(judgements, table, column or (), allow_missing=allow_missing)
+        for table in scores or ()
+    ]
+    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    if models:
+        found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
+    together = joined(found)
+    evaluation = evaluate(
+        judgements,
+        together,
+        criteria,
+        scores_as_given=scores_as_given,
+        standardize_people=human_z_scores,
+    )
+    write_acceptability(
+        evaluation,
+        out,
+        Origin(models, scores or (), together.left_out),
+        scores_are="as given" if scores_as_given else "z-scores over all scored sentences",
+        judgements_are="z-scores" if human_z_scores else "as given",
+    )
+    show(evaluation, len({one.sentence for one in together.left_out}), quiet=quiet)
+    remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
+
+
+def _check(
+    model: list[str] | None,
+    scores: list[Path] | None,
+    column: list[str] | None,
+    *,
+    scores_as_given: bool,
+) -> None:
+    if not (model or scores):
+        raise InputError("Give what to evaluate: --model, or --scores with a table.")
+    if column and len(scores or ()) != 1:
+        raise InputError("--column chooses from one table: give --scores once.")
+    if scores_as_given and model:
+        raise InputError("--scores-as-given is for tables: scores of a --model are no z-scores.")
+
+
+def _scored(
+    judgements: Judgements, models: Sequence[LanguageModel], store: Path, *, quiet: bool
+) -> SentenceScores:
+    """Scores under models, kept between runs, with a bar for each."""
+    from contstim.experiments.benchmarks.acceptability.scores import model_scores
+    from contstim.store import Store
+
+    distinct = len({one.sentence for one in judgements.sentences})
+    with scoring_progress(distinct, quiet=quiet) as progress, Store(store) as kept:
+        return model_scores(judgements, models, store=kept, progress=progress)
+
+
+def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:
+    """Print how many pairs meet each criterion on standard output, and what is not evaluated."""
+    from rich.console import Console
+
+    Console().print(_table(found))
+    for reason, number in found.excluded_for().items():
+        if number:
+            remark(f"{number:,} pairs are not evaluated: {reason}.", quiet=quiet)
+    if left_out:
+        remark(f"{left_out:,} sentences have no score; left_out.csv lists them.", quiet=quiet)
+
+
+def _table(found: Evaluation) -> Table:
+    from rich.table import Table
+
+    title = f"Criteria met by {len(found.pairs):,} minimal pairs"
+    table = Table("model", title=title, title_justify="left")
+    for criterion in found.criteria:
+        table.add_column(criterion.name, justify="right")
+    met = [found.met(criterion) for criterion in found.criteria]
+    for column, name in enumerate(found.models):
+        cells = (f"{int(one[:, column].sum()):,}" for one in met)
+        table.add_row(name, *cells)
+    return table

@@ -1,0 +1,75 @@
+"""The deltas' correlations as a heat map, and models' scores against people's judgements."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.benchmarks.acceptability.comparison import delta_correlations, fits
+from contstim.experiments.figures.canvas import BLUE, ORANGE, SIZE, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contstim.experiments.benchmarks.acceptability.comparison import Fit
+    from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
+
+_ACROSS = 3
+_STRONG = 0.6  # from where numbers are white
+_LONGEST = 36  # characters of a name; of longer ones, such as paths, the end tells most
+_CHARACTER = 0.066  # inches, at the figures' size of type
+
+
+def correlation_figure(found: Evaluation) -> Figure:
+    """Pearson's r between the deltas of people and models, a cell each."""
+    names, matrix = delta_correlations(found)
+    names = tuple(_short(name) for name in names)
+    n, margin = len(names), _CHARACTER * max(map(len, names))
+    figure = new_figure(max(3.2, 1.0 + margin + 0.42 * n), 0.7 + 0.75 * margin + 0.38 * n)
+    axes = figure.subplots()
+    image = axes.imshow(matrix, cmap="PuOr", vmin=-1, vmax=1)
+    for row, column in np.argwhere(np.isfinite(matrix)):
+        value = matrix[row, column]
+        ink = "white" if abs(value) > _STRONG else "black"
+        label = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+        axes.text(column, row, label, ha="center", va="center", color=ink, size=SIZE - 1)
+    axes.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(n), names)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title("Correlation of differences within pairs", loc="left", fontsize="medium")
+    figure.colorbar(image, ax=axes, shrink=0.7, ticks=[-1, 0, 1]).outline.set_visible(False)
+    return figure
+
+
+def scatter_figure(found: Evaluation) -> Figure:
+    """A panel a model: a dot a sentence, and the line that fits judgements best."""
+    across = min(_ACROSS, len(found.models))
+    down = math.ceil(len(found.models) / across)
+    figure = new_figure(0.4 + 2.2 * across, 0.4 + 2.1 * down)
+    panels = figure.subplots(down, across, squeeze=False, sharey=True)
+    for axes in panels.flat[len(found.models) :]:
+        axes.set_axis_off()
+    for column, (axes, line) in enumerate(zip(panels.flat, fits(found), strict=False)):
+        _draw(axes, found, column, line)
+    for row in panels:
+        row[0].set_ylabel("judgement")
+    return figure
+
+
+def _draw(axes: Axes, found: Evaluation, column: int, line: Fit) -> None:
+    scores, judgements = found.sentence_scores[:, column], found.sentence_judgements
+    size = max(1.5, 40 / math.sqrt(len(scores)))
+    axes.plot(scores, judgements, ".", ms=size, color=BLUE, alpha=0.35, mew=0, rasterized=True)
+    if np.isfinite(line.slope):
+        ends = np.array([np.nanmin(scores), np.nanmax(scores)])
+        axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
+    axes.set_title(f"{_short(line.model)}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
+    axes.set_xlabel("z-score")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]

@@ -1,0 +1,226 @@
+"""Scores of judged sentences, from models or from published tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import ScoreError, SentenceError
+from contstim.experiments.benchmarks.acceptability.reading import MISSING, number
+from contstim.experiments.benchmarks.scored import LeftOut, score_readable
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.tables import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.benchmarks.acceptability.judgements import Judgements
+    from contstim.models.base import LanguageModel
+    from contstim.store import Store
+
+_SIDES = ("gramm", "ungramm")
+_NO_SCORES = frozenset({"", "Unnamed: 0", "id", "sent_length", "label", "judgement", "discard"})
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceScores:
+    """Scores of judged sentences, in the order of `Judgements.sentences`.
+
+    Attributes:
+        models: distinct names, one a column.
+        values: (n_sentences, n_models); nan where there is none.
+        left_out: the sentences without a score and why, one for each model that lacks it.
+    """
+
+    models: tuple[str, ...]
+    values: FloatArray
+    left_out: tuple[LeftOut, ...] = ()
+
+    def __post_init__(self) -> None:
+        twice = sorted({m for m in self.models if self.models.count(m) > 1})
+        if twice:
+            raise ScoreError(f"Scores under these names are given twice: {', '.join(twice)}.")
+        if not self.models:
+            raise ScoreError("There are no scores: give models, or tables of scores.")
+
+
+def joined(parts: Sequence[SentenceScores]) -> SentenceScores:
+    """The columns of several sets of scores side by side.
+
+    Raises:
+        ScoreError: two columns have the same name, or there are none.
+    """
+    return SentenceScores(
+        tuple(model for part in parts for model in part.models),
+        np.concatenate([part.values for part in parts], axis=1) if parts else np.empty((0, 0)),
+        tuple(one for part in parts for one in part.left_out),
+    )
+
+
+def model_scores(
+    judgements: Judgements,
+    models: Sequence[LanguageModel],
+    *,
+    store: Store | None = None,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> SentenceScores:
+    """Scores under models; sentences that one cannot score, or to which it gives -inf, have none.
+
+    Raises:
+        ModelError, ScoreError, StoreError: see `score_sentences`.
+    """
+    sentences = [one.sentence for one in judgements.sentences]
+    table, left_out = score_readable(models, sentences, store=store, progress=progress)
+    rows = {text: row for row, text in enumerate(table.sentences or ())}
+    values = np.full((len(sentences), len(models)), np.nan)
+    places = [rows.get(sentence.text, -1) for sentence in sentences]
+    known = np.array(places) >= 0
+    values[known] = table.log_probs[[place for place in places if place >= 0]]
+    left_out += [
+        LeftOut(sentences[row].text, models[column].name, "its probability is zero")
+        for row, column in np.argwhere(np.isneginf(values))
+    ]
+    values[np.isneginf(values)] = np.nan
+    return SentenceScores(tuple(model.name for model in models), values, tuple(left_out))
+
+
+def published_scores(
+    judgements: Judgements,
+    path: Path | str,
+    columns: Sequence[str] = (),
+    *,
+    allow_missing: bool = False,
+) -> SentenceScores:
+    """Scores from a table, each column a model.
+
+    Sentences are matched by the column `id` where it knows them, else by the column `sentence`. A
+    table of pairs with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`, as
+    LI-Adger's authors published, is read too.
+
+    Args:
+        judgements: the sentences to find.
+        path: the table: .csv, .parquet, .jsonl, or an .npz as of `ScoreTable`.
+        columns: the columns to take; by default all that hold numbers, without indices, lengths,
+            labels, and z-scores of another column.
+        allow_missing: whether sentences may lack a score; they are left out then.
+
+    Raises:
+        ScoreError: a column is missing, a sentence has two scores, or sentences lack a score
+            (lists the first).
+        InputError: the file cannot be read, or a value is no number.
+    """
+    path = Path(path)
+    table = _columns(path)
+    if all(f"{side}_id" in table for side in _SIDES):
+        table = dict(_unfolded(table))
+    names = list(columns) or _numeric(table)
+    missing = [name for name in names if name not in table]
+    if missing or not names:
+        raise ScoreError(
+            f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
+            f"columns are {', '.join(table)}."
+        )
+    keys, wanted = _keys(path, table, judgements)
+    values = np.full((len(wanted), len(names)), np.nan)
+    for column, name in enumerate(names):
+        known = _scores(path, name, keys, table[name])
+        values[:, column] = [known.get(key, np.nan) for key in wanted]
+    values[np.isinf(values)] = np.nan
+    left_out = tuple(
+        LeftOut(judgements.sentences[row].sentence.text, names[column], f"not in {path.name}")
+        for row, column in np.argwhere(np.isnan(values))
+    )
+    if left_out and not allow_missing:
+        _refuse(path, len(wanted), left_out)
+    return SentenceScores(tuple(names), values, left_out)
+
+
+def _columns(path: Path) -> dict[str, Sequence[Any]]:
+    if path.suffix.lower() != ".npz":
+        return dict(read_table(path))
+    table = ScoreTable.read(path)
+    texts = {} if table.sentences is None else {"sentence": table.sentences}
+    return {**texts, **dict(zip(table.models, table.log_probs.T.tolist(), strict=True))}
+
+
+def _unfolded(table: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """A row for each sentence of a table of pairs."""
+    names = [name.removesuffix("_gramm") for name in table if name.endswith("_gramm")]
+    names = ["id", "sentence", *(n for n in names if f"{n}_ungramm" in table)]
+    before = {"id": "{side}_id", "sentence": "{side}_sentence"}
+    return {
+        name: [
+            value
+            for side in _SIDES
+            for value in table[before.get(name, name + "_{side}").format(side=side)]
+        ]
+        for name in names
+        if name != "sentence" or "gramm_sentence" in table
+    }
+
+
+def _numeric(table: Mapping[str, Sequence[Any]]) -> list[str]:
+    def is_score(name: str) -> bool:
+        known = name.removesuffix("_zscores")
+        if name in _NO_SCORES or (known != name and known in table):
+            return False
+        try:
+            values = [value for value in table[name] if str(value).strip() not in MISSING]
+            return len([float(value) for value in values]) > 0
+        except (TypeError, ValueError):
+            return False
+
+    return [name for name in table if is_score(name)]
+
+
+def _keys(
+    path: Path, table: Mapping[str, Sequence[Any]], judgements: Judgements
+) -> tuple[list[str], list[str]]:
+    """What names each row of a table, and what names each judged sentence in the same way."""
+    ids = [one.id for one in judgements.sentences]
+    known = [str(value) for value in table.get("id", ())]
+    if set(known) & set(ids):
+        return known, ids
+    if "sentence" not in table:
+        raise ScoreError(
+            f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds; its columns "
+            f"are {', '.join(table)}."
+        )
+    return [_normal(text) for text in table["sentence"]], [
+        one.sentence.text for one in judgements.sentences
+    ]
+
+
+def _normal(text: object) -> str:
+    try:
+        return Sentence.parse(str(text)).text
+    except SentenceError:
+        return ""
+
+
+def _scores(path: Path, name: str, keys: Sequence[str], values: Sequence[Any]) -> dict[str, float]:
+    """The score of each key; repetitions must be equal, up to rounding."""
+    found: dict[str, float] = {}
+    for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+        score = number(path, row, name, value)
+        if not np.isclose(found.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
+            raise ScoreError(
+                f"{path}, row {row}: {key!r} has two scores under {name}, {found[key]} and {score}."
+            )
+    return found
+
+
+def _refuse(path: Path, n: int, left_out: Sequence[LeftOut]) -> None:
+    texts = list(dict.fromkeys(one.sentence for one in left_out))
+    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    raise ScoreError(
+        f"{path} lacks scores of {len(texts):,} of {n:,} sentences: "
+        f"{'; '.join(map(repr, texts[:_SHOWN]))}{more}. Complete it, or leave them and their pairs "
+        f"out with --allow-missing."
+    )

@@ -1,0 +1,121 @@
+"""LI-Adger and the Acceptability Delta Criterion (Vázquez Martínez 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.benchmarks.acceptability.criteria import z_scores
+from contstim.experiments.benchmarks.acceptability.evaluation import evaluate
+from contstim.experiments.benchmarks.acceptability.reading import read_judgements
+from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
+from contstim.experiments.reproduce.claims import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
+
+BEST = "bert-large-cased_mlm"
+_MASKED = "bert_mlm_results_li-adger_sentences.csv"
+_CLASSIFIERS = "bert_acc_results_li-adger_sentences.csv"
+_PUBLISHED = {"blimp": "2,061", "adc-0.5": "890", "adc-1": "1,563", "adc-5": "2,053"}
+_SAME = 1e-9  # z-scores that differ by less are the same
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The published scores, evaluated.
+
+    Attributes:
+        evaluation: of every published column of scores.
+        tables: the files that hold them.
+        differences: by pseudo-log-likelihood, how far our z-scores lie from the published ones.
+    """
+
+    evaluation: Evaluation
+    tables: tuple[Path, ...]
+    differences: dict[str, float]
+
+
+def reproduce_adc(data: Path | str) -> Reproduction:
+    """Evaluate the published scores of a copy of hjvm/acceptability_delta_criterion.
+
+    The pseudo-log-likelihoods must be there; the classifiers' confidences are read where they are.
+
+    Args:
+        data: the repository, or a folder that holds it as `li-adger`.
+
+    Raises:
+        InputError: a file is missing or is not what was published.
+    """
+    folder = next(
+        (f for f in (Path(data), Path(data) / "li-adger") if (f / "output").is_dir()), None
+    )
+    if folder is None or not (folder / "output" / _MASKED).is_file():
+        raise InputError(
+            f"There is no output/{_MASKED} in {data}. Give a copy of the repository "
+            f"hjvm/acceptability_delta_criterion."
+        )
+    judgements = read_judgements(folder)
+    masked, classifiers = (folder / "output" / name for name in (_MASKED, _CLASSIFIERS))
+    tables = (masked, classifiers) if classifiers.is_file() else (masked,)
+    parts = [published_scores(judgements, path) for path in tables]
+    own = parts[0].models
+    theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in own])
+    largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
+    return Reproduction(
+        evaluate(judgements, joined(parts)),
+        tables,
+        dict(zip(own, largest.tolist(), strict=True)),
+    )
+
+
+def claims(found: Reproduction) -> tuple[Claim, ...]:
+    """What was published, and what we find."""
+    return tuple(Claim(*parts) for part in (_sizes, _criteria, _z_scores) for parts in part(found))
+
+
+def _sizes(found: Reproduction) -> Iterator[tuple[str, str, str]]:
+    evaluation = found.evaluation
+    missing = int(np.isnan(evaluation.sentence_judgements).sum())
+    sentences = len(evaluation.judgements.sentences)
+    yield (
+        "sentences",
+        "4,178, 2 without a judgement",
+        f"{sentences:,}, {missing} without a judgement",
+    )
+    total, discarded = len(evaluation.judgements.pairs), len(evaluation.excluded)
+    yield "minimal pairs", "2,393, 28 not evaluated", f"{total:,}, {discarded} not evaluated"
+
+
+def _criteria(found: Reproduction) -> Iterator[tuple[str, str, str]]:
+    """The paper's ADC counts two of the discarded pairs, which lack a judgement, as met."""
+    evaluation = found.evaluation
+    column = evaluation.models.index(BEST)
+    unjudged = {s.id for s in evaluation.judgements.sentences if np.isnan(s.judgement)}
+    lacking = sum(
+        bool({pair.acceptable, pair.unacceptable} & unjudged)
+        for pair in evaluation.judgements.pairs
+    )
+    for criterion in evaluation.criteria:
+        met = int(evaluation.met(criterion)[:, column].sum())
+        about = f"{BEST}: pairs that meet {criterion.name}"
+        if criterion.delta is not None:
+            met += lacking
+            about += f", with the {lacking} pairs that lack a judgement"
+        yield (
+            about,
+            f"{_PUBLISHED[criterion.name]} of 2,365",
+            f"{met:,} of {len(evaluation.pairs):,}",
+        )
+
+
+def _z_scores(found: Reproduction) -> Iterator[tuple[str, str, str]]:
+    for model, difference in found.differences.items():
+        ours = "the same" if difference < _SAME else f"differ by up to {difference:.2g}"
+        yield f"{model}: population z-scores over all sentences", "the same", ours

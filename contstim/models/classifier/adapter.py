@@ -1,0 +1,148 @@
+"""How surely a fine-tuned classifier calls a sentence acceptable, as a language model's score."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.batching import Budget, forward_in_batches
+from contstim.models.catalog import CLASSIFIER_RULES
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.classifier.labels import acceptable_label
+from contstim.models.words import refusals, refuse_special_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.checkpoints import Checkpoint, Device, Precision
+    from contstim.sentence import Sentence
+
+UNIT = "signed confidence, -1 to 1"
+
+
+def load_classifier(
+    location: str, *, name: str, device: Device = "auto", dtype: Precision = "auto"
+) -> ClassifierModel:
+    """Load a classifier of sequences from a folder or the hub.
+
+    Raises:
+        ModelError: see `load_checkpoint` and `ClassifierModel`.
+    """
+    checkpoint = load_checkpoint(location, device=device, dtype=dtype, classifier=True)
+    return ClassifierModel(checkpoint, name=name)
+
+
+class ClassifierModel(LanguageModel):
+    """The probability of the likelier label, negative where that label is unacceptable.
+
+    This is Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its maximum, and the
+    sign of the predicted label. Scores lie in [-1, -0.5] and [0.5, 1]: they are no
+    log-probabilities, and belong where scores are ranked, compared within a pair or turned into
+    z-scores.
+
+    Args:
+        checkpoint: a classifier with two labels, which reads the whole text.
+        name: the checkpoint's location where none is given.
+
+    Raises:
+        ModelError: the checkpoint is none, or its labels do not tell which means acceptable.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, *, name: str | None = None) -> None:
+        if checkpoint.kind != "classifier":
+            raise ModelError(f"{checkpoint.location} is a language model, not a classifier.")
+        self.name = name or checkpoint.location
+        self._checkpoint = checkpoint
+        self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The rule `signed-confidence`; the unit says that it is no log-probability."""
+        parts = f"{self._checkpoint.fingerprint} {self._acceptable}"
+        digest = hashlib.sha256(parts.encode()).hexdigest()
+        return Convention(
+            rule=CLASSIFIER_RULES[0],
+            context="",
+            end_scored=True,
+            fingerprint=f"classifier-{digest[:24]}",
+            unit=UNIT,
+        )
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Signed confidences, (n_sentences,); see `LanguageModel.log_probs` for what it raises."""
+        acceptable = self.probabilities(sentences)
+        scores: FloatArray = np.where(acceptable > 0.5, acceptable, acceptable - 1)
+        return scores
+
+    def probabilities(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Probability of the label acceptable, (n_sentences,).
+
+        Raises:
+            ModelError: a sentence is too long or holds a special token.
+        """
+        rows = self._encode(sentences)
+        found = np.empty(len(rows))
+
+        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> None:
+            logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
+            softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
+            found[places] = softmax[:, self._acceptable].cpu().numpy()
+
+        pad = self._checkpoint.model.config.pad_token_id
+        alone = pad is None  # GPT-2 as published does not know where a padded text ends
+        budget = 1 if alone else Budget.for_device(self._checkpoint.device).tokens
+        forward_in_batches(
+            rows, run, pad=0 if alone else pad, budget=budget, device=self._checkpoint.device
+        )
+        return found
+
+    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `LanguageModel.refusals`."""
+        return refusals(self._encode, sentences)
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """See `LanguageModel.replacements`; a classifier knows nothing without reading it all."""
+        return Replacements.known(self.replacement_log_probs(sentence, position, words))
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """Signed confidences, (n_words,), of the sentence with each word in place.
+
+        Raises:
+            SentenceError: the sentence has no such position.
+        """
+        sentence.check_position(position)
+        return self.log_probs([sentence.replace(position, word) for word in words])
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`: all but those written with the unknown token."""
+        tokenizer = self._checkpoint.tokenizer
+        ids = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
+        return np.array([len(r) > 0 and tokenizer.unk_token_id not in r for r in ids], np.bool_)
+
+    def vocabulary(self, min_count: int) -> None:
+        """See `LanguageModel.vocabulary`: every word can be written in tokens."""
+        del min_count
+
+    def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
+        tokenizer, window = self._checkpoint.tokenizer, self._checkpoint.window
+        if not sentences:
+            return []
+        refuse_special_tokens(tokenizer, sentences)
+        texts = [sentence.text for sentence in sentences]
+        rows: list[list[int]] = tokenizer(texts, verbose=False)["input_ids"]
+        for sentence, row in zip(sentences, rows, strict=True):
+            if window is not None and len(row) > window:
+                raise ModelError(
+                    f"{sentence.text[:60]!r} needs {len(row):,} tokens; {self.name} reads at most "
+                    f"{window:,}. Leave the sentence out or use another model."
+                )
+        return rows

@@ -1,0 +1,134 @@
+"""Sentences that experts accept or not, as the Corpus of Linguistic Acceptability has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError, SentenceError
+from contstim.sentence import Sentence
+from contstim.tables import TABLE_KINDS, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_COLA = ("source", "label", "mark", "sentence")
+_LABELS = ("label", "acceptability")
+_ABOUT = frozenset({"source", "domain", "mark"})
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled(Sentence):
+    """A sentence and whether experts accept it."""
+
+    acceptable: bool = True
+
+    @property
+    def plain(self) -> Sentence:
+        """The sentence alone."""
+        return Sentence(self.words, self.end)
+
+    def __str__(self) -> str:
+        return f"{int(self.acceptable)}\t{self.text}"
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """Labelled sentences and, by the name of a feature, whether each has it."""
+
+    sentences: tuple[Labelled, ...]
+    features: Mapping[str, tuple[bool, ...]]
+
+
+def read_cola(path: Path | str) -> list[Labelled]:
+    """Read labelled sentences.
+
+    CoLA's files as published have four columns between tabs and no header: source, label (1 or 0),
+    the author's mark, sentence. A table (.csv, .parquet, .jsonl), or tabs with a header, needs the
+    columns `label` and `sentence`.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column (names it), has another label, or all
+            its labels are the same.
+    """
+    path = Path(path)
+    sentences = _labelled(path, _columns(path))
+    if len({one.acceptable for one in sentences}) < 2:
+        raise InputError(f"{path} needs acceptable sentences (1) and unacceptable ones (0).")
+    return sentences
+
+
+def read_annotations(path: Path | str) -> Annotated:
+    """Read labelled sentences with features, such as CoLA's grammatical annotations.
+
+    The file has a header, a column of sentences, one of labels (`label` or `acceptability`, in
+    upper or lower case), and a column of 1 and 0 for each feature.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column (names it), has no feature, or another
+            number in one.
+    """
+    path = Path(path)
+    columns = _columns(path)
+    others = {name for name in columns if name.lower() in {*_LABELS, *_ABOUT, "sentence", ""}}
+    features = {
+        name: tuple(value == "1" for value in values)
+        for name, values in ((n, [str(v).strip() for v in c]) for n, c in columns.items())
+        if name not in others and _is_feature(path, name, values)
+    }
+    if not features:
+        raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
+    return Annotated(tuple(_labelled(path, columns)), features)
+
+
+def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
+    """Whether a column holds 1 and 0; a text is none, other numbers are a mistake."""
+    others = set(values) - {"0", "1"}
+    if others and all(value.lstrip("-").isdigit() for value in values):
+        row = 1 + next(i for i, value in enumerate(values) if value in others)
+        raise InputError(f"{path}, row {row}: {values[row - 1]!r} under {name} is neither 0 nor 1.")
+    return not others
+
+
+def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled]:
+    lower = {name.lower(): values for name, values in columns.items()}
+    label = next((name for name in _LABELS if name in lower), "")
+    missing = [what for what in (label or "label", "sentence") if what not in lower]
+    if missing:
+        raise InputError(
+            f"{path} lacks the column {', '.join(missing)}; its columns are {', '.join(columns)}."
+        )
+    found = []
+    for row, (mark, text) in enumerate(zip(lower[label], lower["sentence"], strict=True), start=1):
+        if str(mark).strip() not in ("0", "1"):
+            raise InputError(f"{path}, row {row}: the label {mark!r} is neither 0 nor 1.")
+        try:
+            sentence = Sentence.parse(str(text))
+        except SentenceError as error:
+            raise InputError(f"{path}, row {row}: {error}") from error
+        found.append(Labelled(sentence.words, sentence.end, str(mark).strip() == "1"))
+    return found
+
+
+def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
+    if path.suffix.lower() in TABLE_KINDS:
+        return read_table(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
+    rows = [line.split("\t") for line in lines if line.strip()]
+    if not rows:
+        raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
+    has_header = "sentence" in (name.lower() for name in rows[0])
+    names = tuple(rows.pop(0)) if has_header else _COLA
+    for number, row in enumerate(rows, start=1 + has_header):
+        if len(row) != len(names):
+            raise InputError(
+                f"{path}, line {number}: {len(row)} columns between tabs; expected "
+                f"{len(names)}: {', '.join(names)}."
+            )
+    return {name: [row[i] for row in rows] for i, name in enumerate(names)}

@@ -1,0 +1,89 @@
+"""Tables of judged sentences, by hand; LI-Adger's files are tested on the published data."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
+from tests.experiments.benchmarks.acceptability.tables import ITEMS, write
+
+
+def test_every_acceptable_sentence_of_an_item_meets_every_unacceptable_one(tmp_path: Path) -> None:
+    found = read_judgements(write(tmp_path / "items.csv", ITEMS))
+    pairs = [(p.acceptable, p.unacceptable, p.phenomenon) for p in found.pairs]
+    agreement = [(a, u, "agreement") for a in ("a1", "a3") for u in ("a2", "a4")]
+    assert pairs == [*agreement, ("b1", "b2", "islands"), ("c1", "c2", "islands")]
+    assert [one.judgement for one in found.sentences[:3]] == [6.5, 2, 6]
+    assert math.isnan(found.sentences[6].judgement)
+    assert found.sentences[0].sentence.text == "The dog sleeps."
+
+
+def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
+    found = read_judgements(write(tmp_path / "items.csv", ITEMS + "d1,,,,A filler,4\n"))
+    assert len(found.sentences) == 9
+    assert len(found.pairs) == 6
+
+
+def test_columns_can_have_other_names_and_rows_no_identifier(tmp_path: Path) -> None:
+    text = "set,text,mean,ok\nx,It is,3,yes\nx,It be,1,no\n"
+    columns = Columns(sentence="text", judgement="mean", item="set", label="ok")
+    found = read_judgements(write(tmp_path / "a.csv", text), columns=columns)
+    assert [(p.acceptable, p.unacceptable) for p in found.pairs] == [("0", "1")]
+
+
+def test_given_pairs_replace_items(tmp_path: Path) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    text = "gramm_id,ungramm_id,discard,phenomenon\na1,a2,,\na3,a4,X,number\n"
+    found = read_judgements(data, write(tmp_path / "pairs.csv", text))
+    assert [p.discarded for p in found.pairs] == [False, True]
+    assert [p.phenomenon for p in found.pairs] == ["a1 / a2", "number"]
+    assert len(found.files) == 2
+
+
+def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
+    data = "id,sentence,judgement\n32.1.a.g.01,It is,1\n32.1.b.*.01,It be,0\n"
+    pairs = write(tmp_path / "p.csv", "gramm_id,ungramm_id\n32.1.a.g.01,32.1.b.*.01\n")
+    (pair,) = read_judgements(write(tmp_path / "a.csv", data), pairs).pairs
+    assert pair.phenomenon == "32.1.a.g / 32.1.b.*"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("judgement\n", "rating\n", "lacks 'judgement'; its columns are id, item, label"),
+        ("id,item,", "id,set,", "lacks 'item'"),
+        ("label", "experts", "lacks 'label'"),
+        ("a2,", "a1,", "identifiers of sentences are given twice: a1"),
+        (",6.5", ",high", "row 0: 'high' under judgement is not a number"),
+        (",6.5", ",inf", "row 0: the judgement 'inf' is not finite"),
+        ("b1,b,1", "b1,b,2", "row 4: the label '2' is neither acceptable"),
+        ("The dog sleeps,", ",", "row 0: A sentence needs at least one word"),
+    ],
+)
+def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_judgements(write(tmp_path / "items.csv", ITEMS.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("gramm_id\na1\n", "lacks 'ungramm_id'"),
+        ("gramm_id,ungramm_id\na1,a2\na1,a2\n", "pairs are given twice: a1 / a2"),
+        ("gramm_id,ungramm_id\na1,z9\n", "name sentences that there are not: z9"),
+        ("gramm_id,ungramm_id\n", "There are no minimal pairs"),
+    ],
+)
+def test_bad_pairs_say_what_is_wrong(tmp_path: Path, pairs: str, message: str) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    with pytest.raises(InputError, match=message):
+        read_judgements(data, write(tmp_path / "pairs.csv", pairs))
+
+
+def test_a_folder_without_the_published_files_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not hold human_ME_results"):
+        read_judgements(tmp_path)

@@ -1,0 +1,136 @@
+"""Classifiers under the contract of language models, as far as it is not about probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from contstim.errors import ModelError
+from contstim.models.base import LanguageModel
+from contstim.models.catalog import load_model
+from contstim.models.checkpoints import silence
+from contstim.models.classifier.adapter import UNIT
+from contstim.models.classifier.labels import LABELS, acceptable_label
+from contstim.sentence import Sentence
+from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
+
+hf: Any = transformers
+
+
+def build(base: Path, folder: Path, **settings: object) -> Path:
+    """A classifier on a tiny checkpoint, its head drawn at a scale at which sentences differ."""
+    torch.manual_seed(1)
+    with silence():
+        model = hf.AutoModelForSequenceClassification.from_pretrained(base, **settings)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.startswith(("classifier", "score", "bert.pooler")) and weight.ndim > 1:
+                weight.normal_(std=0.3)
+    model.save_pretrained(folder)
+    hf.AutoTokenizer.from_pretrained(base).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta", "gpt2"])
+def folder(
+    request: pytest.FixtureRequest,
+    tiny_checkpoint: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    out: Path = tmp_path_factory.mktemp("classifiers") / request.param
+    return build(tiny_checkpoint(request.param), out, num_labels=2)
+
+
+class TestClassifier(LanguageModelContract):
+    @pytest.fixture
+    def model(self, folder: Path) -> LanguageModel:
+        return load_model(f"classifier:{folder}", device="cpu")
+
+    def test_scores_are_float64_and_never_nan(self, model: LanguageModel) -> None:
+        """They may be positive, and are never between -1/2 and 1/2."""
+        scores = model.log_probs(SENTENCES)
+        assert scores.dtype == np.float64
+        assert scores.shape == (len(SENTENCES),)
+        assert ((np.abs(scores) >= 0.5) & (np.abs(scores) <= 1)).all()
+
+    @pytest.mark.parametrize(
+        "text", ["zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200]
+    )
+    def test_odd_sentences_have_an_answer_or_a_clear_error(
+        self, model: LanguageModel, text: str
+    ) -> None:
+        sentence = Sentence.parse(text)
+        (reason,) = model.refusals([sentence])
+        if reason is None:
+            assert 0.5 <= abs(model.log_probs([sentence])[0]) <= 1
+        else:
+            with pytest.raises(ModelError, match="reads at most"):
+                model.log_probs([sentence])
+
+    def test_the_convention_says_how_scores_come_about(self, model: LanguageModel) -> None:
+        assert model.convention.unit == UNIT
+        assert model.convention.rule == "signed-confidence"
+        assert model.convention == model.convention
+
+    def test_the_signed_confidence_is_that_of_transformers(
+        self, model: LanguageModel, folder: Path
+    ) -> None:
+        """Witness: `transformers`' own pipeline, which tells the likelier label and its share."""
+        with silence():
+            pipeline = hf.pipeline("text-classification", model=str(folder), device="cpu")
+            told = [pipeline(sentence.text)[0] for sentence in SENTENCES]
+        signs = {"LABEL_0": -1, "LABEL_1": 1}
+        expected = np.array([signs[one["label"]] * one["score"] for one in told])
+        ours = model.log_probs(SENTENCES)
+        np.testing.assert_allclose(ours, expected, atol=tolerance(ours))
+
+    def test_a_special_token_in_the_text_is_refused(self, model: LanguageModel) -> None:
+        token = str(model._checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
+        assert model.refusals([Sentence.parse(f"the {token} dog")])[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({0: "LABEL_0", 1: "LABEL_1"}, 1),
+        ({0: "unacceptable", 1: "acceptable"}, 1),
+        ({0: "Acceptable", 1: "Unacceptable"}, 0),
+        ({0: "grammatical", 1: "ungrammatical"}, 0),
+        (dict(enumerate(LABELS)), 1),
+    ],
+)
+def test_the_acceptable_label_is_found_by_name(names: dict[int, str], expected: int) -> None:
+    assert acceptable_label("here", hf.BertConfig(id2label=names)) == expected
+
+
+@pytest.mark.parametrize("names", [("NEGATIVE", "POSITIVE"), ("LABEL_0", "LABEL_1", "LABEL_2")])
+def test_other_labels_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(ModelError, match=f"has the labels {', '.join(names)}; a classifier"):
+        acceptable_label("here", hf.BertConfig(id2label=dict(enumerate(names))))
+
+
+def test_the_sign_follows_the_name_of_the_label(
+    tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    base = tiny_checkpoint("bert")
+    plain = build(base, tmp_path / "plain", id2label={0: "LABEL_0", 1: "LABEL_1"})
+    turned = build(base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"})
+    first, second = (load_model(f"classifier:{f}", device="cpu") for f in (plain, turned))
+    np.testing.assert_allclose(first.log_probs(SENTENCES), -second.log_probs(SENTENCES))
+    assert first.convention.fingerprint != second.convention.fingerprint
+
+
+def test_what_is_no_classifier_is_refused(tiny_checkpoint: Callable[[str], Path]) -> None:
+    with pytest.raises(ModelError, match="not a complete classifier of sequences"):
+        load_model(f"classifier:{tiny_checkpoint('bert')}", device="cpu")
+
+
+def test_a_classifier_is_no_language_model(folder: Path) -> None:
+    with pytest.raises(ModelError, match=f"name it classifier:{folder}"):
+        load_model(f"hf:{folder}", device="cpu")

@@ -1,0 +1,191 @@
+"""Restarts of a classifier: what they share, what differs, and how they go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from contstim.errors import InputError, ModelError
+from contstim.models.checkpoints import load_checkpoint, new_classifier
+from contstim.models.classifier.adapter import load_classifier
+from contstim.models.classifier.labels import LABELS
+from contstim.models.training.acceptability import Restarts, classifier_task, train_acceptability
+from contstim.models.training.checkpoint import CHECKPOINT
+from contstim.models.training.cola import Labelled
+from contstim.models.training.loop import Progress
+from contstim.models.training.settings import ClassifierSettings, TrainingSettings
+from tests.models.tiny import TEXTS
+from tests.models.training.runs import losses, weights
+
+TRAINING = TrainingSettings(
+    epochs=3, batch_size=8, learning_rate=0.01, validation=0.2, patience=3, seed=4
+)
+
+
+def labelled(text: str) -> list[Labelled]:
+    """The sentence, and its words backwards."""
+    words = tuple(text[:-1].split())
+    return [Labelled(words, text[-1]), Labelled(words[::-1], text[-1], acceptable=False)]
+
+
+SENTENCES = [one for text in TEXTS for one in labelled(text)]
+
+
+@pytest.fixture(scope="module")
+def base(tiny_checkpoint: Callable[[str], Path]) -> str:
+    return str(tiny_checkpoint("bert"))
+
+
+def train(base: str, out: Path, settings: TrainingSettings = TRAINING, **more: Any) -> Restarts:
+    network = ClassifierSettings(base=base)
+    return train_acceptability(SENTENCES, out, 2, network, settings, device="cpu", **more)
+
+
+@pytest.fixture(scope="module")
+def done(base: str, tmp_path_factory: pytest.TempPathFactory) -> Restarts:
+    return train(base, tmp_path_factory.mktemp("cola"))
+
+
+def test_restarts_share_their_sentences_and_differ_in_their_seeds(done: Restarts) -> None:
+    first, second = done.trainings
+    assert done.seeds == (4, 5)
+    assert [t.facts["settings"]["seed"] for t in done.trainings] == [4, 5]
+    for name in ("text_sha256", "validation_sha256"):
+        assert first.facts["settings"][name] == second.facts["settings"][name]
+    assert len(done.validation) == round(0.2 * len(SENTENCES))
+    assert losses(first) != losses(second)
+
+
+def test_the_record_is_like_that_of_other_trainings(done: Restarts) -> None:
+    record = json.loads((done.trainings[0].out / "training.json").read_text(encoding="utf-8"))
+    assert record["text"]["sentences"] == len(SENTENCES)
+    assert record["text"]["validation_sentences"] == len(done.validation)
+    assert record["model"]["sentences_cut"] == 0
+    assert record["curve"][0]["predictions"] == len(SENTENCES) - len(done.validation)
+    assert (done.trainings[0].out / "curve.png").is_file()
+
+
+def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: Restarts) -> None:
+    """Witness: the validation loss, recomputed from the probabilities of the loaded model."""
+    for training in done.trainings:
+        model = load_classifier(str(training.out), name="m", device="cpu")
+        acceptable = torch.from_numpy(model.probabilities([one.plain for one in done.validation]))
+        labels = torch.tensor([float(one.acceptable) for one in done.validation]).double()
+        loss = torch.nn.functional.binary_cross_entropy(acceptable, labels)
+        assert training.best.validation_loss == pytest.approx(float(loss), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "gpt2"])
+def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Callable[[str], Path]) -> None:
+    """Witness: the loss that `transformers` computes from labels, in a padded batch."""
+    from contstim.models.training.batches import padded
+
+    task = classifier_task(SENTENCES[:4], ClassifierSettings(base=str(tiny_checkpoint(name))))
+    network: Any = task.network.eval()
+    rows = task.encode(SENTENCES[:4])
+    with torch.no_grad():
+        ours = -task.log_probs(*map(torch.from_numpy, padded(rows)))
+        for row, loss in zip(rows, ours, strict=True):
+            ids = torch.from_numpy(row[1:])[None]
+            alone = network(input_ids=ids, labels=torch.tensor([int(row[0])])).loss
+            assert float(loss) == pytest.approx(float(alone), abs=1e-5)
+    assert [int(row[0]) for row in rows] == [1, 0, 1, 0]
+
+
+def test_it_learns_which_sentences_are_acceptable(base: str, tmp_path: Path) -> None:
+    """Two sentences, one of them always rejected, are told apart with the right sign."""
+    good, bad = labelled(TEXTS[0])[0], replace(labelled(TEXTS[1])[0], acceptable=False)
+    network = ClassifierSettings(base=base)
+    (done,) = train_acceptability(
+        [good, bad] * 40, tmp_path, 1, network, TRAINING, device="cpu"
+    ).trainings
+    model = load_classifier(str(done.out), name="m", device="cpu")
+    assert (model.log_probs([good.plain, bad.plain]) * [1, -1] > 0).all()
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+def test_interrupted_restarts_go_on_bit_for_bit(base: str, done: Restarts, tmp_path: Path) -> None:
+    """Witness: the same restarts without an interruption."""
+
+    def interrupt(number: int, now: Progress) -> None:
+        if (number, now.epoch) == (2, 3):
+            raise _InterruptedError
+
+    with pytest.raises(_InterruptedError):
+        train(base, tmp_path, on_progress=interrupt)
+    assert not (tmp_path / "restart-1" / CHECKPOINT).exists()
+    assert (tmp_path / "restart-2" / CHECKPOINT).is_file()
+    again: list[tuple[int, int]] = []
+    train(base, tmp_path, on_progress=lambda number, now: again.append((number, now.epoch)))
+    assert set(again) == {(2, 3)}
+    for number, training in enumerate(done.trainings, start=1):
+        ours, theirs = weights(tmp_path / f"restart-{number}"), weights(training.out)
+        assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def test_other_labels_are_another_text(base: str, done: Restarts) -> None:
+    turned = [replace(one, acceptable=not one.acceptable) for one in SENTENCES]
+    with pytest.raises(InputError, match="The text is not the one"):
+        train_acceptability(
+            turned,
+            done.trainings[0].out.parent,
+            1,
+            ClassifierSettings(base=base),
+            TRAINING,
+            device="cpu",
+        )
+
+
+def test_a_new_head_leaves_loaded_networks_alone(base: str) -> None:
+    loaded = load_checkpoint(base, device="cpu")
+    torch.manual_seed(0)
+    first, second = (new_classifier(base, LABELS) for _ in range(2))
+    assert first.model is not second.model
+    assert first.model.config.id2label == {0: "unacceptable", 1: "acceptable"}
+    assert not torch.equal(first.model.classifier.weight, second.model.classifier.weight)
+    name = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(first.model.state_dict()[name], loaded.model.state_dict()[name])
+
+
+def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--restarts must be 1 or more"):
+        train_acceptability(SENTENCES, tmp_path, 0)
+    with pytest.raises(InputError, match="fewer than one batch of 80"):
+        train(base, tmp_path, replace(TRAINING, batch_size=80))
+    with pytest.raises(ModelError, match="There is no folder"):
+        train("./nowhere", tmp_path)
+
+
+def test_a_classifier_is_no_base(done: Restarts, tmp_path: Path) -> None:
+    """Its head would be the same in every restart."""
+    with pytest.raises(ModelError, match="is a classifier already"):
+        train(str(done.trainings[0].out), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
+    name: str, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Witness: the tokenizer's own truncation."""
+    long = Labelled(("dog",) * 90, ".")
+    folder = str(tiny_checkpoint(name))
+    task = classifier_task([long, SENTENCES[0]], ClassifierSettings(base=folder))
+    assert task.facts["sentences_cut"] == 1
+    row = task.encode([long])[0]
+    tokenizer = load_checkpoint(folder, device="cpu").tokenizer
+    assert row[1:].tolist() == tokenizer(long.text, truncation=True, max_length=64)["input_ids"]
+    task.save(tmp_path)
+    model = load_classifier(str(tmp_path), name="m", device="cpu")
+    assert [reason is None for reason in model.refusals([long.plain, SENTENCES[0].plain])] == [
+        False,
+        True,
+    ]
