@@ -12,6 +12,7 @@ import typer
 
 from contstim.cli import (
     analyze,
+    collect,
     controls,
     demo,
     design,
@@ -20,6 +21,7 @@ from contstim.cli import (
     reproduce,
     score,
     select,
+    simulate,
     synthesize,
     text,
     train,
@@ -62,6 +64,8 @@ app.command("synthesize")(synthesize.synthesize)
 app.command("triplets")(triplets.triplets)
 app.add_typer(select.app, name="select")
 app.command("design")(design.design)
+app.command("collect")(collect.collect)
+app.command("simulate")(simulate.simulate)
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)

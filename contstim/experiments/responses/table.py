@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.tables import number, read_table, write_table
+from contstim.experiments.responses.spreadsheets import inert, restored
+from contstim.tables import number, read_table, table_kind, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,14 +48,27 @@ def mirrored(rating: int) -> int:
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
     """Write responses.csv (or `.parquet`, `.jsonl`): the fields of `Response`, in that order.
 
+    In CSV, texts that a spreadsheet would run as a formula get an apostrophe in front, which
+    `read_responses` takes away.
+
     Raises:
         InputError: the file cannot be written.
     """
+    write_table(path, response_columns(responses, inert_texts=table_kind(path) == ".csv"))
+
+
+def response_columns(
+    responses: Iterable[Response], *, inert_texts: bool = True
+) -> dict[str, list[Any]]:
+    """The columns of responses.csv; see `write_responses`."""
     rows = list(responses)
-    write_table(
-        path,
-        {f.name: [_cell(f.name, getattr(row, f.name)) for row in rows] for f in fields(Response)},
-    )
+    columns = {
+        field.name: [_cell(field.name, getattr(row, field.name)) for row in rows]
+        for field in fields(Response)
+    }
+    for name in _TEXTS if inert_texts else ():
+        columns[name] = [inert(str(value)) for value in columns[name]]
+    return columns
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
@@ -67,6 +81,8 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
             or a value of another type.
     """
     columns = read_table(path)
+    if table_kind(path) == ".csv":
+        columns |= {name: [*map(restored, columns[name])] for name in _TEXTS if name in columns}
     missing = [field.name for field in fields(Response) if field.name not in columns]
     if missing:
         raise InputError(f"{path} is no table of responses: it lacks {', '.join(missing)}.")
@@ -77,6 +93,7 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
     return tuple(Response(*values) for values in zip(*typed, strict=True))
 
 
+_TEXTS = ("participant", "trial_id")
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
 
 
