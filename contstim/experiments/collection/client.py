@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses import Response
 
 _AGAIN = (408, 429, 500, 502, 503, 504)
-_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
 
 
 @dataclass(frozen=True)
