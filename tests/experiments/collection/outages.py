@@ -94,7 +94,8 @@ def _under(
 
     answering = Thread(target=answer)
     answering.start()
-    counts, lost, done = [], 0, 0
+    counts: list[int] = []
+    lost = done = 0
     while done < times and _under_way(answering, journal, visit, counts[-1] if counts else 0):
         outage()
         done += answering.is_alive()
