@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.experiments.responses.spreadsheets import inert, restored
-from contstim.tables import number, read_table, table_kind, write_table
+from contstim.tables import number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,27 +48,19 @@ def mirrored(rating: int) -> int:
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
     """Write responses.csv (or `.parquet`, `.jsonl`): the fields of `Response`, in that order.
 
-    In CSV, texts that a spreadsheet would run as a formula get an apostrophe in front, which
+    Texts that a spreadsheet would run as a formula get an apostrophe in front, which
     `read_responses` takes away.
 
     Raises:
         InputError: the file cannot be written.
     """
-    write_table(path, response_columns(responses, inert_texts=table_kind(path) == ".csv"))
+    write_table(path, response_columns(responses))
 
 
-def response_columns(
-    responses: Iterable[Response], *, inert_texts: bool = True
-) -> dict[str, list[Any]]:
+def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """The columns of responses.csv; see `write_responses`."""
     rows = list(responses)
-    columns = {
-        field.name: [_cell(field.name, getattr(row, field.name)) for row in rows]
-        for field in fields(Response)
-    }
-    for name in _TEXTS if inert_texts else ():
-        columns[name] = [inert(str(value)) for value in columns[name]]
-    return columns
+    return {f.name: [_cell(f.name, getattr(row, f.name)) for row in rows] for f in fields(Response)}
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
@@ -81,8 +73,6 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
             or a value of another type.
     """
     columns = read_table(path)
-    if table_kind(path) == ".csv":
-        columns |= {name: [*map(restored, columns[name])] for name in _TEXTS if name in columns}
     missing = [field.name for field in fields(Response) if field.name not in columns]
     if missing:
         raise InputError(f"{path} is no table of responses: it lacks {', '.join(missing)}.")
@@ -93,12 +83,13 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
     return tuple(Response(*values) for values in zip(*typed, strict=True))
 
 
-_TEXTS = ("participant", "trial_id")
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
 
 
 def _cell(name: str, value: object) -> object:
     unknown = value == UNKNOWN or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, str):
+        return inert(value)
     return None if unknown and name in _OPTIONAL else value
 
 
@@ -111,7 +102,7 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
     try:
         if empty:
             raise ValueError
-        return str(value) if kind == "str" else number(value, whole=kind == "int")
+        return restored(str(value)) if kind == "str" else number(value, whole=kind == "int")
     except (TypeError, ValueError):
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]
         raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None

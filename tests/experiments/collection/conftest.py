@@ -72,6 +72,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         def start(
             folder: Path | None = None,
             *,
+            database: Path = tmp_path / "answers.sqlite",
             patience: float = 1800.0,
             most: int = 10_000,
             limits: Limits | None = None,
@@ -81,7 +82,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             study = read_study(folder)
             reception = Reception(tuple(study.trials), patience, most)
             offer = Offer(folder, study, reception, TOKEN, limits=limits or Limits(), **terms)
-            return stack.enter_context(_running(offer, tmp_path / "answers.sqlite"))
+            return stack.enter_context(_running(offer, database))
 
         yield start
 
@@ -98,7 +99,8 @@ def _running(offer: Offer, database: Path) -> Iterator[Served]:
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+            address = f"http://127.0.0.1:{port}"
+            with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
                 yield Served(http, port, database, offer.folder, now)
         finally:
             server.should_exit = True

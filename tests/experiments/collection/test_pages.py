@@ -1,0 +1,127 @@
+"""Files of the folder and no others, asked for over raw sockets as no browser would."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.servers import small_study
+
+SECRET = b"nobody may read this"
+
+
+def raw(port: int, request: bytes) -> bytes:
+    """What a server answers to these bytes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(request)
+        parts = []
+        while part := connection.recv(65536):
+            parts.append(part)
+        return b"".join(parts)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with secrets beside it and hidden in it, and links that lead out."""
+    for outside in ("secret.txt", "experiment.sqlite", "elsewhere/secret.txt"):
+        (tmp_path / outside).parent.mkdir(exist_ok=True)
+        (tmp_path / outside).write_bytes(SECRET)
+    folder = small_study(tmp_path / "experiment")
+    (folder / ".hidden").write_bytes(SECRET)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_bytes(SECRET)
+    (folder / "vendor").mkdir()
+    (folder / "vendor" / "jspsych.js").write_text("'jsPsych'")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "linked").symlink_to(tmp_path / "elsewhere")
+    (folder / "unhidden.txt").symlink_to(folder / ".hidden")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "inside.js").symlink_to(folder / "experiment.js")
+    (folder / "odd name ü.txt").write_text("odd")
+    return folder
+
+
+def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None:
+    served = serve(folder)
+    paths = [
+        "/../secret.txt",
+        "/vendor/../../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "/%2e%2e%2fsecret.txt",
+        "/%252e%252e%252fsecret.txt",
+        "/..%5csecret.txt",
+        "/..\\secret.txt",
+        "/vendor/..%2f..%2fsecret.txt",
+        f"/{folder.parent}/secret.txt",
+        f"//{folder.parent}/secret.txt",
+        "/%2fetc%2fpasswd",
+        "//etc/passwd",
+        "/etc/passwd%00.html",
+        "/index.html%00",
+        "/%00",
+        "/link.txt",
+        "/linked/secret.txt",
+        "/unhidden.txt",
+        "/circle",
+        "/.hidden",
+        "/%2ehidden",
+        "/.git/config",
+        "/./.git/config",
+        "/vendor",
+        "/vendor/",
+        "/C:/Windows/win.ini",
+        "/" + "a" * 5_000,
+        "/%ff%fe",
+        "/../experiment.sqlite",
+        "/admin/../../secret.txt",
+        "/index.html/",
+        "/index.html/../../secret.txt",
+    ]
+    for path in paths:
+        answered = raw(
+            served.port, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        )
+        status = answered.split(b"\r\n")[0]
+        assert status.split(b" ")[1] in (b"400", b"401", b"404"), (path, status)
+        assert SECRET not in answered
+        assert b"root:" not in answered
+
+
+def test_what_is_in_the_folder_is_shown_as_what_it_is(serve: Serve, folder: Path) -> None:
+    served = serve(folder)
+    for path, kind in {
+        "/": "text/html; charset=utf-8",
+        "/index.html?PROLIFIC_PID=../../x": "text/html; charset=utf-8",
+        "/study.json": "application/json",
+        "/experiment.js": "text/javascript; charset=utf-8",
+        "/inside.js": "text/javascript; charset=utf-8",
+        "/vendor/jspsych.js": "text/javascript; charset=utf-8",
+        "/odd%20name%20%C3%BC.txt": "text/plain; charset=utf-8",
+    }.items():
+        given = served.http.get(path)
+        assert given.status_code == 200, path
+        assert given.headers["content-type"] == kind
+        assert given.headers["x-content-type-options"] == "nosniff"
+        assert given.headers["referrer-policy"] == "no-referrer"
+    head = served.http.head("/")
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_other_methods_and_addresses_are_refused(serve: Serve) -> None:
+    served = serve()
+    for method, path, status in (
+        ("GET", "/api/participants", 404),
+        ("POST", "/", 405),
+        ("PUT", "/study.json", 405),
+        ("DELETE", "/admin/responses.csv", 405),
+        ("POST", "/api/nothing", 405),
+        ("GET", "/admin/", 404),
+        ("GET", "/api", 404),
+    ):
+        given = served.http.request(method, path)
+        assert given.status_code == status, (method, path)
+        assert given.json()["error"]
