@@ -6,7 +6,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -33,7 +33,7 @@ class Served:
     port: int
     database: Path
     folder: Path
-    now: list[float] = field(default_factory=lambda: [1_000_000.0])
+    now: list[float]
 
     def join(self, **body: Any) -> dict[str, Any]:
         given = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
