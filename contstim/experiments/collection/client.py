@@ -131,11 +131,9 @@ class Participant:
                 "api/resume", {name: getattr(self.copy.joined, name) for name in names}
             )
         joined = Joined(*(given[name] for name in ("participant", "secret", "group", "seed")))
-        self._journal.note(
-            self._number,
-            joined=asdict(joined),
-            saved=[one["trial_id"] for one in given["answered"]],
-        )
+        self._journal.note(self._number, joined=asdict(joined))
+        for answer in given["answered"]:  # whatever this copy says, the server's answers stand
+            self._journal.note(self._number, answer=answer, saved=[answer["trial_id"]])
         return joined
 
     async def answer(self, responses: Sequence[Response]) -> None:

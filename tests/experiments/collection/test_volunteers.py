@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,13 @@ from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.artificial import artificial_participants, simulate_responses
 from contstim.experiments.collection.volunteers import Visit, take_part
 from contstim.experiments.responses import Response, read_responses
-from contstim.stimuli import Trial
+from contstim.stimuli import Condition, Trial
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import export
 
-PEOPLE = 24
+PEOPLE = 12
+CONDITIONS = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL, Condition.CATCH)
 
 
 def said(responses: Iterable[Response]) -> Counter[tuple[int, str, int, float]]:
@@ -41,7 +43,7 @@ def consistency(found: Analysis) -> dict[tuple[str, str], dict[str, float]]:
 def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
     serve: Serve, tmp_path: Path
 ) -> None:
-    made = simulate(groups=(1, 1, 1), each=1)
+    made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS)
     served = serve(export(tmp_path / "study", made.trials))
     people = artificial_participants(made.trials, made.scores, "b", lapses=0.02, seed=4)
     visit = Visit(f"http://127.0.0.1:{served.port}/", PEOPLE, at_once=8)
@@ -63,7 +65,7 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
 
 
 def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: Path) -> None:
-    made = simulate(groups=(1, 1), each=1)
+    made = simulate(groups=(1, 1), each=1, conditions=CONDITIONS)
     served = serve(export(tmp_path / "study", made.trials))
     people = artificial_participants(made.trials, made.scores, "a", seed=1)
     journal = tmp_path / "journal"
@@ -96,6 +98,4 @@ def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
 
 
 def _renamed(trials: Iterable[Trial]) -> list[Trial]:
-    from dataclasses import replace
-
     return [replace(trial, trial_id=f"other-{trial.trial_id}") for trial in trials]
