@@ -101,12 +101,8 @@ def test_a_simulated_experiment_is_complete_balanced_and_reproducible() -> None:
     assert Counter(names.values()) == {1: 3, 2: 2, 3: 2}
     assert simulate_responses(people, 7) == responses
     assert simulate_responses(replace(people, seed=10), 7) != responses
-    assert (
-        simulate_responses(people, 3)
-        == responses[
-            : sum(names[r.participant] > 0 for r in responses if r.participant in [*names][:3])
-        ]
-    )
+    fewer = simulate_responses(people, 3)
+    assert fewer == responses[: len(fewer)]
     sides = [one.left for one in responses]
     assert abs(sides.count(1) - sides.count(2)) <= 7 * len(Condition)
 

@@ -94,6 +94,7 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
 
 
 def _kept(file: Path) -> str:
+    file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
             new.write(secrets.token_urlsafe(24) + "\n")

@@ -94,7 +94,9 @@ class CollectProcess:
             self._command, stdout=subprocess.PIPE, env=environment, bufsize=0
         )
         assert self._process.stdout is not None
-        assert self._process.stdout.readline().startswith(b"http://127.0.0.1:")
+        if not self._process.stdout.readline().startswith(b"http://127.0.0.1:"):
+            self.stop()
+            raise AssertionError("the server does not start")
 
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal and wait for the end."""
