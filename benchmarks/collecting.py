@@ -133,6 +133,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = export(Path(place) / "experiment", trials)
         print(f"{options.participants} participants at once, {os.cpu_count()} processors")
+        print(f"other work on this machine: load {os.getloadavg()[0]:.1f} over the last minute")
         for name, pause in (("one answer a second each", 1.0), ("as fast as acknowledged", 0.0)):
             server = CollectProcess(folder, Path(place) / f"load-{pause}.sqlite")
             server.start()

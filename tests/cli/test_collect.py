@@ -59,13 +59,17 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     assert sorted(sent, key=repr) == sorted(downloaded, key=repr)
     assert len({one.participant for one in sent}) == 3
     assert not (planted / "sent.csv.journal").exists()
+    files = sorted(file.name for file in server.database.parent.iterdir())
+    assert files == ["answers.sqlite", "answers.sqlite.meta.json", "answers.sqlite.token"]
+    database = str(server.database)
+    kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
+    assert kept.returncode == 0, kept.stderr
+    assert (planted / "k.csv").read_bytes() == given.content
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
     assert record["noise_nats"] > 0
     for secret in (server.database, Path(f"{server.database}.token")):
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
-    files = sorted(file.name for file in server.database.parent.iterdir())
-    assert files == ["answers.sqlite", "answers.sqlite.meta.json", "answers.sqlite.token"]
 
 
 def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
