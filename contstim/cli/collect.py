@@ -24,7 +24,7 @@ def collect(
     ] = 8000,
     code: Annotated[
         str | None,
-        typer.Option(help="The completion code; by default the study's, or one for each person."),
+        typer.Option(help="The completion code; by default the export's, or one for each person."),
     ] = None,
     redirect: Annotated[
         str | None,
@@ -66,11 +66,6 @@ def collect(
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )
-        if server.code_is_public:
-            remark(
-                "warning: the completion code stands in study.json, which participants can read; "
-                "give it with --code instead."
-            )
         if host not in ("127.0.0.1", "localhost", "::1"):
             remark(
                 "warning: other machines can reach this server, and what it sends is not "

@@ -39,13 +39,11 @@ class Open:
         url: of the experiment.
         token: the administrator's.
         token_file: where the token stands; None where it was given in the environment.
-        code_is_public: whether the completion code stands in a file that participants can read.
     """
 
     url: str
     token: str
     token_file: Path | None
-    code_is_public: bool
 
 
 def database_of(folder: Path) -> Path:
@@ -98,13 +96,12 @@ def serve(
         terms.code or study.code,
         terms.redirect or study.redirect,
     )
-    public = offer.code is not None and offer.code == study.code
     with (
         closing(Recorder(database, study.fingerprint)) as recorder,
         closing(_listen(host, port)) as listening,
         suppress(KeyboardInterrupt),
     ):
-        opened(Open(_url(listening), token, file, public))
+        opened(Open(_url(listening), token, file))
         settings = uvicorn.Config(
             service_type(offer, recorder).application(),
             lifespan="off",

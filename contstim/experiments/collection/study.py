@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+STUDY_FILE = "study.json"
+
+
 @dataclass(frozen=True)
 class CollectedStudy:
     """The part of an exported experiment that the server must know.
@@ -24,6 +27,8 @@ class CollectedStudy:
         code: what a participant hands in on completion; None: one for each participant.
         redirect: where the browser goes after completion, if anywhere.
         fingerprint: of all groups, trials and sentences.
+        public: the content of study.json without the code and the redirect, which the server hands
+            out itself, and only on completion.
     """
 
     title: str
@@ -31,6 +36,7 @@ class CollectedStudy:
     code: str | None
     redirect: str | None
     fingerprint: str
+    public: bytes
 
 
 def read_study(folder: Path) -> CollectedStudy:
@@ -40,7 +46,7 @@ def read_study(folder: Path) -> CollectedStudy:
         InputError: there is no such file, it is no study, a group is not numbered from 1, or a
             trial is in two groups.
     """
-    path = folder / "study.json"
+    path = folder / STUDY_FILE
     try:
         content = json.loads(path.read_bytes())
         groups = {group: _trials(group, own) for group, own in content["groups"].items()}
@@ -67,6 +73,7 @@ def read_study(folder: Path) -> CollectedStudy:
         code,
         redirect,
         hashlib.sha256(canonical.encode()).hexdigest(),
+        json.dumps({**content, "completion": None}).encode(),
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from contstim.experiments.collection.study import read_study
 from tests.experiments.collection.conftest import Serve
-from tests.experiments.collection.servers import small_study
+from tests.experiments.collection.servers import answer, small_study
 
 SECRET = b"nobody may read this"
 
@@ -111,6 +112,26 @@ def test_what_is_in_the_folder_is_shown_as_what_it_is(serve: Serve, folder: Path
         assert given.headers["referrer-policy"] == "no-referrer"
     head = served.http.head("/")
     assert (head.status_code, head.content) == (200, b"")
+
+
+def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_end(
+    serve: Serve, tmp_path: Path
+) -> None:
+    completion = {"code": "C0DE-1", "redirect": "https://example.org/?cc=C0DE-1"}
+    folder = small_study(tmp_path / "coded", groups=1, trials=1, completion=completion)
+    (folder / "copy.json").symlink_to(folder / "study.json")
+    study = read_study(folder)
+    served = serve(folder, code=study.code, redirect=study.redirect)
+    for path in ("/study.json", "/study%2ejson", "/copy.json", "/study.json?x"):
+        shown = served.http.get(path)
+        assert shown.status_code == 200
+        assert "C0DE" not in shown.text
+        assert [*shown.json()["groups"]] == ["1"]
+    joined = served.join()
+    assert "C0DE" not in str(joined)
+    assert "C0DE" not in served.complete(joined).text
+    served.save(joined, answer("t1-0"))
+    assert served.complete(joined).json() == completion
 
 
 def test_other_methods_and_addresses_are_refused(serve: Serve) -> None:
