@@ -53,7 +53,12 @@ def take_part_in_browser(
     playwright = _playwright()
     found: list[Response] = []
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=_chromium())
+        try:
+            browser = driver.chromium.launch(executable_path=_chromium())
+        except playwright.Error as error:
+            raise WorkerError(
+                f"Chromium does not start ({error}). Install it, or leave out --browser."
+            ) from error
         try:
             for number in range(1, participants + 1):
                 found += _visit(browser, playwright.Error, people, url, number, patience)

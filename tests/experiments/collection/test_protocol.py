@@ -13,6 +13,7 @@ from contstim.experiments.collection.limits import Limits, Rate
 from contstim.experiments.collection.recorder import Recorder
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer
+from tests.experiments.collection.test_pages import raw
 
 
 def test_a_participant_joins_answers_comes_back_and_completes(serve: Serve) -> None:
@@ -122,6 +123,14 @@ def test_a_body_that_says_nothing_is_refused(serve: Serve) -> None:
         refused = served.http.post("/api/participants", content=body)
         assert refused.status_code == status, body[:50]
         assert refused.json()["error"]
+
+
+def test_a_body_without_a_stated_length_or_an_end_is_not_waited_for(serve: Serve) -> None:
+    served = serve(limits=Limits(body_seconds=0.2))
+    endless = (b" " * 50_000 for _ in range(10))
+    assert served.http.post("/api/participants", content=endless).status_code == 413
+    head = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    assert raw(served.port, head, patience=2).startswith(b"HTTP/1.1 408 ")
 
 
 def test_nobody_reads_or_writes_for_another(serve: Serve) -> None:
