@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import Quiet, Seed, remark
-from contstim.errors import InputError
+from contstim.errors import InputError, WorkerError
 from contstim.experiments.golan2023 import PUBLISHED_CEILING
 
 if TYPE_CHECKING:
@@ -94,8 +94,13 @@ def simulate(
                 people, server, participants, patience=patience, progress=progress
             )
         else:
-            from contstim.experiments.collection.volunteers import Visit, take_part
-
+            try:
+                from contstim.experiments.collection.volunteers import Visit, take_part
+            except ModuleNotFoundError as error:
+                raise WorkerError(
+                    f"--server needs {error.name}, which is not installed: pip install "
+                    "'contstim[collect]'."
+                ) from error
             visit = Visit(server, participants, at_once, pause, patience)
             responses = take_part(people, visit, journal, progress=progress)
     write_responses(out, responses)

@@ -9,7 +9,8 @@ people      who joins which group, and comes back
 answers     ratings as they come, and completion
 limits      how often and how much
 pages       files of the exported folder, and no others
-service     addresses and what answers at each
+answering   what every address shares: bodies, refusals
+service     addresses, and what answers at each
 serving     the running server
 exports     responses.csv and participants.csv
 client      a participant's side: tries again, and keeps a copy

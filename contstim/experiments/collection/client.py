@@ -116,15 +116,14 @@ class Participant:
         """What the participant has."""
         return self._journal.copy(self._number)
 
-    async def join(self, platform: dict[str, str] | None = None) -> Joined:
+    async def join(self) -> Joined:
         """Take part, or go on taking part.
 
         Raises:
-            WorkerError: see `save`.
+            WorkerError: see `answer`.
         """
         if self.copy.joined is None:
-            body = {"group": None, "platform": platform}
-            given = await self._post("api/participants", body)
+            given = await self._post("api/participants", {"group": None, "platform": None})
         else:
             names = ("participant", "secret")
             given = await self._post(

@@ -82,7 +82,7 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     given = os.environ.get(TOKEN_VARIABLE)
     file = None if given else Path(f"{database}.token")
     try:
-        token = (given or _kept(file) if file else given or "").strip()
+        token = _kept(file) if file else str(given).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot use {file} for the administrator's token: {error}.") from error
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
@@ -98,7 +98,7 @@ def _kept(file: Path) -> str:
     if not file.exists():
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
             new.write(secrets.token_urlsafe(24) + "\n")
-    return file.read_text(encoding="ascii")
+    return file.read_text(encoding="ascii").strip()
 
 
 def _digest(key: str, field: str, value: str) -> str:
