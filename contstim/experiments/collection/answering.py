@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
+from contstim.errors import StoreError
 from contstim.experiments.collection import messages
 from contstim.experiments.collection.messages import Refusal
 
@@ -49,7 +50,7 @@ def guarded(
             return answer({"error": str(refusal), **refusal.facts}, refusal.status, refusal.wait)
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
-        except sqlite3.Error as error:
+        except (sqlite3.Error, StoreError) as error:
             _LOG.error("The database cannot be used: %s", error)
             return answer({"error": "Answers cannot be saved now; try again."}, 503, 5)
 

@@ -56,6 +56,14 @@ def find_page(folder: Path, path: str) -> Path | None:
     return found if shown and not hidden else None
 
 
+def is_same(file: Path, other: Path) -> bool:
+    """Whether two names mean one file, as `A` and `a` do on some systems."""
+    try:
+        return file.samefile(other)
+    except OSError:  # one is gone meanwhile
+        return False
+
+
 def page(file: Path) -> Response:
     """The file as an answer; browsers ask again each time whether it has changed."""
     kind = _TYPES.get(file.suffix.lower(), "application/octet-stream")

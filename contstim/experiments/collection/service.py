@@ -25,7 +25,7 @@ from contstim.experiments.collection.answering import (
 from contstim.experiments.collection.keys import same
 from contstim.experiments.collection.limits import Limits, Throttle
 from contstim.experiments.collection.messages import Refusal
-from contstim.experiments.collection.pages import find_page, page
+from contstim.experiments.collection.pages import find_page, is_same, page
 from contstim.experiments.collection.study import STUDY_FILE
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Service:
         found = await asyncio.to_thread(find_page, self._offer.folder, path)
         if found is None:
             raise Refusal(404, "There is nothing at this address.")
-        if found.samefile(self._offer.folder / STUDY_FILE):  # whatever case its name is asked in
+        if is_same(found, self._offer.folder / STUDY_FILE):
             return Response(
                 self._offer.study.public, media_type="application/json", headers=HEADERS
             )
