@@ -116,42 +116,49 @@ def report_outage(name: str, found: Outcome) -> None:
         raise SystemExit("something was lost")
 
 
+def measure_load(folder: Path, participants: int, seconds: float) -> None:
+    print(f"{participants} participants at once, {os.cpu_count()} processors")
+    print(f"other work on this machine: load {os.getloadavg()[0]:.1f} over the last minute")
+    for name, pause in (("one answer a second each", 1.0), ("as fast as acknowledged", 0.0)):
+        server = CollectProcess(folder, folder.parent / f"load-{pause}.sqlite")
+        server.start()
+        times = asyncio.run(load(server.port, participants, pause, seconds))
+        server.stop(signal.SIGTERM)
+        report_load(name, times, seconds)
+
+
+def measure_outages(
+    folder: Path, trials: tuple[Trial, ...], participants: int, outages: int, seed: int
+) -> None:
+    differences = np.random.default_rng(seed).normal(0, 10, len(trials))
+    people = ArtificialParticipants(trials, differences, 5.0, 0.02, seed)
+    print(f"{participants} participants at once")
+    for name, outage in (("kills of the server", under_kills), ("cuts of the network", under_cuts)):
+        server = CollectProcess(folder, folder.parent / f"{outage.__name__}.sqlite")
+        server.start()
+        visit = Visit(server.url, participants, participants, pause=0.025 * outages)
+        report_outage(name, outage(server, people, visit, outages, seed))
+        server.stop(signal.SIGTERM)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of seconds")
-    parser.add_argument("--participants", type=int, default=200)
+    parser.add_argument("--participants", type=int, default=200, help="under load")
     parser.add_argument("--seconds", type=float, default=30, help="of load")
-    parser.add_argument("--outages", type=int, default=20, help="kills, and as many cuts")
+    parser.add_argument("--outages", type=int, default=20, help="kills, and as many cuts; 0: none")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.quick:
         options.participants, options.seconds, options.outages = 40, 2.0, 2
     random.seed(options.seed)
     trials = design()
-    differences = np.random.default_rng(options.seed).normal(0, 10, len(trials))
-    people = ArtificialParticipants(trials, differences, 5.0, 0.02, options.seed)
     with tempfile.TemporaryDirectory() as place:
         folder = export(Path(place) / "experiment", trials)
-        print(f"{options.participants} participants at once, {os.cpu_count()} processors")
-        print(f"other work on this machine: load {os.getloadavg()[0]:.1f} over the last minute")
-        for name, pause in (("one answer a second each", 1.0), ("as fast as acknowledged", 0.0)):
-            server = CollectProcess(folder, Path(place) / f"load-{pause}.sqlite")
-            server.start()
-            times = asyncio.run(load(server.port, options.participants, pause, options.seconds))
-            server.stop(signal.SIGTERM)
-            report_load(name, times, options.seconds)
-        n = 10 if options.quick else 50
-        print(f"{n} participants at once")
-        for name, outage in (
-            ("kills of the server", under_kills),
-            ("cuts of the network", under_cuts),
-        ):
-            server = CollectProcess(folder, Path(place) / f"{outage.__name__}.sqlite")
-            server.start()
-            visit = Visit(server.url, n, n, 0.05 if options.quick else 0.5)
-            found = outage(server, people, visit, options.outages, options.seed)
-            server.stop(signal.SIGTERM)
-            report_outage(name, found)
+        measure_load(folder, options.participants, options.seconds)
+        if options.outages:
+            people = 10 if options.quick else 50
+            measure_outages(folder, trials, people, options.outages, options.seed)
 
 
 if __name__ == "__main__":
