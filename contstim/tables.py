@@ -7,7 +7,7 @@ import json
 import math
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from contstim.errors import InputError
 from contstim.files import writing
@@ -42,7 +42,15 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
         elif kind == ".jsonl":
             _write_jsonl(partial, columns)
         else:
-            _write_csv(partial, columns)
+            with partial.open("w", encoding="utf-8", newline="") as file:
+                write_csv(file, columns)
+
+
+def write_csv(file: TextIO, columns: Mapping[str, Column]) -> None:
+    """Write named columns of equal length as CSV; see `write_table`."""
+    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*map(_plain, columns.values()), strict=True))
 
 
 def table_kind(path: Path | str) -> str:
@@ -110,13 +118,6 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
     return table
-
-
-def _write_csv(path: Path, columns: Mapping[str, Column]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*map(_plain, columns.values()), strict=True))
 
 
 def _write_jsonl(path: Path, columns: Mapping[str, Column]) -> None:

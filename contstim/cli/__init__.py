@@ -12,6 +12,7 @@ import typer
 
 from contstim.cli import (
     analyze,
+    collect,
     controls,
     demo,
     design,
@@ -22,6 +23,7 @@ from contstim.cli import (
     reproduce,
     score,
     select,
+    simulate,
     synthesize,
     text,
     train,
@@ -65,6 +67,8 @@ app.command("triplets")(triplets.triplets)
 app.add_typer(select.app, name="select")
 app.command("design")(design.design)
 app.add_typer(export.app, name="export")
+app.command("collect")(collect.collect)
+app.command("simulate")(simulate.simulate)
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)

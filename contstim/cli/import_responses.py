@@ -154,6 +154,25 @@ def qualtrics(
     _write(found, out, None, duplicates, quiet=quiet)
 
 
+@app.command("collected")
+def collected(
+    database: Annotated[Path, typer.Argument(help="The database of `collect`, or a backup.")],
+    trials: Annotated[Path, typer.Option(help="What was shown: trials.csv.")],
+    out: Out,
+    quiet: Quiet = False,
+) -> None:
+    """Read the database of `contstim collect`, whether its server runs or not.
+
+    Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
+    """
+    from contstim.experiments.collection.exports import collected_responses
+    from contstim.experiments.responses.answers import Imported
+    from contstim.stimuli import read_trials
+
+    found = Imported(read_trials(trials), collected_responses(database), (), ())
+    _write(found, out, None, "all", quiet=quiet)
+
+
 @app.command("golan2023")
 def golan2023(
     data: Annotated[Path, typer.Option(help=_PUBLISHED)],

@@ -5,6 +5,8 @@ design        trials of every group, from pairs, triplets and fillers
 presentation  what each participant sees: order and sides
 summary       a design in numbers, and as a figure
 simulated     participants that are a model plus noise
+artificial    the same, one by one: what each would rate
+collection    a small server that keeps people's answers
 power         what an experiment would show if one of the models were human
 discoveries   which of a simulated experiment's differences are more than chance
 export        experiments that people can take part in, and data sets for the public

@@ -1,6 +1,7 @@
 """What people answered: one table, whatever platform asked.
 
 table       responses.csv, read and written
+spreadsheets  texts that must not run as formulas
 checks      responses against trials: every problem by name
 admission   who takes part in an analysis, who does not, and why
 answers     what a platform recorded, and how it finds its trial

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
+from contstim.experiments.responses.spreadsheets import inert, restored
 from contstim.tables import number, read_table, write_table
 
 if TYPE_CHECKING:
@@ -47,14 +48,19 @@ def mirrored(rating: int) -> int:
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
     """Write responses.csv (or `.parquet`, `.jsonl`): the fields of `Response`, in that order.
 
+    Texts that a spreadsheet would run as a formula get an apostrophe in front, which
+    `read_responses` takes away.
+
     Raises:
         InputError: the file cannot be written.
     """
+    write_table(path, response_columns(responses))
+
+
+def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
+    """The columns of responses.csv; see `write_responses`."""
     rows = list(responses)
-    write_table(
-        path,
-        {f.name: [_cell(f.name, getattr(row, f.name)) for row in rows] for f in fields(Response)},
-    )
+    return {f.name: [_cell(f.name, getattr(row, f.name)) for row in rows] for f in fields(Response)}
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
@@ -82,6 +88,8 @@ _OPTIONAL = ("rating", "left", "position", "rt_ms")
 
 def _cell(name: str, value: object) -> object:
     unknown = value == UNKNOWN or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, str):
+        return inert(value)
     return None if unknown and name in _OPTIONAL else value
 
 
@@ -94,7 +102,7 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
     try:
         if empty:
             raise ValueError
-        return str(value) if kind == "str" else number(value, whole=kind == "int")
+        return restored(str(value)) if kind == "str" else number(value, whole=kind == "int")
     except (TypeError, ValueError):
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]
         raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None

@@ -1,0 +1,157 @@
+"""Artificial participants who go through the exported page itself, in Chromium.
+
+The page reads its answers from `window.contstimSimulation` ({trial_id: rating}) when its address
+says `?simulate=data`, and does everything else as it does with people.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from contstim.errors import InputError, WorkerError
+from contstim.experiments.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.experiments.artificial import ArtificialParticipants
+
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+def take_part_in_browser(
+    people: ArtificialParticipants,
+    url: str,
+    participants: int,
+    *,
+    patience: float = 300.0,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> tuple[Response, ...]:
+    """Let artificial participants go through a served page, one after another.
+
+    Args:
+        people: who they are; their trials must be the study's.
+        url: of the study.
+        participants: how many.
+        patience: seconds that one participant may take.
+        progress: told how many of how many participants have completed.
+
+    Returns:
+        What the pages sent and the server acknowledged.
+
+    Raises:
+        InputError: the address is none.
+        WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
+    """
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise InputError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000.")
+    playwright = _playwright()
+    found: list[Response] = []
+    with playwright.sync_playwright() as driver:
+        try:
+            browser = driver.chromium.launch(executable_path=_chromium())
+        except playwright.Error as error:
+            raise WorkerError(
+                f"Chromium does not start ({error}). Install it, or leave out --browser."
+            ) from error
+        try:
+            for number in range(1, participants + 1):
+                found += _visit(browser, playwright.Error, people, url, number, patience)
+                progress(number, participants)
+        finally:
+            browser.close()
+    return tuple(found)
+
+
+def _visit(
+    browser: Any,
+    failure: type[Exception],
+    people: ArtificialParticipants,
+    url: str,
+    number: int,
+    patience: float,
+) -> list[Response]:
+    """One participant, from the first screen to the completion code."""
+    context = browser.new_context()
+    saved = _Saved()
+    try:
+        page = context.new_page()
+        page.add_init_script(f"window.contstimSimulation = {json.dumps(people.ratings(number))}")
+        page.route("**/*", lambda route: _stay(route, urlsplit(url).netloc))
+        page.on("response", saved.hear)
+        with page.expect_response(_completed, timeout=1000 * patience):
+            page.goto(f"{url.rstrip('/')}/?simulate=data")
+        return saved.responses()
+    except failure as error:
+        raise WorkerError(
+            f"Artificial participant {number} did not get to the end of {url}: {error}"
+        ) from error
+    finally:
+        context.close()
+
+
+class _Saved:
+    """What a page sent and the server acknowledged."""
+
+    def __init__(self) -> None:
+        self._group = 0
+        self._sent: dict[str, Any] = {}
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    def hear(self, response: Any) -> None:
+        if not response.ok or response.request.method != "POST":
+            return
+        if response.url.endswith(("/api/participants", "/api/resume")):
+            self._group = int(response.json()["group"])
+        elif response.url.endswith("/api/responses"):
+            self._sent = response.request.post_data_json
+            for answer in self._sent["responses"]:
+                self._answers.setdefault(answer["trial_id"], answer)
+
+    def responses(self) -> list[Response]:
+        return [
+            Response(
+                self._sent["participant"],
+                self._group,
+                answer["trial_id"],
+                answer["rating"],
+                answer["left"],
+                answer["position"],
+                math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"]),
+            )
+            for answer in self._answers.values()
+        ]
+
+
+def _completed(response: Any) -> bool:
+    return bool(response.ok and response.url.endswith("/api/complete"))
+
+
+def _stay(route: Any, host: str) -> None:
+    """Load what the page needs, but do not follow it to a recruiting platform."""
+    leaves = route.request.is_navigation_request() and urlsplit(route.request.url).netloc != host
+    if leaves:
+        route.abort()
+    else:
+        route.continue_()
+
+
+def _playwright() -> Any:
+    try:
+        from playwright import sync_api
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            "Browsers are driven by Playwright, which is not installed: pip install playwright. "
+            "Without --browser, participants answer over the protocol."
+        ) from error
+    return sync_api
+
+
+def _chromium() -> str | None:
+    """A Chromium of this machine; None for the one that Playwright brought."""
+    return next(filter(None, map(shutil.which, _CHROMIUM)), None)

@@ -1,0 +1,204 @@
+"""A participant's side of the protocol: tries again, and keeps a copy of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from contstim.errors import InputError, WorkerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.experiments.responses import Response
+
+_AGAIN = (408, 429, 500, 502, 503, 504)
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What a participant was given."""
+
+    participant: str
+    secret: str
+    group: str
+    seed: int
+
+
+@dataclass
+class Copy:
+    """What one participant has of their own, should the server or the network be gone.
+
+    Attributes:
+        joined: None before.
+        answers: every answer given, saved or not.
+        saved: trials that the server has acknowledged.
+        code: of completion; None before.
+    """
+
+    joined: Joined | None = None
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    saved: set[str] = field(default_factory=set)
+    code: str | None = None
+
+    def take(self, entry: dict[str, Any]) -> None:
+        """Add what one line of a journal says."""
+        if "joined" in entry:
+            self.joined = Joined(**entry["joined"])
+        if "answer" in entry:
+            self.answers[entry["answer"]["trial_id"]] = entry["answer"]
+        self.saved.update(entry.get("saved", ()))
+        self.code = entry.get("code", self.code)
+
+
+class Journal:
+    """Copies of many participants in one file, a line for everything that happens.
+
+    Args:
+        path: read if it is there, so that an interrupted run goes on.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._copies: dict[int, Copy] = {}
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            whole = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
+            for entry in map(json.loads, whole):
+                self.copy(entry["number"]).take(entry)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("w", encoding="utf-8", buffering=1)
+            self._file.writelines(f"{line}\n" for line in whole)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
+
+    def copy(self, number: int) -> Copy:
+        """What participant `number` has."""
+        return self._copies.setdefault(number, Copy())
+
+    def note(self, number: int, **entry: Any) -> None:
+        """Write down what happened to participant `number`."""
+        self._file.write(json.dumps({"number": number, **entry}) + "\n")
+        self.copy(number).take(entry)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+
+class Participant:
+    """One participant of a study that `contstim collect` hands out.
+
+    Args:
+        http: at the study's address.
+        journal: where the copy of answers is kept.
+        number: of the copy.
+        patience: seconds of silence after which to give up.
+    """
+
+    def __init__(
+        self, http: httpx2.AsyncClient, journal: Journal, number: int, *, patience: float
+    ) -> None:
+        self._http, self._journal, self._number = http, journal, number
+        self._patience = patience
+
+    @property
+    def copy(self) -> Copy:
+        """What the participant has."""
+        return self._journal.copy(self._number)
+
+    async def join(self) -> Joined:
+        """Take part, or go on taking part.
+
+        Raises:
+            WorkerError: see `answer`.
+        """
+        if self.copy.joined is None:
+            given = await self._post("api/participants", {"group": None, "platform": None})
+        else:
+            names = ("participant", "secret")
+            given = await self._post(
+                "api/resume", {name: getattr(self.copy.joined, name) for name in names}
+            )
+        joined = Joined(*(given[name] for name in ("participant", "secret", "group", "seed")))
+        self._journal.note(self._number, joined=asdict(joined))
+        for answer in given["answered"]:  # whatever this copy says, the server's answers stand
+            self._journal.note(self._number, answer=answer, saved=[answer["trial_id"]])
+        return joined
+
+    async def answer(self, responses: Sequence[Response]) -> None:
+        """Keep answers here, then at the server, together with what it has not acknowledged.
+
+        Raises:
+            WorkerError: the server refuses them, or is silent for too long.
+        """
+        for one in responses:
+            self._journal.note(self._number, answer=_as_sent(one))
+        unsaved = [a for name, a in self.copy.answers.items() if name not in self.copy.saved]
+        joined = self._joined()
+        body = {"participant": joined.participant, "responses": unsaved}
+        given = await self._post("api/responses", body, joined.secret)
+        self._journal.note(self._number, saved=given["saved"])
+
+    async def complete(self) -> str:
+        """The completion code, once the server has everything.
+
+        Raises:
+            WorkerError: see `answer`.
+        """
+        joined = self._joined()
+        given = await self._post("api/complete", {"participant": joined.participant}, joined.secret)
+        self._journal.note(self._number, code=given["code"])
+        return str(given["code"])
+
+    def _joined(self) -> Joined:
+        if self.copy.joined is None:
+            raise WorkerError("Who has not joined cannot answer.")
+        return self.copy.joined
+
+    async def _post(
+        self, address: str, body: dict[str, Any], secret: str | None = None
+    ) -> dict[str, Any]:
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        clock = asyncio.get_running_loop().time
+        start, wait, trouble = clock(), _FIRST_WAIT, ""
+        while clock() - start < self._patience:
+            pause = wait * random.uniform(0.5, 1.5)
+            try:
+                given = await self._http.post(address, json=body, headers=headers)
+                if given.is_success:
+                    return dict(given.json())
+                trouble = _sentence(given)
+                if given.status_code not in _AGAIN:
+                    raise WorkerError(f"The server refuses this: {trouble}")
+                pause = max(pause, float(given.headers.get("Retry-After", 0)))
+            except (httpx2.TransportError, ValueError) as error:
+                trouble = str(error) or type(error).__name__
+            await asyncio.sleep(pause)
+            wait = min(_LONGEST_WAIT, 2 * wait)
+        raise WorkerError(
+            f"The server has not answered for {self._patience:g} s ({trouble}). Answers are kept "
+            "here: run the same command again to go on."
+        )
+
+
+def _as_sent(one: Response) -> dict[str, Any]:
+    return {
+        name: getattr(one, name) for name in ("trial_id", "rating", "left", "position", "rt_ms")
+    }
+
+
+def _sentence(given: httpx2.Response) -> str:
+    try:
+        return str(given.json()["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"status {given.status_code}"

@@ -1,0 +1,104 @@
+"""What a server's database says, as tables: responses.csv and participants.csv."""
+
+from __future__ import annotations
+
+import io
+import math
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from contstim.experiments.collection.keys import Keys
+from contstim.experiments.collection.recorder import read_only
+from contstim.experiments.responses.table import Response, response_columns
+from contstim.tables import write_csv
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from contstim.tables import Column
+
+
+@dataclass(frozen=True)
+class Held:
+    """A database, and since when somebody must have been seen to be taking part still."""
+
+    database: Path
+    since: float = math.inf
+
+
+def collected_responses(database: Path) -> tuple[Response, ...]:
+    """Every answer in the database, participant after participant in the order of presentation.
+
+    Participants have the names that the server drew for them, which say nothing about who they are.
+
+    Raises:
+        StoreError: there is no such database.
+    """
+    with closing(read_only(database)) as connection:
+        rows = connection.execute(
+            "SELECT participant, CAST(study_group AS INTEGER), trial_id, rating, left_sentence, "
+            "position, rt_ms FROM response JOIN participant USING (number) "
+            "ORDER BY number, position, trial_id"
+        ).fetchall()
+    return tuple(
+        Response(name, group, trial, rating, left, position, math.nan if rt is None else rt)
+        for name, group, trial, rating, left, position, rt in rows
+    )
+
+
+def responses_csv(held: Held) -> str:
+    """The text of responses.csv."""
+    return _csv(response_columns(collected_responses(held.database)))
+
+
+def participants_csv(held: Held) -> str:
+    """The text of participants.csv: a row for everybody who joined.
+
+    Columns: participant, group, seed, state (complete, active, left), answered, joined, seen and
+    completed (UTC), and hashes of prolific_pid, study_id and session_id.
+    """
+    with closing(read_only(held.database)) as connection:
+        keys = Keys.read(connection)
+        rows = connection.execute(_PARTICIPANTS).fetchall()
+    return _csv(
+        {
+            "participant": [row["participant"] for row in rows],
+            "group": [int(row["study_group"]) for row in rows],
+            "seed": [row["seed"] for row in rows],
+            "state": [_state(row, held.since) for row in rows],
+            "answered": [row["answered"] for row in rows],
+            **{name: [_utc(row[name]) for row in rows] for name in _TIMES},
+            **{f"{n}_hash": [keys.hashed(n, row[n] or "") for row in rows] for n in _IDENTITIES},
+        }
+    )
+
+
+_TIMES = ("joined", "seen", "completed")
+_IDENTITIES = ("prolific_pid", "study_id", "session_id")
+_PARTICIPANTS = """
+    SELECT participant.*, prolific_pid, study_id, session_id,
+        (SELECT count(*) FROM response WHERE response.number = participant.number) AS answered
+    FROM participant LEFT JOIN identity USING (number) ORDER BY participant.number
+"""
+
+
+def _state(row: sqlite3.Row, since: float) -> str:
+    if row["completed"] is not None:
+        return "complete"
+    return "active" if row["seen"] >= since else "left"
+
+
+def _utc(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _csv(columns: Mapping[str, Column]) -> str:
+    text = io.StringIO(newline="")
+    write_csv(text, columns)
+    return text.getvalue()

@@ -1,0 +1,178 @@
+"""The database's one writer, which commits many requests at once.
+
+What a request waits for is on disk when its answer leaves: SQLite syncs its write-ahead log at
+every commit, so neither SIGKILL nor a power cut takes back what was acknowledged. A sync costs
+milliseconds; everything that arrives during one shares the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from contstim.errors import StoreError
+from contstim.experiments.collection.keys import Keys
+from contstim.experiments.collection.layout import APPLICATION_ID, LAYOUT, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Work: TypeAlias = Callable[[sqlite3.Connection], Any]
+    Job: TypeAlias = tuple[Work, Future[Any]]
+
+T = TypeVar("T")
+_MOST_AT_ONCE = 500
+_BUSY_SECONDS = 5.0
+
+
+class Recorder:
+    """A server's database, written by one thread.
+
+    Args:
+        path: of the database; made where there is none.
+        fingerprint: of the study that is asked.
+
+    Raises:
+        StoreError: the file is not such a database, belongs to another study, or cannot be used.
+    """
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = _open(path)
+            self.keys = _prepare(self._connection, path, fingerprint)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"Cannot use {path} as the database of answers: {error}.") from error
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread = Thread(target=self._write, name="recorder", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What the work returns, once all that it wrote is on disk.
+
+        If the work raises, nothing that it wrote is kept, and its error is raised here.
+        """
+        done: Future[T] = Future()
+        self._jobs.put((work, done))
+        return await asyncio.wrap_future(done)
+
+    def close(self) -> None:
+        """Finish what was begun, and release the file."""
+        self._jobs.put(None)
+        self._thread.join()
+        self._connection.close()
+
+    def _write(self) -> None:
+        while (first := self._jobs.get()) is not None:
+            self._commit([first, *self._waiting()])
+
+    def _waiting(self) -> list[Job]:
+        jobs: list[Job] = []
+        while len(jobs) < _MOST_AT_ONCE:
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                break
+            if job is None:
+                self._jobs.put(None)
+                break
+            jobs.append(job)
+        return jobs
+
+    def _commit(self, jobs: list[Job]) -> None:
+        jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
+        outcomes: list[tuple[Any, BaseException | None]] = []
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = [_attempt(self._connection, work) for work, _ in jobs]
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:  # such as a full disk: nobody's answer was saved
+            outcomes = [(None, error)] * len(jobs)
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        for (_, done), (result, failure) in zip(jobs, outcomes, strict=True):
+            if failure is None:
+                done.set_result(result)
+            else:
+                done.set_exception(failure)
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """The database as it is at the first question, while a server may go on writing.
+
+    Raises:
+        StoreError: there is no such database.
+    """
+    try:
+        uri = f"{path.resolve().as_uri()}?mode=ro"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+        _recognise(connection, path)
+        connection.row_factory = sqlite3.Row
+        connection.execute("BEGIN")
+    except sqlite3.Error as error:
+        raise StoreError(f"Cannot read {path} as a database of answers: {error}.") from error
+    return connection
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    path.touch(mode=0o600)  # identities are in it; SQLite's other files take the same mode
+    connection = sqlite3.connect(
+        path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
+    )
+    if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        _recognise(connection, path)
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _recognise(connection: sqlite3.Connection, path: Path) -> None:
+    program, layout = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version")
+    )
+    if (program, layout) != (APPLICATION_ID, LAYOUT):
+        raise StoreError(
+            f"{path} is no database of answers that this version of contstim reads; name another "
+            "file."
+        )
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, fingerprint: str) -> Keys:
+    """Make what is missing; the database's keys."""
+    connection.execute("BEGIN IMMEDIATE")
+    if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+        for statement in TABLES:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        Keys.draw().write(connection)
+        connection.execute("INSERT INTO study VALUES ('fingerprint', ?)", (fingerprint,))
+    connection.execute("COMMIT")
+    asked = "SELECT value FROM study WHERE name = 'fingerprint'"
+    if connection.execute(asked).fetchone()[0] != fingerprint:
+        raise StoreError(
+            f"{path} holds answers to other trials than this study's. Name another file with "
+            "--database, or collect in the folder that it belongs to."
+        )
+    return Keys.read(connection)
+
+
+def _attempt(connection: sqlite3.Connection, work: Work) -> tuple[Any, BaseException | None]:
+    """One request's share of a transaction: all of it, or none."""
+    connection.execute("SAVEPOINT request")
+    try:
+        result = work(connection)
+    except Exception as error:
+        connection.execute("ROLLBACK TO request")
+        return None, error
+    finally:
+        connection.execute("RELEASE request")
+    return result, None

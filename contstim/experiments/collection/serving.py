@@ -1,0 +1,146 @@
+"""The running server."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError, WorkerError
+from contstim.experiments.collection.keys import admin_token
+from contstim.experiments.collection.people import Reception
+from contstim.experiments.collection.recorder import Recorder
+from contstim.experiments.collection.study import read_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_KEEP_ALIVE = 75  # seconds; longer than most people look at a pair of sentences
+_GRACE = 10  # seconds for requests under way when the server is told to stop
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What whoever runs a study decides; see `Reception` and `Offer`."""
+
+    patience: float = Reception.patience
+    most: int = Reception.most
+    code: str | None = None
+    redirect: str | None = None
+
+
+@dataclass(frozen=True)
+class Open:
+    """A server that has just been opened.
+
+    Attributes:
+        url: of the experiment.
+        token: the administrator's.
+        token_file: where the token stands; None where it was given in the environment.
+    """
+
+    url: str
+    token: str
+    token_file: Path | None
+
+
+def database_of(folder: Path) -> Path:
+    """Where a folder's answers are kept unless another place is named: beside it."""
+    resolved = folder.resolve()
+    return resolved.parent / f"{resolved.name}.sqlite"
+
+
+def serve(
+    folder: Path,
+    database: Path,
+    terms: Terms,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    behind_proxy: bool = False,
+    opened: Callable[[Open], None],
+) -> None:
+    """Hand out an exported experiment and keep answers, until interrupted.
+
+    Args:
+        folder: an exported experiment.
+        database: where answers are kept; what is there already is kept.
+        terms: what the study decides.
+        host: the address to listen at; others can reach the server unless it is a loopback one.
+        port: 0 for any free one.
+        behind_proxy: whether requests come through a proxy on this machine that states the
+            participants' addresses in X-Forwarded-For.
+        opened: told once people can come.
+
+    Raises:
+        InputError: the folder is no exported experiment, the address cannot be used, or the
+            database would stand inside the folder.
+        StoreError: the database cannot be used, or belongs to another study.
+        WorkerError: starlette or uvicorn is not installed.
+    """
+    root = folder.resolve()
+    study = read_study(root)
+    if database.resolve().is_relative_to(root):
+        raise InputError(
+            f"{database} stands in the folder that participants read; name a file outside {folder}."
+        )
+    uvicorn, offer_type, service_type = _library()
+    token, file = admin_token(database)
+    offer = offer_type(
+        root,
+        study,
+        Reception(tuple(study.trials), terms.patience, terms.most),
+        token,
+        terms.code or study.code,
+        terms.redirect or study.redirect,
+    )
+    with (
+        closing(Recorder(database, study.fingerprint)) as recorder,
+        closing(_listen(host, port)) as listening,
+        suppress(KeyboardInterrupt),
+    ):
+        opened(Open(_url(listening), token, file))
+        settings = uvicorn.Config(
+            service_type(offer, recorder).application(),
+            lifespan="off",
+            ws="none",
+            log_level="warning",
+            access_log=False,  # addresses may carry tokens and identities
+            server_header=False,
+            proxy_headers=behind_proxy,
+            forwarded_allow_ips="127.0.0.1",
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"Cannot listen at {host}, port {port}: {error}. Name another --port, or --port 0 for "
+            "any that is free."
+        ) from error
+
+
+def _url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def _library() -> tuple[Any, Any, Any]:
+    try:
+        import uvicorn
+
+        from contstim.experiments.collection.service import Offer, Service
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"Collecting needs {error.name}, which is not installed: pip install "
+            "'contstim[collect]'."
+        ) from error
+    return uvicorn, Offer, Service

@@ -1,0 +1,103 @@
+"""What is asked: groups and trials of an exported folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+STUDY_FILE = "study.json"
+
+
+@dataclass(frozen=True)
+class CollectedStudy:
+    """The part of an exported experiment that the server must know.
+
+    Attributes:
+        title: what participants see.
+        trials: group, in the order of their numbers → identifiers of its trials.
+        code: what a participant hands in on completion; None: one for each participant.
+        redirect: where the browser goes after completion, if anywhere.
+        fingerprint: of all groups, trials and sentences.
+        public: the content of study.json without the code and the redirect, which the server hands
+            out itself, and only on completion.
+    """
+
+    title: str
+    trials: Mapping[str, frozenset[str]]
+    code: str | None
+    redirect: str | None
+    fingerprint: str
+    public: bytes
+
+
+def read_study(folder: Path) -> CollectedStudy:
+    """Read `study.json` of an exported folder.
+
+    Raises:
+        InputError: there is no such file, it is no study, a group is not numbered from 1, or a
+            trial is in two groups.
+    """
+    path = folder / STUDY_FILE
+    try:
+        content = json.loads(path.read_bytes())
+        groups = {group: _trials(group, own) for group, own in content["groups"].items()}
+        completion = content.get("completion") or {}
+        title, code, redirect = (
+            _text(value) for value in (content.get("title"), *map(completion.get, _COMPLETION))
+        )
+    except OSError as error:
+        raise InputError(
+            f"Cannot read {path}: {error.strerror or error}. Name a folder that "
+            "`contstim export jspsych` wrote."
+        ) from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"{path} is not the study of an exported experiment ({error!r}). Export it again with "
+            "`contstim export jspsych`."
+        ) from error
+    _check(path, groups)
+    numbered = sorted(groups, key=int)
+    canonical = json.dumps([[g, sorted(groups[g].items())] for g in numbered])
+    return CollectedStudy(
+        title or "An experiment",
+        {group: frozenset(groups[group]) for group in numbered},
+        code,
+        redirect,
+        hashlib.sha256(canonical.encode()).hexdigest(),
+        json.dumps({**content, "completion": None}).encode(),
+    )
+
+
+_COMPLETION = ("code", "redirect")
+
+
+def _trials(group: str, own: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Identifiers of a group's trials, and what they show."""
+    if not group.isdecimal() or group != str(int(group)) or int(group) < 1 or not own:
+        raise ValueError(f"group {group!r}")
+    names = ("trial_id", "sentence_1", "sentence_2")
+    texts = [[trial[name] for name in names] for trial in own]
+    if not all(isinstance(text, str) and text for trial in texts for text in trial):
+        raise TypeError(f"a trial of group {group}")
+    return {trial[0]: trial[1:] for trial in texts}
+
+
+def _text(value: object) -> str | None:
+    if not (value is None or isinstance(value, str)):
+        raise TypeError(value)
+    return value or None
+
+
+def _check(path: Path, groups: Mapping[str, Mapping[str, object]]) -> None:
+    names = [name for own in groups.values() for name in own]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"{path} has no trials, or a trial in two groups.")

@@ -1,0 +1,107 @@
+"""`contstim collect` and `contstim simulate` as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from contstim.cli import main
+from contstim.experiments.responses import read_responses
+from contstim.stimuli import Condition, write_trials
+from tests.experiments.analysis.simulation import simulate
+from tests.experiments.collection.servers import CollectProcess, export, small_study
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "contstim", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Path:
+    made = simulate(groups=(1, 1), each=1, conditions=[Condition.RANDOM_NATURAL, Condition.CATCH])
+    write_trials(tmp_path / "trials.csv", made.trials)
+    made.scores.write(tmp_path / "scores.csv")
+    export(tmp_path / "study", made.trials)
+    return tmp_path
+
+
+WHO = "--trials trials.csv --scores scores.csv --model a --participants 3".split()
+
+
+def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
+    server = CollectProcess(planted / "study", planted / "kept" / "answers.sqlite")
+    server.start()
+    try:
+        done = run(planted, "simulate", *WHO, "--server", server.url, "--out", "sent.csv")
+        assert done.returncode == 0, done.stderr
+        header = {"Authorization": f"Bearer {server.token}"}
+        given = httpx2.get(f"{server.url}/admin/responses.csv", headers=header, verify=False)
+    finally:
+        server.stop(signal.SIGINT)
+    (planted / "responses.csv").write_bytes(given.content)
+    sent, downloaded = (read_responses(planted / f"{n}.csv") for n in ("sent", "responses"))
+    assert sorted(sent, key=repr) == sorted(downloaded, key=repr)
+    assert len({one.participant for one in sent}) == 3
+    assert not (planted / "sent.csv.journal").exists()
+    files = sorted(file.name for file in server.database.parent.iterdir())
+    assert files == ["answers.sqlite", "answers.sqlite.meta.json", "answers.sqlite.token"]
+    database = str(server.database)
+    kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
+    assert kept.returncode == 0, kept.stderr
+    assert (planted / "k.csv").read_bytes() == given.content
+    record = json.loads((planted / "sent.csv.meta.json").read_text())
+    assert record["participants"] == 3
+    assert record["noise_nats"] > 0
+    for secret in (server.database, Path(f"{server.database}.token")):
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+
+
+def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
+    done = run(planted, "simulate", *WHO, "--lapses", "0", "--out", "responses.csv", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    with (planted / "responses.csv").open(newline="") as file:
+        assert {row["participant"] for row in csv.DictReader(file)} == {
+            f"simulated-{n}" for n in (1, 2, 3)
+        }
+
+
+@pytest.mark.usefixtures("planted")
+def test_mistakes_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small_study(tmp_path / "good")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "study.json").write_text('{"groups": {"one": []}}')
+    for arguments, message in (
+        (["collect", "empty"], "export jspsych"),
+        (["collect", "broken"], "not the study of an exported experiment"),
+        (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
+        (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),
+        (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
+        (["simulate", *WHO, "--model", "z", "--out", "r.csv"], "'z' cannot answer"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["contstim", *arguments])
+        with pytest.raises(SystemExit, match="2"):
+            main()
+        said = capsys.readouterr().err
+        assert said.startswith("error: "), said
+        assert message in said
+    assert not (tmp_path / "r.csv").exists()

@@ -1,0 +1,108 @@
+"""A served study, in this process, with a clock that tests can turn."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from contstim.experiments.collection.limits import Limits
+from contstim.experiments.collection.people import Reception
+from contstim.experiments.collection.recorder import Recorder
+from contstim.experiments.collection.service import Offer, Service
+from contstim.experiments.collection.study import read_study
+from tests.experiments.collection.servers import small_study
+
+TOKEN = "an-administrator's-token"
+
+
+@dataclass
+class Served:
+    """A running server and a connection to it."""
+
+    http: httpx2.Client
+    port: int
+    database: Path
+    folder: Path
+    now: list[float]
+
+    def join(self, **body: Any) -> dict[str, Any]:
+        given = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
+        assert given.status_code == 201, given.text
+        return dict(given.json())
+
+    def save(self, joined: dict[str, Any], *answers: dict[str, Any]) -> httpx2.Response:
+        return self.http.post(
+            "/api/responses",
+            content=json.dumps({"participant": joined["participant"], "responses": answers}),
+            headers={"Authorization": f"Bearer {joined['secret']}"},
+        )
+
+    def complete(self, joined: dict[str, Any]) -> httpx2.Response:
+        return self.http.post(
+            "/api/complete",
+            json={"participant": joined["participant"]},
+            headers={"Authorization": f"Bearer {joined['secret']}"},
+        )
+
+    def download(self, table: str) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        given = self.http.get(f"/admin/{table}.csv", headers=headers)
+        assert given.status_code == 200
+        return given
+
+
+Serve = Callable[..., Served]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Serve a folder (by default a small study); options are those of `Offer` and `Reception`."""
+    with ExitStack() as stack:
+
+        def start(
+            folder: Path | None = None,
+            *,
+            database: Path = tmp_path / "answers.sqlite",
+            patience: float = 1800.0,
+            most: int = 10_000,
+            limits: Limits | None = None,
+            **terms: Any,
+        ) -> Served:
+            folder = (folder or small_study(tmp_path / "experiment")).resolve()
+            study = read_study(folder)
+            reception = Reception(tuple(study.trials), patience, most)
+            offer = Offer(folder, study, reception, TOKEN, limits=limits or Limits(), **terms)
+            return stack.enter_context(_running(offer, database))
+
+        yield start
+
+
+@contextmanager
+def _running(offer: Offer, database: Path) -> Iterator[Served]:
+    recorder = Recorder(database, offer.study.fingerprint)
+    now = [1_000_000.0]
+    application = Service(offer, recorder, lambda: now[0]).application()
+    config = uvicorn.Config(application, lifespan="off", ws="none", log_level="error")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = int(listening.getsockname()[1])
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{port}"
+            with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
+                yield Served(http, port, database, offer.folder, now)
+        finally:
+            server.should_exit = True
+            thread.join()
+            recorder.close()

@@ -1,0 +1,116 @@
+"""Exported folders to collect in, and servers that run as people run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from contstim.stimuli import Trial
+
+
+def write_study(
+    folder: Path, groups: Mapping[str, Iterable[Mapping[str, str]]], **more: Any
+) -> Path:
+    """A folder as `export jspsych` writes it, as far as a server reads it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    study = {
+        "title": "Which sentence is likelier?",
+        "groups": {group: list(trials) for group, trials in groups.items()},
+        "save": {"to": "server"},
+        "completion": {},
+        "version": 1,
+        **more,
+    }
+    (folder / "study.json").write_text(json.dumps(study), encoding="utf-8")
+    (folder / "index.html").write_text("<!doctype html><title>x</title>", encoding="utf-8")
+    (folder / "experiment.js").write_text("'use strict'", encoding="utf-8")
+    return folder
+
+
+def small_study(folder: Path, *, groups: int = 3, trials: int = 4, **more: Any) -> Path:
+    """A folder of so many groups and trials."""
+    return write_study(
+        folder,
+        {
+            str(g): [
+                {
+                    "trial_id": f"t{g}-{n}",
+                    "sentence_1": f"One {g} {n}.",
+                    "sentence_2": f"Two {g} {n}.",
+                }
+                for n in range(trials)
+            ]
+            for g in range(1, groups + 1)
+        },
+        **more,
+    )
+
+
+def export(folder: Path, trials: Iterable[Trial]) -> Path:
+    """A folder that asks the trials of a design."""
+    groups: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for trial in trials:
+        names = ("trial_id", "sentence_1", "sentence_2")
+        groups[str(trial.group)].append({name: getattr(trial, name) for name in names})
+    return write_study(folder, groups)
+
+
+def answer(trial_id: str, **more: Any) -> dict[str, Any]:
+    """One answer as a page sends it."""
+    return {"trial_id": trial_id, "rating": 4, "left": 1, "position": 1, "rt_ms": 812.5, **more}
+
+
+class CollectProcess:
+    """`contstim collect` in a process of its own, to be killed and started again."""
+
+    def __init__(self, folder: Path, database: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = int(free.getsockname()[1])
+        self.database = database
+        program = [sys.executable, "-m", "contstim", "collect", str(folder), "--quiet"]
+        self._command = [*program, "--database", str(database), "--port", str(self.port)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        return Path(f"{self.database}.token").read_text().strip()
+
+    def start(self) -> None:
+        environment = {k: v for k, v in os.environ.items() if k != "CONTSTIM_ADMIN_TOKEN"}
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, env=environment, bufsize=0
+        )
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline().startswith(b"http://127.0.0.1:"):
+            self.stop()
+            raise AssertionError("the server does not start")
+
+    def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal and wait for the end."""
+        assert self._process is not None
+        self._process.send_signal(how)
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def wait_until_it_answers(self) -> None:
+        for _ in range(400):
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                    return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server does not come up")

@@ -1,0 +1,79 @@
+"""Groups fill evenly, whoever drops out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.servers import answer, small_study
+
+
+def test_people_are_dealt_to_the_groups_in_turn(serve: Serve) -> None:
+    served = serve()
+    assert [served.join()["group"] for _ in range(7)] == list("1231231")
+
+
+def test_people_who_join_at_the_same_time_fill_groups_evenly(serve: Serve) -> None:
+    served = serve()
+    with ThreadPoolExecutor(12) as pool:
+        groups = [found["group"] for found in pool.map(lambda _: served.join(), range(30))]
+    assert Counter(groups) == {"1": 10, "2": 10, "3": 10}
+
+
+def test_groups_of_two_digits_are_filled_in_the_order_of_their_numbers(
+    serve: Serve, tmp_path: Path
+) -> None:
+    served = serve(small_study(tmp_path / "many", groups=11))
+    assert [served.join()["group"] for _ in range(11)] == [str(n) for n in range(1, 12)]
+
+
+def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None:
+    served = serve(patience=600)
+    for group in "123":
+        joined = served.join()
+        assert joined["group"] == group
+        if group != "2":
+            served.save(joined, *(answer(f"t{group}-{n}") for n in range(4)))
+            assert served.complete(joined).status_code == 200
+    served.now[0] += 601
+    assert [served.join()["group"] for _ in range(4)] == ["2", "1", "2", "3"]
+
+
+def test_who_is_slow_but_answers_keeps_the_place(serve: Serve) -> None:
+    served = serve(patience=600)
+    slow = served.join()
+    served.join()
+    for n in range(4):
+        served.now[0] += 400
+        served.save(slow, answer(f"t1-{n}"))
+    assert served.join()["group"] == "2"
+
+
+def test_a_group_that_is_asked_for_is_given(serve: Serve) -> None:
+    served = serve()
+    assert [served.join(group="3")["group"] for _ in range(3)] == list("333")
+    assert [served.join()["group"] for _ in range(4)] == list("1212")
+
+
+def test_the_same_person_of_a_platform_comes_back_as_the_same_participant(serve: Serve) -> None:
+    served = serve()
+    who = {"PROLIFIC_PID": "5f3c", "STUDY_ID": "s1", "SESSION_ID": "a"}
+    first = served.join(platform=who)
+    served.save(first, answer("t1-3", position=2))
+    again = served.join(platform={**who, "SESSION_ID": "b"}, group="2")
+    assert {**again, "answered": []} == first
+    assert [one["trial_id"] for one in again["answered"]] == ["t1-3"]
+    for other in ({**who, "STUDY_ID": "s2"}, {**who, "PROLIFIC_PID": "5f3d"}, {"STUDY_ID": "s1"}):
+        assert served.join(platform=other)["participant"] != first["participant"]
+    nobody = {"PROLIFIC_PID": "", "STUDY_ID": None}
+    assert len({served.join(platform=nobody)["participant"] for _ in range(2)}) == 2
+
+
+def test_seeds_differ_and_are_kept(serve: Serve) -> None:
+    served = serve()
+    joined = [served.join() for _ in range(5)]
+    assert len({one["seed"] for one in joined}) == 5
+    again = served.http.post("/api/resume", json=joined[3]).json()
+    assert again["seed"] == joined[3]["seed"]

@@ -1,0 +1,144 @@
+"""Whatever is sent, the server answers as its description says, and never fails.
+
+Schemathesis reads the description (docs/collecting.openapi.json) and makes requests that fit it and
+requests that do not; Hypothesis makes what Schemathesis does not: answers of a true participant
+that are nearly right, and bytes that are no HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contstim.experiments.collection.limits import Limits, Rate
+from tests.experiments.collection.conftest import TOKEN, Serve, Served
+from tests.experiments.collection.servers import answer
+from tests.experiments.collection.test_pages import raw
+
+DESCRIPTION = Path(__file__).parents[3] / "docs" / "collecting.openapi.json"
+UNLIMITED = Rate(1e9, 1e9)
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,"
+    "response_schema_conformance"
+)
+ADDRESSES = ("/api/participants", "/api/resume", "/api/responses", "/api/complete")
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    return serve(limits=Limits(joining=UNLIMITED, asking=UNLIMITED, failing=UNLIMITED))
+
+
+@pytest.mark.skipif(find_spec("schemathesis") is None, reason="Schemathesis is not installed")
+def test_schemathesis_finds_nothing_that_the_description_does_not_say(
+    served: Served, tmp_path: Path
+) -> None:
+    program = [sys.executable, "-m", "schemathesis.cli", "run", str(DESCRIPTION)]
+    options = ["--url", f"http://127.0.0.1:{served.port}", "--checks", CHECKS, "--seed", "1"]
+    amount = [
+        "--phases",
+        "fuzzing",
+        "--max-examples",
+        "5",
+        "--header",
+        f"Authorization: Bearer {TOKEN}",
+    ]
+    done = subprocess.run(
+        [*program, *options, *amount], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"(\d+) generated, \1 passed", done.stdout), done.stdout
+
+
+anything: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([10**400, -1, 0, 7, 2**63, 2**64, 1e308])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.sampled_from(["\ud800", "\0", "t1-0", "=1+1", "' OR 1=1 --"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> None:
+    joined = served.join(group="1")
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        address=st.sampled_from(ADDRESSES),
+        wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),
+        more=st.dictionaries(
+            st.sampled_from([*joined, "responses", "platform"]), anything, max_size=1
+        ),
+    )
+    def send(address: str, wrong: dict[str, Any], more: dict[str, Any]) -> None:
+        body = {**joined, "responses": [{**answer("t1-0"), **wrong}], "platform": None, **more}
+        header = {"Authorization": f"Bearer {joined['secret']}"}
+        _proper(served.http.post(address, content=json.dumps(body), headers=header))
+
+    send()
+    for line in served.download("responses").text.splitlines()[1:]:
+        assert re.fullmatch(r'"p[0-9a-f]{16}",1,"t1-0",[1-6],[12],\d+,(\d.*)?', line)
+
+
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
+def test_bytes_that_are_no_json_are_answered(served: Served, address: str, body: bytes) -> None:
+    _proper(served.http.post(address, content=body))
+
+
+methods = st.sampled_from([b"GET", b"POST", b"HEAD", b"", b"BREW"])
+paths = st.sampled_from([a.encode() for a in ADDRESSES]) | st.binary(max_size=20).map(
+    lambda rest: b"/" + rest
+)
+headers = st.lists(
+    st.binary(max_size=20)
+    | st.sampled_from(
+        [
+            b"Content-Length: 5",
+            b"Content-Length: -1",
+            b"Content-Length: 99999999999999999999",
+            b"Transfer-Encoding: chunked",
+            b"Authorization: Bearer \xff",
+            b"Range: bytes=9-1,0-0,-5",
+            b"Range: bytes=0-0,1-1,0-99999999999999999999",
+            b"Expect: 100-continue",
+            b"Upgrade: websocket",
+            b"X-Forwarded-For: ,,,",
+        ]
+    ),
+    max_size=3,
+)
+
+
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(method=methods, path=paths, lines=headers, body=st.binary(max_size=20))
+def test_bytes_that_are_no_http_are_answered_or_dropped(
+    served: Served, method: bytes, path: bytes, lines: list[bytes], body: bytes
+) -> None:
+    head = [method + b" " + path + b" HTTP/1.1", b"Host: x", b"Connection: close", *lines]
+    answered = raw(served.port, b"\r\n".join(head) + b"\r\n\r\n" + body, patience=0.2)
+    assert not answered or re.match(rb"HTTP/1\.1 [1234]\d\d ", answered), answered
+
+
+def _proper(given: httpx2.Response) -> None:
+    assert given.status_code < 500, given.text
+    if given.status_code >= 400:
+        assert isinstance(given.json()["error"], str)

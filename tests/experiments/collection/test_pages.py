@@ -1,0 +1,163 @@
+"""Files of the folder and no others, asked for over raw sockets as no browser would."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from contstim.experiments.collection.study import read_study
+from tests.experiments.collection.conftest import TOKEN, Serve
+from tests.experiments.collection.servers import answer, small_study
+
+SECRET = b"nobody may read this"
+
+
+def raw(port: int, request: bytes, *, patience: float = 10.0) -> bytes:
+    """What a server answers to these bytes before it has been silent for so many seconds."""
+    parts = []
+    with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
+        connection.sendall(request)
+        with suppress(OSError):
+            while part := connection.recv(65536):
+                parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with secrets beside it and hidden in it, and links that lead out."""
+    for outside in ("secret.txt", "experiment.sqlite", "elsewhere/secret.txt"):
+        (tmp_path / outside).parent.mkdir(exist_ok=True)
+        (tmp_path / outside).write_bytes(SECRET)
+    folder = small_study(tmp_path / "experiment")
+    (folder / ".hidden").write_bytes(SECRET)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_bytes(SECRET)
+    (folder / "vendor").mkdir()
+    (folder / "vendor" / "jspsych.js").write_text("'jsPsych'")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "linked").symlink_to(tmp_path / "elsewhere")
+    (folder / "unhidden.txt").symlink_to(folder / ".hidden")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "inside.js").symlink_to(folder / "experiment.js")
+    (folder / "odd name ü.txt").write_text("odd")
+    return folder
+
+
+def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None:
+    served = serve(folder)
+    paths = [
+        "/../secret.txt",
+        "/vendor/../../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "/%2e%2e%2fsecret.txt",
+        "/%252e%252e%252fsecret.txt",
+        "/..%5csecret.txt",
+        "/..\\secret.txt",
+        "/vendor/..%2f..%2fsecret.txt",
+        f"/{folder.parent}/secret.txt",
+        f"//{folder.parent}/secret.txt",
+        "/%2fetc%2fpasswd",
+        "//etc/passwd",
+        "/etc/passwd%00.html",
+        "/index.html%00",
+        "/%00",
+        "/link.txt",
+        "/linked/secret.txt",
+        "/unhidden.txt",
+        "/circle",
+        "/.hidden",
+        "/%2ehidden",
+        "/.git/config",
+        "/./.git/config",
+        "/vendor",
+        "/vendor/",
+        "/C:/Windows/win.ini",
+        "/" + "a" * 5_000,
+        "/%ff%fe",
+        "/../experiment.sqlite",
+        "/admin/../../secret.txt",
+        "/index.html/",
+        "/index.html/../../secret.txt",
+    ]
+    for path in paths:
+        answered = raw(
+            served.port, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        )
+        status = answered.split(b"\r\n")[0]
+        assert status.split(b" ")[1] in (b"400", b"401", b"404"), (path, status)
+        assert SECRET not in answered
+        assert b"root:" not in answered
+
+
+def test_what_is_in_the_folder_is_shown_as_what_it_is(serve: Serve, folder: Path) -> None:
+    served = serve(folder)
+    for path, kind in {
+        "/": "text/html; charset=utf-8",
+        "/index.html?PROLIFIC_PID=../../x": "text/html; charset=utf-8",
+        "/study.json": "application/json",
+        "/experiment.js": "text/javascript; charset=utf-8",
+        "/inside.js": "text/javascript; charset=utf-8",
+        "/vendor/jspsych.js": "text/javascript; charset=utf-8",
+        "/odd%20name%20%C3%BC.txt": "text/plain; charset=utf-8",
+    }.items():
+        given = served.http.get(path)
+        assert given.status_code == 200, path
+        assert given.headers["content-type"] == kind
+        assert given.headers["x-content-type-options"] == "nosniff"
+        assert given.headers["referrer-policy"] == "no-referrer"
+    head = served.http.head("/")
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_end(
+    serve: Serve, tmp_path: Path
+) -> None:
+    completion = {"code": "C0DE-1", "redirect": "https://example.org/?cc=C0DE-1"}
+    folder = small_study(tmp_path / "coded", groups=1, trials=1, completion=completion)
+    (folder / "copy.json").symlink_to(folder / "study.json")
+    study = read_study(folder)
+    served = serve(folder, code=study.code, redirect=study.redirect)
+    for path in ("/study.json", "/study%2ejson", "/copy.json", "/study.json?x"):
+        shown = served.http.get(path)
+        assert shown.status_code == 200
+        assert "C0DE" not in shown.text
+        assert [*shown.json()["groups"]] == ["1"]
+    joined = served.join()
+    assert "C0DE" not in str(joined)
+    assert "C0DE" not in served.complete(joined).text
+    served.save(joined, answer("t1-0"))
+    assert served.complete(joined).json() == completion
+
+
+def test_a_folder_or_database_that_is_gone_is_no_error_of_the_server(
+    serve: Serve, folder: Path
+) -> None:
+    served = serve(folder)
+    (folder / "study.json").unlink()
+    assert served.http.get("/").status_code == 200
+    assert served.http.get("/study.json").status_code == 404
+    served.database.rename(served.database.with_suffix(".moved"))
+    given = served.http.get("/admin/responses.csv", params={"token": TOKEN})
+    assert given.status_code == 503
+    assert given.headers["retry-after"] == "5"
+
+
+def test_other_methods_and_addresses_are_refused(serve: Serve) -> None:
+    served = serve()
+    for method, path, status in (
+        ("GET", "/api/participants", 404),
+        ("POST", "/", 405),
+        ("PUT", "/study.json", 405),
+        ("DELETE", "/admin/responses.csv", 405),
+        ("POST", "/api/nothing", 405),
+        ("GET", "/admin/", 404),
+        ("GET", "/api", 404),
+    ):
+        given = served.http.request(method, path)
+        assert given.status_code == status, (method, path)
+        assert given.json()["error"]

@@ -1,0 +1,223 @@
+"""What the page may ask, and what it is told."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import pytest
+
+from contstim.errors import StoreError
+from contstim.experiments.collection import recorder
+from contstim.experiments.collection.limits import Limits, Rate
+from contstim.experiments.collection.recorder import Recorder
+from tests.experiments.collection.conftest import TOKEN, Serve
+from tests.experiments.collection.servers import answer
+from tests.experiments.collection.test_pages import raw
+
+
+def test_a_participant_joins_answers_comes_back_and_completes(serve: Serve) -> None:
+    served = serve(code="C0DE", redirect="https://example.org/?cc=C0DE")
+    joined = served.join()
+    assert joined["group"] == "1"
+    assert joined["answered"] == []
+    first = answer("t1-0", rating=6, left=2, position=1, rt_ms=1234)
+    assert served.save(joined, first).json() == {"saved": ["t1-0"]}
+    again = served.http.post(
+        "/api/resume", json={name: joined[name] for name in ("participant", "secret")}
+    )
+    assert again.status_code == 200
+    assert again.json() == {**joined, "answered": [{**first, "rt_ms": 1234.0}]}
+    refused = served.complete(joined)
+    assert refused.status_code == 409
+    assert refused.json()["missing"] == 3
+    rest = [answer(f"t1-{n}", position=n + 1, rt_ms=None) for n in (1, 2, 3)]
+    assert served.save(joined, *rest).json() == {"saved": ["t1-1", "t1-2", "t1-3"]}
+    done = served.complete(joined)
+    assert done.json() == {"code": "C0DE", "redirect": "https://example.org/?cc=C0DE"}
+    assert done.headers["cache-control"] == "no-store"
+
+
+def test_what_is_acknowledged_is_in_the_file_already(serve: Serve) -> None:
+    """Read by another connection, while the server runs."""
+    served = serve()
+    served.save(served.join(), answer("t1-2", rating=5))
+    with sqlite3.connect(served.database) as other:
+        found = other.execute("SELECT trial_id, rating FROM response").fetchall()
+    other.close()
+    assert found == [("t1-2", 5)]
+
+
+def test_the_first_answer_stands_and_a_repeat_is_a_success(serve: Serve) -> None:
+    served = serve()
+    joined = served.join()
+    for rating in (2, 5):
+        assert served.save(joined, answer("t1-0", rating=rating)).json() == {"saved": ["t1-0"]}
+    assert served.download("responses").text.count("t1-0") == 1
+    assert '"t1-0",2,1,1,812.5' in served.download("responses").text
+
+
+def test_codes_differ_between_people_where_the_study_has_none(serve: Serve) -> None:
+    served = serve()
+    codes = []
+    for _ in range(2):
+        joined = served.join(group="2")
+        served.save(joined, *(answer(f"t2-{n}") for n in range(4)))
+        codes.append(served.complete(joined).json()["code"])
+        assert served.complete(joined).json()["code"] == codes[-1]
+    assert len(set(codes)) == 2
+
+
+IMPOSSIBLE: tuple[dict[str, Any], ...] = (
+    {"rating": 0},
+    {"rating": 7},
+    {"rating": 3.5},
+    {"rating": "3"},
+    {"rating": True},
+    {"rating": 10**400},
+    {"left": 3},
+    {"left": None},
+    {"position": 0},
+    {"position": 1.5},
+    {"rt_ms": -1},
+    {"rt_ms": "fast"},
+    {"rt_ms": 10**400},
+    {"trial_id": "t2-0"},
+    {"trial_id": ""},
+    {"trial_id": "x" * 20_000},
+    {"trial_id": ["t1-0"]},
+    {"trial_id": "\ud800"},
+)
+
+
+def test_an_impossible_answer_is_refused_with_its_whole_request(serve: Serve) -> None:
+    served = serve()
+    joined = served.join(group="1")
+    for wrong in IMPOSSIBLE:
+        refused = served.save(joined, answer("t1-1"), {**answer("t1-0"), **wrong})
+        assert refused.status_code == 422, wrong
+        assert refused.json()["error"]
+    assert served.download("responses").text.count("\n") == 1
+
+
+UNREADABLE = (
+    (b"", 400),
+    (b"{", 400),
+    (b"\xff\xfe{}", 400),
+    (b'{"group": NaN}', 400),
+    (b"[" * 100_000, 400),
+    (b'{"group": ' + b"9" * 5_000 + b"}", 400),
+    (b"[]", 422),
+    (b"3", 422),
+    (b'{"group": "9"}', 422),
+    (b'{"group": 3}', 422),
+    (b'{"platform": []}', 422),
+    (b'{"platform": {"PROLIFIC_PID": 3}}', 422),
+    (b" " * 300_000, 413),
+)
+
+
+def test_a_body_that_says_nothing_is_refused(serve: Serve) -> None:
+    served = serve()
+    for body, status in UNREADABLE:
+        refused = served.http.post("/api/participants", content=body)
+        assert refused.status_code == status, body[:50]
+        assert refused.json()["error"]
+
+
+def test_a_body_without_a_stated_length_or_an_end_is_not_waited_for(serve: Serve) -> None:
+    served = serve(limits=Limits(body_seconds=0.2))
+    endless = (b" " * 50_000 for _ in range(10))
+    assert served.http.post("/api/participants", content=endless).status_code == 413
+    head = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    assert raw(served.port, head, patience=2).startswith(b"HTTP/1.1 408 ")
+
+
+def test_nobody_reads_or_writes_for_another(serve: Serve) -> None:
+    served = serve()
+    one, other = served.join(), served.join()
+    stolen = {"participant": one["participant"], "secret": other["secret"]}
+    assert served.http.post("/api/resume", json=stolen).status_code == 403
+    assert served.save(stolen, answer("t1-0")).status_code == 403
+    assert served.complete(stolen).status_code == 403
+    nobody = {"participant": "p0", "secret": one["secret"]}
+    assert served.http.post("/api/resume", json=nobody).status_code == 403
+    bare = served.http.post("/api/responses", json={"participant": one["participant"]})
+    assert bare.status_code == 403
+    assert served.download("responses").text.count("\n") == 1
+
+
+def test_downloads_need_the_token(serve: Serve) -> None:
+    served = serve()
+    for table in ("responses", "participants"):
+        address = f"/admin/{table}.csv"
+        assert served.http.get(address).status_code == 401
+        for token in ("", "wrong", "é", "\0", f"{TOKEN} ", TOKEN[:-1], f"{TOKEN}x"):
+            assert served.http.get(address, params={"token": token}).status_code == 401
+        for header in (b"Bearer", b"Bearer wrong", b"Bearer \xe9", f"Basic {TOKEN}".encode()):
+            refused = served.http.get(address, headers={b"Authorization": header})
+            assert refused.status_code == 401
+        assert served.http.get(address, params={"token": TOKEN}).status_code == 200
+
+
+def test_who_asks_too_often_waits(serve: Serve) -> None:
+    served = serve(limits=Limits(joining=Rate(2, 0.5), asking=Rate(2, 1), failing=Rate(2, 0.1)))
+    first, second = served.join(), served.join()
+    refused = served.http.post("/api/participants", json={})
+    assert refused.status_code == 429
+    assert refused.headers["retry-after"] == "2"
+    for _ in range(2):
+        assert served.save(first, answer("t1-0")).status_code == 200
+    assert served.save(first, answer("t1-0")).status_code == 429
+    assert served.save(second, answer("t2-0")).status_code == 200
+    served.now[0] += 1
+    assert served.save(first, answer("t1-0")).status_code == 200
+    guesses = [served.http.get("/admin/responses.csv?token=no").status_code for _ in range(4)]
+    assert guesses == [401, 401, 429, 429]
+
+
+def test_a_full_study_turns_people_away(serve: Serve) -> None:
+    served = serve(most=1)
+    served.join()
+    assert served.http.post("/api/participants", json={}).status_code == 403
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "_BUSY_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_disk_that_takes_no_more_is_said_and_nothing_is_acknowledged(serve: Serve) -> None:
+    """Another process that holds the database stands in for the disk."""
+    served = serve()
+    joined = served.join()
+    other = sqlite3.connect(served.database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    refused = served.http.post(
+        "/api/responses",
+        json={"participant": joined["participant"], "responses": [answer("t1-0")]},
+        headers={"Authorization": f"Bearer {joined['secret']}"},
+    )
+    other.execute("ROLLBACK")
+    other.close()
+    assert refused.status_code == 503
+    assert served.download("responses").text.count("\n") == 1
+    assert served.save(joined, answer("t1-0")).status_code == 200
+
+
+def test_a_database_of_another_study_is_refused(serve: Serve) -> None:
+    served = serve()
+    with pytest.raises(StoreError, match="other trials"):
+        Recorder(served.database, "another fingerprint")
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
+    (tmp_path / "a.sqlite").write_text("no database" * 1000)
+    with pytest.raises(StoreError, match="Cannot use"):
+        Recorder(tmp_path / "a.sqlite", "x")
+    other = sqlite3.connect(tmp_path / "b.sqlite")
+    other.execute("CREATE TABLE t (x)")
+    other.close()
+    with pytest.raises(StoreError, match="no database of answers"):
+        Recorder(tmp_path / "b.sqlite", "x")

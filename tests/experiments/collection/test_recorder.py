@@ -1,0 +1,71 @@
+"""The one writer: what it promises of the disk, and that requests do not harm one another."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from contstim.experiments.collection.recorder import Recorder, read_only
+
+NOTE = "INSERT INTO study VALUES (?, 'x')"
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    with closing(Recorder(tmp_path / "a.sqlite", "f")) as recorder:
+        yield recorder
+
+
+def test_a_commit_reaches_the_disk_before_it_is_acknowledged(recorder: Recorder) -> None:
+    """SQLite's manual: in WAL mode FULL (2) syncs the log at each commit, NORMAL does not."""
+
+    def pragmas(connection: sqlite3.Connection) -> list[object]:
+        names = ("journal_mode", "synchronous", "foreign_keys")
+        return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+
+    assert asyncio.run(recorder.run(pragmas)) == ["wal", 2, 1]
+
+
+def test_a_request_that_fails_is_undone_and_its_neighbours_are_kept(recorder: Recorder) -> None:
+    async def together() -> list[object]:
+        def work(connection: sqlite3.Connection, name: str) -> str:
+            connection.execute(NOTE, (name,))
+            if name == "bad":
+                raise KeyError(name)
+            return name
+
+        jobs = [recorder.run(partial(work, name=name)) for name in ("one", "bad", "two")]
+        return list(await asyncio.gather(*jobs, return_exceptions=True))
+
+    one, bad, two = asyncio.run(together())
+    assert (one, two) == ("one", "two")
+    assert isinstance(bad, KeyError)
+    with closing(read_only(recorder.path)) as connection:
+        kept = {row[0] for row in connection.execute("SELECT name FROM study")}
+    assert kept == {"fingerprint", "salt", "secret", "one", "two"}
+
+
+def test_a_database_keeps_its_keys(tmp_path: Path) -> None:
+    keys = []
+    for _ in range(2):
+        with closing(Recorder(tmp_path / "a.sqlite", "f")) as recorder:
+            keys.append(recorder.keys)
+    with closing(Recorder(tmp_path / "b.sqlite", "f")) as recorder:
+        assert recorder.keys.secret != keys[0].secret
+        assert recorder.keys.salt != keys[0].salt
+    assert keys[0] == keys[1]
+    assert keys[0].opens("p1", keys[1].participant_secret("p1"))
+    assert not keys[0].opens("p2", keys[0].participant_secret("p1"))
+
+
+def test_a_snapshot_does_not_move_while_the_server_writes(recorder: Recorder) -> None:
+    with closing(read_only(recorder.path)) as connection:
+        before = connection.execute("SELECT count(*) FROM study").fetchone()[0]
+        asyncio.run(recorder.run(lambda c: c.execute(NOTE, ("later",)).rowcount))
+        assert connection.execute("SELECT count(*) FROM study").fetchone()[0] == before
