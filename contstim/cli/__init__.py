@@ -15,6 +15,7 @@ from contstim.cli import (
     controls,
     demo,
     design,
+    generate,
     import_responses,
     models,
     reproduce,
@@ -66,6 +67,7 @@ app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)
 app.add_typer(reproduce.app, name="reproduce")
+app.add_typer(generate.app, name="generate")
 app.command("demo")(demo.demo)
 
 
