@@ -15,6 +15,7 @@ from contstim.cli import (
     controls,
     demo,
     design,
+    evaluate,
     generate,
     import_responses,
     models,
@@ -67,6 +68,7 @@ app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)
 app.add_typer(reproduce.app, name="reproduce")
+app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(generate.app, name="generate")
 app.command("demo")(demo.demo)
 
