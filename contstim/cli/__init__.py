@@ -12,6 +12,7 @@ import typer
 
 from contstim.cli import (
     analyze,
+    compare,
     controls,
     demo,
     design,
@@ -66,6 +67,7 @@ app.add_typer(select.app, name="select")
 app.command("design")(design.design)
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
+app.command("compare")(compare.compare)
 app.command("controls")(controls.controls)
 app.add_typer(reproduce.app, name="reproduce")
 app.add_typer(evaluate.app, name="evaluate")

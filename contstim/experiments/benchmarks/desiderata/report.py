@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.benchmarks.outputs import write_evaluation
 from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, new_figure, styled
 from contstim.experiments.markdown import markdown_table
@@ -196,28 +197,22 @@ def desiderata_figure(found: Desiderata) -> Figure:
     rows = 3 if found.reference else 2
     figure = new_figure(0.4 + 1.9 * n, 0.4 + 1.8 * rows)
     panels = figure.subplots(rows, n, squeeze=False)
-    names = found.scores.models
+    names, titles = found.scores.models, short_names([one.model for one in found.models])
     for column, (one, own) in enumerate(zip(found.models, found.word_scores, strict=True)):
         scores = found.scores.log_probs[:, names.index(one.model)]
         _dots(panels[0, column], found.tokens[:, column], -scores, one.length)
-        panels[0, column].set(
-            title=_short(one.model), xlabel="tokens", ylabel="negative score (nats)"
-        )
+        panels[0, column].set(title=titles[column], xlabel="tokens", ylabel="negative score (nats)")
         _words(panels[1, column], found.log_frequencies, own.scores.mean(axis=1), own.tokens > 1)
         panels[1, column].text(0.03, 0.97, _label(one.frequency), **_corner(panels[1, column]))
         panels[1, column].set(xlabel="log frequency", ylabel="word score (nats)")
         if found.reference and one.reference:
             reference = found.scores.column(found.reference)
             _dots(panels[2, column], reference, scores, one.reference)
-            panels[2, column].set(xlabel=f"{_short(found.reference)} (nats)", ylabel="score (nats)")
+            panels[2, column].set(
+                xlabel=f"{short_names([found.reference])[0]} (nats)", ylabel="score (nats)"
+            )
         panels[0, column].title.set_fontsize("medium")
     return figure
-
-
-def _short(model: str) -> str:
-    """A model's name without the folders that it lies in."""
-    location, at, rule = model.partition("@")
-    return location.rpartition("/")[2] + at + rule
 
 
 def _dots(axes: Axes, x: FloatArray, y: FloatArray, correlation: Correlation) -> None:
