@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark, scoring_progress
-from contstim.errors import InputError
+from contstim.errors import ContstimError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,7 +78,14 @@ def compare(
         scoring_progress(total, quiet=quiet) as progress,
     ):
         table, left_out = gather(tables, models, texts, store=kept, progress=progress)
-    bout = Bout.between(models, table, vocabulary) if len(models) > 1 else None
+    bout = None
+    if len(models) > 1:
+        try:
+            bout = Bout.between(models, table, vocabulary)
+        except ContstimError as error:
+            if synthesize or vocabulary:
+                raise
+            remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
     commands = [select_command(out), *(bout.commands(vocabulary, prompt) if bout else ())]
     data = [path for path in (*(scores or []), sentences, vocabulary) if path]
     write_comparison(
@@ -95,8 +102,6 @@ def compare(
     if left_out:
         remark(f"{len(left_out):,} sentences left out: see {out / 'left_out.csv'}.", quiet=quiet)
     print("Set them against each other:", *commands, sep="\n  ")
-    if len(models) > 1 and bout is None:
-        remark("No sentence is made of the vocabulary's words alone: synthesis has no start.")
     if synthesize and bout is not None:
         triplets = bout.run(seed=seed)
         write_triplets(out / "synthesized.csv", triplets)

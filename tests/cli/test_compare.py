@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.english import generate
-from contstim.errors import InputError
+from contstim.errors import InputError, VocabularyError
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
@@ -38,10 +38,28 @@ def test_the_printed_commands_do_what_they_say(
     assert [line[1] for line in printed] == ["select", "synthesize", "synthesize"]
     (triplet,) = read_triplets(tmp_path / "compared" / "synthesized.csv")
     for line, found in zip(printed[1:], (triplet.synthetic_1, triplet.synthetic_2), strict=True):
-        assert found in _run([*line[1:], "--quiet"])
+        assert found in _run([*line[1:], "--json"])
     printed[0][printed[0].index("10")] = "3"
     _run(printed[0][1:])
     assert len(read_pairs(tmp_path / "compared" / "pairs.csv")) == 3
+
+
+def test_without_words_to_use_the_comparison_stands(
+    trained: Path, natural: Path, tmp_path: Path
+) -> None:
+    """A vocabulary that no sentence is made of ends the run only where it was asked for."""
+    words = tmp_path / "words.txt"
+    words.write_text("zyzzyva\nThe\n")
+    command = ["compare", "--out", str(tmp_path / "out"), "--sentences", str(natural), "--quiet"]
+    for name in ("2gram.arpa", "3gram.arpa"):
+        copy = tmp_path / name  # without the counts that lie beside the model
+        copy.write_bytes((trained / name).read_bytes())
+        command += ["--model", f"kenlm:{copy}"]
+    shown = _run(command)
+    assert "select natural" in shown
+    assert "contstim synthesize" not in shown
+    with pytest.raises(VocabularyError):
+        _run([*command, "--vocabulary", str(words)])
 
 
 def test_tables_alone(tmp_path: Path) -> None:

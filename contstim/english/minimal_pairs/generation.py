@@ -6,7 +6,6 @@ paradigm says and nowhere else.
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from functools import cached_property
 from importlib import resources
@@ -16,7 +15,7 @@ from contstim.english.derivation import Derivation, Symbol
 from contstim.english.expansion import Expander, collector_paused
 from contstim.english.grammar import Pattern, Rule, further_rules, rules
 from contstim.english.lexicon import Entry, lexicon
-from contstim.english.minimal_pairs.pair import MinimalPair
+from contstim.english.minimal_pairs.labelling import labelled
 from contstim.english.minimal_pairs.paradigm import shipped_paradigms
 from contstim.english.minimal_pairs.template import Constituent, Reference, Words
 from contstim.english.sampling import CONTENT, PATIENCE, Sampler, is_sensible
@@ -25,9 +24,9 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from contstim.english.minimal_pairs.pair import MinimalPair
     from contstim.english.minimal_pairs.paradigm import Paradigm, Version
     from contstim.english.minimal_pairs.template import Item
-    from contstim.sentence import Sentence
 
 _WORDS = "WORDS"
 Drawn = dict[str, Derivation]
@@ -98,7 +97,7 @@ class Generator:
         """A pair, or None where the words do not go together or have no such other form."""
         which = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
-        if not self._expander.expand(top):
+        if not self._mass(paradigm, top):
             raise InputError(
                 f"Paradigm {paradigm.uid}: no words go together in its good sentence; see that "
                 f"categories have the features asked for, and that variables can have one value."
@@ -110,7 +109,16 @@ class Generator:
         bad = self._realise(version.bad, drawn, rng, top) if good else None
         if not good or not bad:
             return None
-        return _pair(paradigm, number, (version.good, good), (version.bad, bad))
+        return labelled(paradigm, number, (version.good, good), (version.bad, bad))
+
+    def _mass(self, paradigm: Paradigm, top: Symbol) -> float:
+        try:
+            return self._expander.expand(top)
+        except RecursionError:
+            raise InputError(
+                f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
+                f"give a phrase inside a phrase a category of its own."
+            ) from None
 
     def _realise(
         self, items: Iterable[Item], drawn: Drawn, rng: random.Random, top: Symbol
@@ -200,11 +208,18 @@ def _phrases() -> tuple[Rule, ...]:
 
 def _own_rules(text: str) -> tuple[Rule, ...]:
     try:
-        return further_rules(text) if text.strip() else ()
+        found = further_rules(text) if text.strip() else ()
     except ValueError as error:
         raise InputError(
             f"Cannot read the rules of a paradigm file: {_last_line(error)}."
         ) from error
+    weightless = [rule.left.category for rule in found if not rule.weight > 0]
+    if weightless:
+        raise InputError(
+            f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
+            f"such as [1.0]."
+        )
+    return found
 
 
 def _last_line(error: ValueError) -> str:
@@ -214,58 +229,3 @@ def _last_line(error: ValueError) -> str:
 
 def _as_words(text: str) -> Derivation:
     return Derivation(Symbol(_WORDS), (), Entry(_WORDS, text, text, 1.0, {}))
-
-
-def _pair(
-    paradigm: Paradigm,
-    number: int,
-    good: tuple[Sequence[Item], Derivation],
-    bad: tuple[Sequence[Item], Derivation],
-) -> MinimalPair | None:
-    twins = [dataclasses.replace(tree.sentence, end=paradigm.end) for _, tree in (good, bad)]
-    if twins[0] == twins[1]:
-        return None
-    lemmas = [sorted(entry.lemma for entry in tree.entries()) for _, tree in (good, bad)]
-    return MinimalPair(
-        sentence_good=twins[0].text,
-        sentence_bad=twins[1].text,
-        field=paradigm.field,
-        linguistics_term=paradigm.phenomenon,
-        UID=paradigm.uid,
-        pairID=str(number),
-        lexically_identical=lemmas[0] == lemmas[1],
-        one_prefix=_one_prefix(paradigm, *twins) if paradigm.prefix == "one" else None,
-        two_prefix=_two_prefix(paradigm, good, bad, twins) if paradigm.prefix == "two" else None,
-    )
-
-
-def _one_prefix(paradigm: Paradigm, good: Sentence, bad: Sentence) -> tuple[str, str, str]:
-    pairs = list(zip(good.words, bad.words, strict=False))
-    place = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
-    if not place:
-        raise InputError(
-            f"Paradigm {paradigm.uid}: {good.text!r} and {bad.text!r} do not begin alike and go on "
-            f"with different words; prefix = 'one' does not fit them."
-        )
-    return " ".join(good.words[:place]), good.words[place], bad.words[place]
-
-
-def _two_prefix(
-    paradigm: Paradigm,
-    good: tuple[Sequence[Item], Derivation],
-    bad: tuple[Sequence[Item], Derivation],
-    twins: Sequence[Sentence],
-) -> tuple[str, str, str]:
-    prefixes, words = [], []
-    for (items, tree), sentence in zip((good, bad), twins, strict=True):
-        place = [item.name for item in items].index(paradigm.critical)
-        lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
-        start = sum(lengths[:place])
-        prefixes.append(" ".join(sentence.words[:start]))
-        words.append(" ".join(sentence.words[start : start + lengths[place]]))
-    if words[0] != words[1] or prefixes[0] == prefixes[1]:
-        raise InputError(
-            f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not have "
-            f"{paradigm.critical!r} after different beginnings; prefix = 'two' does not fit them."
-        )
-    return prefixes[0], prefixes[1], words[0]

@@ -125,6 +125,22 @@ def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message:
         generate_pairs(1, seed=0, paradigms=paradigms)
 
 
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("X -> X THE [1.0]", "leads back to its own left side"),
+        ("X -> THE", "rules of X need a share"),
+        ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
+    ],
+)
+def test_rules_of_ones_own_that_cannot_work_are_named(
+    tmp_path: Path, rule: str, message: str
+) -> None:
+    text = f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'"
+    with pytest.raises(InputError, match=message):
+        generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))
+
+
 def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
     paradigms = read_paradigms(_file(tmp_path, SIMPLE))
     with pytest.raises(InputError, match="Two paradigms are called simple"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.errors import VocabularyError
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.synthesis import synthesize_triplet
 from contstim.sentence import Sentence, repeats
@@ -47,8 +48,8 @@ class Bout:
     @classmethod
     def between(
         cls, models: Sequence[LanguageModel], table: ScoreTable, vocabulary: Path | None = None
-    ) -> Bout | None:
-        """From the sentence that all models of a table find likeliest; None if none will do.
+    ) -> Bout:
+        """From the sentence that all models of a table find likeliest.
 
         Args:
             models: two or more.
@@ -56,12 +57,19 @@ class Bout:
             vocabulary: the words to use; by default as `contstim synthesize` does.
 
         Raises:
-            VocabularyError, InputError: the vocabulary cannot be read, or no word is left.
+            VocabularyError: no word is left, or no sentence is made of such words alone.
+            ModelError: a word-level model has no counts beside it.
+            InputError: the vocabulary cannot be read.
         """
         words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
         words, _ = shared_vocabulary(models, words)
         start = start_sentence(table, words)
-        return cls(tuple(models), start, words) if start else None
+        if start is None:
+            raise VocabularyError(
+                "No sentence is made of words of the vocabulary alone, none of them twice: the "
+                "search has no start. Give a larger --vocabulary, or other sentences."
+            )
+        return cls(tuple(models), start, words)
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """What to type: every pair of models in both directions."""
