@@ -122,13 +122,17 @@ def _show(table: ScoreTable) -> None:
     from rich.table import Table
 
     from contstim.experiments.benchmarks.comparison.measures import likenesses
+    from contstim.experiments.benchmarks.names import short_names
 
+    names = dict(zip(table.models, short_names(table.models), strict=True))
     shown = Table("models", title=f"How alike they order {len(table.log_probs):,} sentences")
     for name in ("spearman", "kendall", "pearson", "agreement"):
         shown.add_column(name, justify="right")
     for one in likenesses(table):
         numbers = (one.spearman, one.kendall, one.pearson, one.agreement)
-        shown.add_row(f"{one.model_1}\n{one.model_2}", *(f"{number:.3f}" for number in numbers))
+        shown.add_row(
+            f"{names[one.model_1]}\n{names[one.model_2]}", *(f"{number:.3f}" for number in numbers)
+        )
     Console().print(shown)
 
 

@@ -121,6 +121,7 @@ def _show(found: Desiderata) -> None:
     from rich.table import Table
 
     from contstim.experiments.benchmarks.desiderata.report import desiderata_table
+    from contstim.experiments.benchmarks.names import short_names
 
     columns = desiderata_table(found)
     shown = [name for name in columns if name.endswith("_r")]
@@ -128,6 +129,6 @@ def _show(found: Desiderata) -> None:
     table = Table("model", title="Desiderata of scoring rules")
     for name in shown:
         table.add_column(name.replace("_", "\n", 1).replace("_", " "), justify="right")
-    for row, name in enumerate(columns["model"]):
+    for row, name in enumerate(short_names(columns["model"])):
         table.add_row(name, *(f"{columns[column][row]:.3f}" for column in shown))
     Console().print(table)

@@ -35,7 +35,7 @@ def write_desiderata(
     data: Iterable[Path],
     **facts: Any,
 ) -> None:
-    """Write desiderata.csv, carriers.csv, sentences.csv, words.csv, a figure and report.md.
+    """Write desiderata, carriers, scores, tokens, words, left_out (.csv), a figure and report.md.
 
     Raises:
         InputError: a file cannot be written.
@@ -48,7 +48,8 @@ def write_desiderata(
             tables={
                 "desiderata": desiderata_table(found),
                 "carriers": _carriers_table(found),
-                "sentences": _sentences_table(found),
+                "scores": _scores_table(found),
+                "tokens": _tokens_table(found),
                 "words": _words_table(found),
                 "left_out": _left_out_table(found),
             },
@@ -113,7 +114,7 @@ def _comparisons(found: Desiderata) -> list[str]:
         adapted = by_name.get(name.removesuffix(_ORIGINAL) + _ADAPTED)
         if name.endswith(_ORIGINAL) and adapted:
             lines += [
-                f"- {claim}: {a:.3f} against {b:.3f}: **{'yes' if holds else 'no'}**"
+                f"- {claim}: {a:.4f} against {b:.4f}: **{'yes' if holds else 'no'}**"
                 for claim, a, b, holds in _claims(original, adapted)
             ]
     text = (
@@ -166,14 +167,16 @@ def _carriers_table(found: Desiderata) -> dict[str, list[Any]]:
     return columns | _correlations("frequency", [row[2] for row in rows])
 
 
-def _sentences_table(found: Desiderata) -> dict[str, Any]:
+def _scores_table(found: Desiderata) -> dict[str, Any]:
     table = found.scores
-    tokens = zip((one.model for one in found.models), found.tokens.T, strict=True)
-    return {
-        "sentence": list(table.sentences or ()),
-        **dict(zip(table.models, table.log_probs.T, strict=True)),
-        **{f"tokens {name}": column.astype(np.int64) for name, column in tokens},
-    }
+    columns = zip(table.models, table.log_probs.T, strict=True)
+    return {"sentence": list(table.sentences or ()), **dict(columns)}
+
+
+def _tokens_table(found: Desiderata) -> dict[str, Any]:
+    columns = zip((one.model for one in found.models), found.tokens.T, strict=True)
+    tokens = {name: column.astype(np.int64) for name, column in columns}
+    return {"sentence": list(found.scores.sentences or ()), **tokens}
 
 
 def _words_table(found: Desiderata) -> dict[str, Any]:
