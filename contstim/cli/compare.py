@@ -86,7 +86,8 @@ def compare(
             if synthesize or vocabulary:
                 raise
             remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
-    commands = [select_command(out), *(bout.commands(vocabulary, prompt) if bout else ())]
+    commands = [select_command(out, len(table.log_probs))]
+    commands += bout.commands(vocabulary, prompt) if bout else []
     data = [path for path in (*(scores or []), sentences, vocabulary) if path]
     write_comparison(
         table,

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from contstim.stimuli import Triplet
 
 
-def select_command(folder: Path, per_pair: int = 10) -> str:
-    """Selects natural pairs from the scores that a comparison writes into a folder."""
+def select_command(folder: Path, n_sentences: int) -> str:
+    """Selects natural pairs from the scores that a comparison writes into a folder.
+
+    Ten for each pair of models, or a tenth of the sentences where these are few.
+    """
     scores, out = str(folder / "scores.csv"), str(folder / "pairs.csv")
+    per_pair = str(max(1, min(10, n_sentences // 10)))
     parts = ["contstim", "select", "natural", "--scores", scores]
-    return shlex.join([*parts, "--per-pair", str(per_pair), "--out", out])
+    return shlex.join([*parts, "--per-pair", per_pair, "--out", out])
 
 
 @dataclass(frozen=True, eq=False)
