@@ -101,7 +101,8 @@ def desiderata(
     data = [path for path in (sentences, frequencies, word_list) if path]
     write_desiderata(found, out, models=loaded, data=data, seed=seed, sample=sample)
     _show(found)
-    for what, lost in (("sentences", found.left_out), ("words", found.words_left_out)):
+    sentences_lost = {one.sentence for one in found.left_out}
+    for what, lost in (("sentences", sentences_lost), ("words", found.words_left_out)):
         if lost:
             remark(f"{len(lost):,} {what} were left out: see {out / 'left_out.csv'}.", quiet=quiet)
     remark(f"{out}: tables, scatter plots and report.md.", quiet=quiet)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.experiments.benchmarks.desiderata.claims import Claim, claims
 from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.benchmarks.outputs import write_evaluation
 from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, new_figure, styled
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
     from contstim.experiments.benchmarks.desiderata.run import Desiderata, ModelDesiderata
     from contstim.models.base import LanguageModel
 
-_ORIGINAL, _ADAPTED = "@pll-original", "@pll-word-l2r"
-_SHOWN = 10
-
 
 def write_desiderata(
     found: Desiderata,
@@ -35,7 +34,7 @@ def write_desiderata(
     data: Iterable[Path],
     **facts: Any,
 ) -> None:
-    """Write desiderata, carriers, scores, tokens, words, left_out (.csv), a figure and report.md.
+    """Write the tables desiderata to left_out (below) as CSV, a figure, and report.md.
 
     Raises:
         InputError: a file cannot be written.
@@ -47,6 +46,7 @@ def write_desiderata(
             summary=summary(found),
             tables={
                 "desiderata": desiderata_table(found),
+                "claims": _claims_table(found),
                 "carriers": _carriers_table(found),
                 "scores": _scores_table(found),
                 "tokens": _tokens_table(found),
@@ -94,7 +94,7 @@ def summary(found: Desiderata) -> str:
     ]
     if found.reference:
         about.append(f"*reference*: correlation of scores with those of `{found.reference}`.")
-    parts = [*about, markdown_table(header, rows), *_comparisons(found), _left_out(found)]
+    parts = [*about, markdown_table(header, rows), *_findings(found), _left_out(found)]
     return "\n\n".join(filter(None, parts))
 
 
@@ -106,46 +106,31 @@ def _row(one: ModelDesiderata) -> list[Any]:
     return [*cells, f"{split.advantage:.3f} ± {split.standard_error:.3f}"]
 
 
-def _comparisons(found: Desiderata) -> list[str]:
+def _findings(found: Desiderata) -> list[str]:
     """Whether the paper's claims hold of each checkpoint that is here under both rules."""
-    by_name = {one.model: one for one in found.models}
-    lines = []
-    for name, original in by_name.items():
-        adapted = by_name.get(name.removesuffix(_ORIGINAL) + _ADAPTED)
-        if name.endswith(_ORIGINAL) and adapted:
-            lines += [
-                f"- {claim}: {a:.4f} against {b:.4f}: **{'yes' if holds else 'no'}**"
-                for claim, a, b, holds in _claims(original, adapted)
-            ]
+    results = claims(found)
+    if not results:
+        return []
     text = (
-        "Kauf & Ivanova (2023) find that `pll-original` correlates less with length, frequency and "
-        "a causal model than `pll-word-l2r`, and inflates words of several tokens. Here "
-        "(original against word-l2r):"
+        "Kauf & Ivanova (2023) compare `pll-original` with `pll-word-l2r`. What they find of the "
+        "former, here (95 % bootstrap interval of the difference):"
     )
-    return [text, "\n".join(lines)] if lines else []
+    header = ("finding", "original", "word-l2r", "difference", "")
+    return [text, markdown_table(header, [_finding(one) for one in results])]
 
 
-def _claims(
-    original: ModelDesiderata, adapted: ModelDesiderata
-) -> list[tuple[str, float, float, bool]]:
-    """Claims, the numbers of the two rules, and whether the claim holds."""
-    pairs = [
-        ("less with length", original.length.r, adapted.length.r),
-        ("less with word frequency", original.frequency.r, adapted.frequency.r),
-    ]
-    if original.reference and adapted.reference:
-        pairs.append(("less with the causal model", original.reference.r, adapted.reference.r))
-    claims = [(claim, a, b, a < b) for claim, a, b in pairs]
-    a, b = original.splitting.advantage, adapted.splitting.advantage
-    return [*claims, ("a larger advantage of split words (nats)", a, b, a > b)]
+def _finding(one: Claim) -> list[Any]:
+    verdict = ("holds" if one.holds else "does not hold") + ("" if one.is_sure else ", not sure")
+    numbers = [f"{value:.4f}" for value in (one.original, one.adapted)]
+    interval = f"{one.original - one.adapted:.4f} ({one.low:.4f} to {one.high:.4f})"
+    return [one.finding, *numbers, interval, verdict]
 
 
 def _left_out(found: Desiderata) -> str:
-    lines = [f"- {len(found.left_out):,} sentences were left out."] if found.left_out else []
-    lines += [f"  - {one.model}: {one.reason}" for one in found.left_out[:_SHOWN]]
-    if found.words_left_out:
-        lines.append(f"- {len(found.words_left_out):,} words were left out (left_out.csv).")
-    return "\n".join(lines)
+    n_sentences, n_words = len({one.sentence for one in found.left_out}), len(found.words_left_out)
+    if not n_sentences and not n_words:
+        return ""
+    return f"Left out: {n_sentences:,} sentences and {n_words:,} words (left_out.csv says why)."
 
 
 def _correlations(name: str, found: Sequence[Correlation]) -> dict[str, list[Any]]:
@@ -165,6 +150,11 @@ def _carriers_table(found: Desiderata) -> dict[str, list[Any]]:
     ]
     columns: dict[str, list[Any]] = {"model": [r[0] for r in rows], "carrier": [r[1] for r in rows]}
     return columns | _correlations("frequency", [row[2] for row in rows])
+
+
+def _claims_table(found: Desiderata) -> dict[str, list[Any]]:
+    rows = claims(found)
+    return {field.name: [getattr(row, field.name) for row in rows] for field in fields(Claim)}
 
 
 def _scores_table(found: Desiderata) -> dict[str, Any]:

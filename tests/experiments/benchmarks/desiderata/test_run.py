@@ -86,7 +86,7 @@ def test_an_evaluation_is_its_parts(
     assert (one.splitting.share, one.split_in_text) == (0, 0)
     assert "40 sentences, 6 words in 2 carriers" in summary(found)
     write_desiderata(found, tmp_path, models=[bigram, trigram], data=[])
-    names = {"desiderata", "carriers", "scores", "tokens", "words", "left_out"}
+    names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == {path.stem for path in tmp_path.glob("*.csv")}
     assert (tmp_path / "desiderata.png").stat().st_size > 10_000
 
