@@ -14,6 +14,7 @@ Phrases of a file's own are `rules`, in the notation of the grammar.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
@@ -28,6 +29,7 @@ from contstim.sentence import END_MARKS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_NAME = re.compile(r"[\w-]+")
 _TEXTS = ("good", "bad", "with", "end", "prefix", "critical")
 
 
@@ -108,6 +110,8 @@ def _parse(text: str, source: str) -> list[Paradigm]:
 
 
 def _paradigm(uid: str, table: Mapping[str, Any], common: Mapping[str, str]) -> Paradigm:
+    if not _NAME.fullmatch(uid):
+        raise InputError(f"{uid!r} names a file: use letters, digits, '-' and '_' only.")
     _known(table, (*_TEXTS, "either"), "the paradigm")
     _require(table, ("good", "bad"), "the paradigm")
     for name in _TEXTS:
@@ -136,10 +140,13 @@ def _version(table: Mapping[str, Any], values: Mapping[str, Any]) -> Version:
 
     good = read_good(text("good"))
     hidden = read_good(text("with")) if "with" in table else ()
-    twice = sorted({item.name for item in good} & {item.name for item in hidden})
-    if twice:
-        raise InputError(f"'good' and 'with' both name {', '.join(twice)}.")
-    return Version(good, read_bad(text("bad"), good), hidden)
+    bad = read_bad(text("bad"), good)
+    shown = {"good": {item.name for item in good}, "bad": {item.name for item in bad}}
+    for which, names in shown.items():
+        twice = sorted(names & {item.name for item in hidden})
+        if twice:
+            raise InputError(f"'{which}' and 'with' both name {', '.join(twice)}.")
+    return Version(good, bad, hidden)
 
 
 def _check_critical(paradigm: Paradigm) -> None:

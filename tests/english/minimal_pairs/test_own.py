@@ -90,6 +90,8 @@ def test_the_file_has_the_fields_of_blimp(tmp_path: Path) -> None:
         ("[one]\ngood = 'V N'\nbad = 'N V'\nprefix = 'two'\ncritical = 'V'", "does not follow"),
         ("[one]\ngood = 'V'\nbad = 'V'\neither = []", "'either' must be"),
         ("[one]\ngood = 'V'\nbad = 'V'\nwith = 'V'", "both name V"),
+        ("[one]\ngood = 'V'\nbad = 'V N[]'\nwith = 'N'", "'bad' and 'with' both name N"),
+        ("['../one']\ngood = 'V'\nbad = 'V'", "names a file"),
         ("[one]\ngood = '\"a|\"'\nbad = 'V'", "empty alternative"),
         ("[one]\ngood = ''\nbad = 'V'", "at least one"),
         ("[one]\ngood = 3\nbad = 'V'", "lacks good"),
