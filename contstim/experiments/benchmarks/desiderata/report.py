@@ -90,7 +90,7 @@ def summary(found: Desiderata) -> str:
         "*frequency*: of a word's score, averaged over the carriers, with its log frequency. "
         "*single*, *several*: mean score (nats) of words of one token and of several. "
         "*advantage*: how much higher a word of several tokens scores than one of one token that "
-        "is as frequent (nats, with standard error); the more a rule lets the tokens of a word give "
+        "is as frequent (nats, with standard error); the more a rule lets a word's tokens give "
         "each other away, the higher it is.",
     ]
     if found.reference:
