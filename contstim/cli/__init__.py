@@ -13,11 +13,13 @@ import typer
 from contstim.cli import (
     analyze,
     collect,
+    compare,
     controls,
     demo,
     design,
     evaluate,
     export,
+    generate,
     import_responses,
     models,
     reproduce,
@@ -71,9 +73,11 @@ app.command("collect")(collect.collect)
 app.command("simulate")(simulate.simulate)
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
+app.command("compare")(compare.compare)
 app.command("controls")(controls.controls)
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")
+app.add_typer(generate.app, name="generate")
 app.command("demo")(demo.demo)
 
 

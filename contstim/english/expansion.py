@@ -71,6 +71,11 @@ class Expander:
             for category, found in rules_of.items()
         }
 
+    @property
+    def categories(self) -> set[str]:
+        """Every category that a rule or the lexicon has."""
+        return {*self._declared, *self.lookup.categories}
+
     def _prepare(self, rule: Rule) -> _Ready:
         lexical = [pattern for pattern in rule.right if pattern.category not in self._declared]
         lexical.sort(key=lambda pattern: not pattern.is_head)

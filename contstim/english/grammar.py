@@ -70,22 +70,37 @@ def _expand_abbreviations(text: str) -> str:
     return "\n".join(lines)
 
 
-def _productions() -> tuple[Any, list[Any]]:
+def _productions(text: str) -> tuple[Any, list[Any]]:
     """The start symbol and the weighted productions, as the toolkit reads them."""
     from nltk.featstruct import SLASH, TYPE, FeatStructReader
     from nltk.grammar import FeatStructNonterminal, read_grammar
 
-    text = _expand_abbreviations(rules_text())
     reader = FeatStructReader((SLASH, TYPE), FeatStructNonterminal)
-    start, productions = read_grammar(text, reader.read_partial, probabilistic=True)
+    plain = _expand_abbreviations(text)
+    start, productions = read_grammar(plain, reader.read_partial, probabilistic=True)
     return start, productions
 
 
 @functools.cache
 def rules() -> tuple[Rule, ...]:
     """The rules of the grammar, in the order in which they are written."""
+    return _rules(rules_text())
+
+
+def further_rules(text: str) -> tuple[Rule, ...]:
+    """Rules written elsewhere in the same notation; they may use the grammar's abbreviations.
+
+    Raises:
+        ValueError: a line is no rule.
+    """
+    given = "\n".join(line for line in rules_text().splitlines() if line.startswith("$"))
+    return _rules(f"{given}\n{text}")
+
+
+def _rules(text: str) -> tuple[Rule, ...]:
     return tuple(
-        Rule(_pattern(p.lhs()), tuple(map(_pattern, p.rhs())), p.prob()) for p in _productions()[1]
+        Rule(_pattern(p.lhs()), tuple(map(_pattern, p.rhs())), p.prob())
+        for p in _productions(text)[1]
     )
 
 
@@ -96,5 +111,5 @@ def feature_grammar() -> FeatureGrammar:
     """
     from nltk.grammar import FeatureGrammar, Production
 
-    start, productions = _productions()
+    start, productions = _productions(rules_text())
     return FeatureGrammar(start, [Production(p.lhs(), p.rhs()) for p in productions])

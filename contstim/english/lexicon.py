@@ -171,6 +171,9 @@ class _Reader:
         for name in features.get("sem", ()):
             features = features | self.inherited.get(name, {})
         features = features | {"kind": features.get("sem", ())}
+        plural = irregular[0] if irregular else add_s(lemma)
+        is_regular = plural in (lemma + "s", lemma + "es", add_s(lemma))
+        features = features | {"regular": ("yes",) if is_regular else ("no",)}
         only = features.get("num", ("sg", "pl") if features["count"] == ("count",) else ("sg",))
         gender = features.get("gender", ("m", "f"))
         persons = tuple({"m": "he", "f": "she"}[value] for value in gender)
@@ -180,7 +183,6 @@ class _Reader:
         singular = persons if features["hum"] == ("yes",) else ("it",)
         yield lemma, features | {"num": ("sg",), "agr": singular}
         if "pl" in only:
-            plural = irregular[0] if irregular else add_s(lemma)
             yield plural, features | {"num": ("pl",), "agr": ("they",)}
 
     def _verb(

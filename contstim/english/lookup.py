@@ -35,6 +35,11 @@ class Lookup:
         self._entries: dict[Symbol, tuple[Entry, ...]] = {}
         self._combinations: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {}
 
+    @property
+    def categories(self) -> set[str]:
+        """The categories of the lexicon's words."""
+        return set(self._lexicon.entries)
+
     def entries(self, symbol: Symbol) -> tuple[Entry, ...]:
         """The entries of the symbol's category that have all of its features."""
         if symbol not in self._entries:

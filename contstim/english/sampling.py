@@ -63,6 +63,7 @@ class Sampler:
     _words: dict[tuple[Symbol, int], tuple[tuple[Entry, ...], tuple[float, ...]]] = field(
         default_factory=dict
     )
+    _free: dict[Symbol, tuple[float, ...]] = field(default_factory=dict)
 
     def lengths(self, symbol: Symbol) -> Lengths:
         """The probability of each number of words below a symbol, up to the longest allowed."""
@@ -98,6 +99,21 @@ class Sampler:
         way, split = _choose(rng, choice.options, choice.totals)
         children = zip(way.children, split, strict=True)
         return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in children))
+
+    def draw_freely(self, rng: random.Random, symbol: Symbol = START) -> Derivation:
+        """A derivation of whatever length comes."""
+        if symbol not in self._free:
+            weights: Iterable[float]
+            if symbol in self.grammar.words:
+                weights = (entry.weight for entry in self.grammar.words[symbol])
+            else:
+                weights = (way.probability for way in self.grammar.phrases[symbol])
+            self._free[symbol] = tuple(itertools.accumulate(weights))
+        totals = self._free[symbol]
+        if symbol in self.grammar.words:
+            return Derivation(symbol, (), _choose(rng, self.grammar.words[symbol], totals))
+        way = _choose(rng, self.grammar.phrases[symbol], totals)
+        return Derivation(symbol, tuple(self.draw_freely(rng, child) for child in way.children))
 
     def _entries(self, symbol: Symbol, words: int) -> tuple[tuple[Entry, ...], tuple[float, ...]]:
         key = (symbol, words)

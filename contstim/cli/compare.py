@@ -1,0 +1,143 @@
+"""`contstim compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark, scoring_progress
+from contstim.errors import ContstimError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Triplet
+
+
+def compare(
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    scores: Annotated[
+        list[Path] | None, typer.Option(help="A table of scores, as of `score`; repeatable.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model, such as hf:DIR@chain; repeatable.")
+    ] = None,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(help="What models score: a text, or a table; by default the tables' own."),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, help="Sentences to list for each pair of models and direction.")
+    ] = 10,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="Words for synthesis; by default those frequent in the models' text."),
+    ] = None,
+    synthesize: Annotated[
+        bool,
+        typer.Option("--synthesize", help="Run the synthesis too, and write synthesized.csv."),
+    ] = False,
+    prompt: Prompt = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Say how alike models or scoring rules order sentences, and where they part most.
+
+    Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
+    which they disagree most, and the commands that set them against each other: one that selects
+    natural pairs and, for models, those that synthesize a sentence for each direction.
+
+    Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
+    --sentences natural.txt --out compared`
+    """
+    from contstim.experiments.benchmarks.comparison.gathering import gather
+    from contstim.experiments.benchmarks.comparison.pitting import Bout, select_command
+    from contstim.experiments.benchmarks.comparison.report import write_comparison
+    from contstim.models.catalog import load_models
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import read_stimuli, write_triplets
+    from contstim.store import Store
+
+    if synthesize and len(model or []) < 2:
+        raise InputError("--synthesize needs two models: name them with --model.")
+    tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
+    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    texts = read_stimuli(sentences) if sentences else None
+    total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
+    with (
+        Store(store or out / "contstim.sqlite") as kept,
+        scoring_progress(total, quiet=quiet) as progress,
+    ):
+        table, left_out = gather(tables, models, texts, store=kept, progress=progress)
+    bout = None
+    if len(models) > 1:
+        try:
+            bout = Bout.between(models, table, vocabulary)
+        except ContstimError as error:
+            if synthesize or vocabulary:
+                raise
+            remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
+    commands = [select_command(out, len(table.log_probs))]
+    commands += bout.commands(vocabulary, prompt) if bout else []
+    data = [path for path in (*(scores or []), sentences, vocabulary) if path]
+    write_comparison(
+        table,
+        out,
+        top=top,
+        left_out=left_out,
+        commands=commands,
+        models=models,
+        data=data,
+        seed=seed,
+    )
+    _show(table)
+    if left_out:
+        remark(f"{len(left_out):,} sentences left out: see {out / 'left_out.csv'}.", quiet=quiet)
+    print("Set them against each other:", *commands, sep="\n  ")
+    if synthesize and bout is not None:
+        triplets = bout.run(seed=seed)
+        write_triplets(out / "synthesized.csv", triplets)
+        _show_synthesized(triplets)
+
+
+def _stem(path: Path, paths: Sequence[Path]) -> str:
+    """A table's name: the file's, without its folder where that tells it from the others."""
+    return path.stem if sum(other.stem == path.stem for other in paths) == 1 else str(path)
+
+
+def _length(table: ScoreTable) -> int:
+    return len(table.log_probs)
+
+
+def _show(table: ScoreTable) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from contstim.experiments.benchmarks.comparison.measures import likenesses
+    from contstim.experiments.benchmarks.names import short_names
+
+    names = dict(zip(table.models, short_names(table.models), strict=True))
+    shown = Table("models", title=f"How alike they order {len(table.log_probs):,} sentences")
+    for name in ("spearman", "kendall", "pearson", "agreement"):
+        shown.add_column(name, justify="right")
+    for one in likenesses(table):
+        numbers = (one.spearman, one.kendall, one.pearson, one.agreement)
+        shown.add_row(
+            f"{names[one.model_1]}\n{names[one.model_2]}", *(f"{number:.3f}" for number in numbers)
+        )
+    Console().print(shown)
+
+
+def _show_synthesized(triplets: Iterable[Triplet]) -> None:
+    for one in triplets:
+        print(f"{one.model_1} rejects: {one.synthetic_1}")
+        print(f"{one.model_2} rejects: {one.synthetic_2}")

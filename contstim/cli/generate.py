@@ -1,0 +1,92 @@
+"""`contstim generate minimal-pairs`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from contstim.cli.output import Quiet, Seed, remark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from contstim.english.minimal_pairs import Paradigm
+
+app = typer.Typer(help="Make test sentences from the embedded English.", no_args_is_help=True)
+
+
+@app.callback()
+def _generate() -> None:
+    """Make test sentences from the embedded English."""
+
+
+@app.command("minimal-pairs")
+def minimal_pairs(
+    out: Annotated[Path, typer.Option(help="The folder to write, a file for each paradigm.")],
+    per_paradigm: Annotated[
+        int, typer.Option(min=1, help="Distinct pairs of each paradigm.")
+    ] = 1000,
+    paradigms: Annotated[
+        list[Path] | None,
+        typer.Option(help="A TOML file of your own paradigms, instead of ours; repeatable."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="A paradigm or a phenomenon, to leave out the others; repeatable."),
+    ] = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Make labelled minimal pairs in BLiMP's file format: a good sentence, and its bad twin.
+
+    Ours are 57 paradigms of 11 phenomena. A paradigm of your own is a short entry in a TOML file:
+    see docs/minimal-pairs-of-your-own.md.
+
+    Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
+    """
+    from contstim.english.minimal_pairs import (
+        generate_pairs,
+        read_paradigms,
+        shipped_paradigms,
+        write_pairs,
+    )
+    from contstim.records import write_record
+
+    found = [one for path in paradigms or () for one in read_paradigms(path)]
+    wanted = _only(found or shipped_paradigms(), only or [])
+    with _bar(len(wanted), quiet=quiet) as progress:
+        pairs = generate_pairs(per_paradigm, seed=seed, paradigms=wanted, progress=progress)
+    write_pairs(out, pairs)
+    names = [paradigm.uid for paradigm in wanted]
+    write_record(out / "minimal-pairs", seed=seed, per_paradigm=per_paradigm, paradigms=names)
+    phenomena = {paradigm.phenomenon for paradigm in wanted}
+    remark(
+        f"{out}: {len(pairs):,} pairs of {len(wanted)} paradigms ({len(phenomena)} phenomena).",
+        quiet=quiet,
+    )
+
+
+def _only(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
+    from contstim.errors import InputError
+
+    known = {name for one in paradigms for name in (one.uid, one.phenomenon)}
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise InputError(
+            f"There is no paradigm or phenomenon {', '.join(strange)}; there are "
+            f"{', '.join(sorted(known))}."
+        )
+    return [one for one in paradigms if not names or {one.uid, one.phenomenon} & set(names)]
+
+
+@contextmanager
+def _bar(total: int, *, quiet: bool) -> Iterator[Callable[[Paradigm], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as progress:
+        task = progress.add_task("paradigms", total=total)
+        yield lambda _paradigm: progress.advance(task)

@@ -1,0 +1,26 @@
+"""Minimal pairs made here: sentences of the embedded grammar, and each with one thing wrong.
+
+template     how a paradigm writes a sentence and what goes wrong in it
+paradigm     a paradigm: a short entry in a TOML file; `paradigms/` holds those that ship
+generation   draws pairs from paradigms; `generate_pairs` is what most callers need
+labelling    from two sentences to a labelled pair
+pair         a pair in the fields of BLiMP, and its file
+
+The file format and the idea of a paradigm: Warstadt, Parrish, Liu, Mohananey, Peng, Wang & Bowman
+(2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms are our
+own.
+"""
+
+from contstim.english.minimal_pairs.generation import Generator, generate_pairs
+from contstim.english.minimal_pairs.pair import MinimalPair, write_pairs
+from contstim.english.minimal_pairs.paradigm import Paradigm, read_paradigms, shipped_paradigms
+
+__all__ = [
+    "Generator",
+    "MinimalPair",
+    "Paradigm",
+    "generate_pairs",
+    "read_paradigms",
+    "shipped_paradigms",
+    "write_pairs",
+]

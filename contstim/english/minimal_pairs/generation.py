@@ -1,0 +1,231 @@
+"""Drawing minimal pairs: the grammar derives the good sentence, the paradigm says what goes wrong.
+
+Everything that both sentences have is drawn once and stands in both, so that they differ where the
+paradigm says and nowhere else.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cached_property
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from contstim.english.derivation import Derivation, Symbol
+from contstim.english.expansion import Expander, collector_paused
+from contstim.english.grammar import Pattern, Rule, further_rules, rules
+from contstim.english.lexicon import Entry, lexicon
+from contstim.english.minimal_pairs.labelling import labelled
+from contstim.english.minimal_pairs.paradigm import shipped_paradigms
+from contstim.english.minimal_pairs.template import Constituent, Reference, Words
+from contstim.english.sampling import CONTENT, PATIENCE, Sampler, is_sensible
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from contstim.english.minimal_pairs.pair import MinimalPair
+    from contstim.english.minimal_pairs.paradigm import Paradigm, Version
+    from contstim.english.minimal_pairs.template import Item
+
+_WORDS = "WORDS"
+Drawn = dict[str, Derivation]
+
+
+class Generator:
+    """Draws pairs from paradigms; writes out what they need of the grammar, once.
+
+    Args:
+        paradigms: of one set of own phrases (`Paradigm.rules`).
+
+    Raises:
+        InputError: a constituent is no category of the grammar or the lexicon, or a rule cannot be
+            read (names the paradigm).
+    """
+
+    def __init__(self, paradigms: Sequence[Paradigm]) -> None:
+        tops = {
+            (paradigm.uid, number): _top_rule(paradigm, version, f"{paradigm.uid} {number}")
+            for paradigm in paradigms
+            for number, version in enumerate(paradigm.versions)
+        }
+        own = [rule for text in {p.rules: None for p in paradigms} for rule in _own_rules(text)]
+        self._tops = {key: Symbol(rule.left.category) for key, rule in tops.items()}
+        self._expander = Expander((*rules(), *_phrases(), *own, *tops.values()), lexicon())
+        self._check(tops)
+
+    def _check(self, tops: Mapping[tuple[str, int], Rule]) -> None:
+        known = self._expander.categories - {top.category for top in self._tops.values()}
+        for (uid, _), rule in tops.items():
+            strange = [p.category for p in rule.right if p.category not in known]
+            if strange:
+                raise InputError(
+                    f"Paradigm {uid}: {', '.join(strange)} is no category of the grammar; there "
+                    f"are {', '.join(sorted(known))}."
+                )
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return Sampler(self._expander.grammar)
+
+    def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[MinimalPair]:
+        """Distinct pairs of a paradigm, the same ones for the same seed.
+
+        Raises:
+            InputError: n is below 1, or there are not n pairs.
+        """
+        if n < 1:
+            raise InputError(f"Asked for {n} pairs of each paradigm; ask for at least 1.")
+        rng = random.Random(f"{seed} {paradigm.uid}")  # other paradigms change nothing here
+        found: dict[tuple[str, str], MinimalPair] = {}
+        misses = 0
+        with collector_paused():
+            while len(found) < n:
+                pair = self._draw(paradigm, rng, len(found))
+                fresh = pair and (pair.sentence_good, pair.sentence_bad) not in found
+                if pair and fresh:
+                    found[pair.sentence_good, pair.sentence_bad] = pair
+                misses = 0 if fresh else misses + 1
+                if misses > PATIENCE:
+                    raise InputError(
+                        f"Paradigm {paradigm.uid} gave {len(found):,} distinct pairs, not {n:,}: "
+                        f"ask for fewer, or leave more of it open."
+                    )
+        return list(found.values())
+
+    def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> MinimalPair | None:
+        """A pair, or None where the words do not go together or have no such other form."""
+        which = rng.randrange(len(paradigm.versions))
+        version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
+        if not self._mass(paradigm, top):
+            raise InputError(
+                f"Paradigm {paradigm.uid}: no words go together in its good sentence; see that "
+                f"categories have the features asked for, and that variables can have one value."
+            )
+        children = self._sampler.draw_freely(rng, top).children
+        names = [item.name for item in _constituents(version)]
+        drawn = dict(zip(names, children, strict=True))
+        good = self._realise(version.good, drawn, rng, top)
+        bad = self._realise(version.bad, drawn, rng, top) if good else None
+        if not good or not bad:
+            return None
+        return labelled(paradigm, number, (version.good, good), (version.bad, bad))
+
+    def _mass(self, paradigm: Paradigm, top: Symbol) -> float:
+        try:
+            return self._expander.expand(top)
+        except RecursionError:
+            raise InputError(
+                f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
+                f"give a phrase inside a phrase a category of its own."
+            ) from None
+
+    def _realise(
+        self, items: Iterable[Item], drawn: Drawn, rng: random.Random, top: Symbol
+    ) -> Derivation | None:
+        children = []
+        for item in items:
+            if isinstance(item, Words):
+                drawn[item.name] = _as_words(rng.choice(item.alternatives))
+            child: Derivation | None = drawn[item.name]
+            if isinstance(item, Reference) and item.changes:
+                child = self._inflect(drawn[item.name], dict(item.changes))
+            if child is None:
+                return None
+            children.append(child)
+        sentence = Derivation(top, tuple(children))
+        return sentence if is_sensible(sentence) else None
+
+    def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
+        """The same lemma with other features; of function words the one of the same rank."""
+        if word.entry is None:
+            raise InputError(f"{word.symbol} is a phrase; only single words have other forms.")
+        symbol = Symbol.of(word.category, **(dict(word.symbol.features) | changes))
+        entries = self._expander.lookup.entries(symbol)
+        same = [entry for entry in entries if entry.lemma == word.entry.lemma]
+        if not same and entries and word.category not in CONTENT:
+            rank = self._expander.lookup.entries(word.symbol).index(word.entry)
+            same = [entries[rank % len(entries)]]
+        return Derivation(symbol, (), same[0]) if same else None
+
+
+def generate_pairs(
+    n: int,
+    *,
+    seed: int,
+    paradigms: Sequence[Paradigm] | None = None,
+    progress: Callable[[Paradigm], None] | None = None,
+) -> list[MinimalPair]:
+    """Distinct minimal pairs of each paradigm, the same ones for the same seed.
+
+    Args:
+        n: pairs of each paradigm.
+        seed: any integer.
+        paradigms: by default all that ship.
+        progress: told each paradigm that is done.
+
+    Raises:
+        InputError: n is below 1, two paradigms share a name, or a paradigm has no n pairs.
+    """
+    wanted = shipped_paradigms() if paradigms is None else list(paradigms)
+    names = [paradigm.uid for paradigm in wanted]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
+    generators = {
+        text: Generator([p for p in wanted if p.rules == text])
+        for text in dict.fromkeys(p.rules for p in wanted)
+    }
+    pairs = []
+    for paradigm in wanted:
+        pairs += generators[paradigm.rules].pairs(paradigm, n, seed=seed)
+        if progress:
+            progress(paradigm)
+    return pairs
+
+
+def _constituents(version: Version) -> list[Constituent]:
+    items = (*version.good, *version.bad, *version.hidden)
+    return [item for item in items if isinstance(item, Constituent)]
+
+
+def _top_rule(paradigm: Paradigm, version: Version, name: str) -> Rule:
+    """All that a version draws as the right side of one rule, so that variables are shared."""
+    right = " ".join(item.pattern for item in _constituents(version))
+    try:
+        (rule,) = further_rules(f"PAIR -> {right} [1.0]")
+    except ValueError as error:
+        raise InputError(
+            f"Paradigm {paradigm.uid}: cannot read {right!r}: {_last_line(error)}."
+        ) from error
+    return Rule(Pattern(f"PAIR {name}", ()), rule.right, 1.0)
+
+
+def _phrases() -> tuple[Rule, ...]:
+    folder = resources.files("contstim.english.minimal_pairs")
+    return further_rules(folder.joinpath("phrases.fcfg").read_text(encoding="utf-8"))
+
+
+def _own_rules(text: str) -> tuple[Rule, ...]:
+    try:
+        found = further_rules(text) if text.strip() else ()
+    except ValueError as error:
+        raise InputError(
+            f"Cannot read the rules of a paradigm file: {_last_line(error)}."
+        ) from error
+    weightless = [rule.left.category for rule in found if not rule.weight > 0]
+    if weightless:
+        raise InputError(
+            f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
+            f"such as [1.0]."
+        )
+    return found
+
+
+def _last_line(error: ValueError) -> str:
+    """What the toolkit says is wrong, without the rule that it repeats."""
+    return str(error).splitlines()[-1].strip(" ^")
+
+
+def _as_words(text: str) -> Derivation:
+    return Derivation(Symbol(_WORDS), (), Entry(_WORDS, text, text, 1.0, {}))

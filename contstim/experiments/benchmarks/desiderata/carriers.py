@@ -1,0 +1,128 @@
+"""The scores of single words in neutral sentences.
+
+A word's score is the sum of its own terms under the model's rule: what is said about the other
+words and about the end mark does not count, although models that read from both sides see them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.models.base import LanguageModel
+    from contstim.store import Store
+
+GAP = "_"
+CARRIERS = ("My word is _", "The next word is _", "She wrote down the word _", GAP)
+_BLOCK = 64
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A sentence with a gap for one word; the gap alone is no context.
+
+    Raises:
+        InputError: the text has no gap, or several.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if self.text.rstrip(".!?").split().count(GAP) != 1:
+            raise InputError(
+                f"{self.text!r} is no carrier: write {GAP!r} once, where the word goes, as in "
+                f"{CARRIERS[0]!r}."
+            )
+
+    @property
+    def position(self) -> int:
+        """Where the gap is, a 0-based word position."""
+        return Sentence.parse(self.text).words.index(GAP)
+
+    def holding(self, word: str) -> Sentence:
+        """The sentence with a word in the gap."""
+        return Sentence.parse(self.text).replace(self.position, word)
+
+
+@dataclass(frozen=True, eq=False)
+class WordScores:
+    """What one model says about words.
+
+    Attributes:
+        scores: (n_words, n_carriers), nats.
+        tokens: (n_words,), into how many tokens each is cut in the first carrier.
+    """
+
+    scores: FloatArray
+    tokens: IntArray
+
+
+def score_words(
+    model: LanguageModel,
+    words: Sequence[str],
+    carriers: Sequence[Carrier],
+    *,
+    store: Store | None = None,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> WordScores:
+    """Scores of words in carriers; kept in the store as soon as they are known.
+
+    Raises:
+        ModelError: the model has no score for each word (a transform), or cannot score a sentence.
+    """
+    report = progress or (lambda _model, _n: None)
+    columns = [_column(model, words, carrier, store, report) for carrier in carriers]
+    counts = model.tokens_per_word(words, initial=not carriers[0].position)
+    tokens = np.ones(len(words), np.int64) if counts is None else counts
+    return WordScores(np.stack(columns, axis=1), tokens)
+
+
+def unreadable(
+    models: Sequence[LanguageModel], words: Sequence[str], carriers: Sequence[Carrier]
+) -> dict[str, str]:
+    """The words that some model cannot score or does not know, each with the reason."""
+    reasons: dict[str, str] = {}
+    for model in models:
+        for word, known in zip(words, model.knows(words), strict=True):
+            if not known:
+                reasons.setdefault(word, f"unknown to {model.name}")
+        for carrier in carriers:
+            refusals = model.refusals([carrier.holding(word) for word in words])
+            for word, reason in zip(words, refusals, strict=True):
+                if reason:
+                    reasons.setdefault(word, f"{model.name}: {reason}")
+    return reasons
+
+
+def _column(
+    model: LanguageModel,
+    words: Sequence[str],
+    carrier: Carrier,
+    store: Store | None,
+    report: Callable[[LanguageModel, int], None],
+) -> FloatArray:
+    sentences = [carrier.holding(word) for word in words]
+    key = f"{model.convention.fingerprint} word {carrier.position}"
+    texts = [sentence.text for sentence in sentences]
+    scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
+    missing = np.flatnonzero(np.isnan(scores))
+    report(model, len(texts) - len(missing))
+    for start in range(0, len(missing), _BLOCK):
+        rows = missing[start : start + _BLOCK]
+        terms = model.token_log_probs([sentences[row] for row in rows])
+        scores[rows] = [
+            sum(term.log_prob for term in own if term.word == carrier.position) for own in terms
+        ]
+        if store:
+            store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
+        report(model, len(rows))
+    return scores

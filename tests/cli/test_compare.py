@@ -1,0 +1,80 @@
+"""`contstim compare`, as users type it; the commands that it prints are then typed too."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.english import generate
+from contstim.errors import InputError, VocabularyError
+from contstim.scores import ScoreTable
+from contstim.stimuli import read_pairs, read_triplets
+
+
+def _run(arguments: list[str]) -> str:
+    return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
+
+
+@pytest.fixture
+def natural(tmp_path: Path) -> Path:
+    path = tmp_path / "natural.txt"
+    path.write_text("".join(f"{sentence.text}\n" for sentence in generate(60, seed=2, words=5)))
+    return path
+
+
+def test_the_printed_commands_do_what_they_say(
+    trained: Path, natural: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside witness: the commands themselves, run as printed."""
+    monkeypatch.chdir(tmp_path)
+    models = [f"kenlm:{trained / name}" for name in ("2gram.arpa", "3gram.arpa")]
+    command = ["compare", "--model", models[0], "--model", models[1], "--sentences", str(natural)]
+    shown = _run([*command, "--out", "compared", "--synthesize", "--quiet"])
+    printed = [shlex.split(line) for line in shown.splitlines() if line.startswith("  contstim ")]
+    assert [line[1] for line in printed] == ["select", "synthesize", "synthesize"]
+    (triplet,) = read_triplets(tmp_path / "compared" / "synthesized.csv")
+    for line, found in zip(printed[1:], (triplet.synthetic_1, triplet.synthetic_2), strict=True):
+        assert found in _run([*line[1:], "--json"])
+    _run([*printed[0][1:], "--quiet"])
+    assert len(read_pairs(tmp_path / "compared" / "pairs.csv")) == 6
+
+
+def test_without_words_to_use_the_comparison_stands(
+    trained: Path, natural: Path, tmp_path: Path
+) -> None:
+    """A vocabulary that no sentence is made of ends the run only where it was asked for."""
+    words = tmp_path / "words.txt"
+    words.write_text("zyzzyva\nThe\n")
+    command = ["compare", "--out", str(tmp_path / "out"), "--sentences", str(natural), "--quiet"]
+    for name in ("2gram.arpa", "3gram.arpa"):
+        copy = tmp_path / name  # without the counts that lie beside the model
+        copy.write_bytes((trained / name).read_bytes())
+        command += ["--model", f"kenlm:{copy}"]
+    shown = _run(command)
+    assert "select natural" in shown
+    assert "contstim synthesize" not in shown
+    with pytest.raises(VocabularyError):
+        _run([*command, "--vocabulary", str(words)])
+
+
+def test_tables_alone(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for number, path in enumerate(paths):
+        rows = [f'"S {row}.",{-row * (-1) ** number}' for row in range(1, 6)]
+        path.write_text("\n".join(["sentence,gpt", *rows]))
+    files = ["--scores", str(paths[0]), "--scores", str(paths[1])]
+    shown = _run(["compare", *files, "--out", str(tmp_path / "out"), "--quiet"])
+    assert "-1.000" in shown
+    assert "synthesize" not in shown
+    assert ScoreTable.read(tmp_path / "out" / "scores.csv").models == ("one:gpt", "two:gpt")
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="two models or more; here is none"):
+        _run(["compare", "--out", str(tmp_path)])
+    with pytest.raises(InputError, match="--synthesize needs two models"):
+        _run(["compare", "--out", str(tmp_path), "--synthesize"])

@@ -1,0 +1,151 @@
+"""Paradigms that users write: what they may say, and what is said to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contstim.english.minimal_pairs import (
+    generate_pairs,
+    read_paradigms,
+    shipped_paradigms,
+    write_pairs,
+)
+from contstim.errors import InputError
+
+HEAD = 'field = "morphology"\nphenomenon = "mine"\n'
+SIMPLE = """
+[simple]
+good = "NAME[sem=adult, agr=?a] REFL"
+bad = "NAME"
+"""
+
+
+def _file(folder: Path, text: str, name: str = "mine.toml") -> Path:
+    path = folder / name
+    path.write_text(HEAD + text, encoding="utf-8")
+    return path
+
+
+def test_a_paradigm_of_ones_own_with_phrases_of_its_own(tmp_path: Path) -> None:
+    """Outside witness: the few sentences it can make, written by hand."""
+    text = '''
+rules = """
+TITLE[agr=?a] -> THE N[sem=adult, agr=?a, num=sg, gender=?g, kin=no, prof=yes] [1.0]
+"""
+[waitress]
+either = [{a = "she", b = "him"}]
+good = 'TITLE[agr=$a] "saw|heard" REFL[agr=$a]'
+bad = 'TITLE verb:"saw" "$b self"'
+'''
+    (paradigm,) = read_paradigms(_file(tmp_path, text))
+    pairs = generate_pairs(4, seed=0, paradigms=[paradigm])
+    assert {(p.sentence_good, p.sentence_bad) for p in pairs} == {
+        (f"The {who} {verb} herself.", f"The {who} saw him self.")
+        for who in ("waitress", "actress")
+        for verb in ("saw", "heard")
+    }
+    with pytest.raises(InputError, match="waitress gave 4 distinct pairs, not 5"):
+        generate_pairs(5, seed=0, paradigms=[paradigm])
+
+
+def test_the_file_has_the_fields_of_blimp(tmp_path: Path) -> None:
+    """Outside witness: the fields of the published files, written by hand."""
+    common = {
+        *("sentence_good", "sentence_bad", "field", "linguistics_term", "UID", "pairID"),
+        *("simple_LM_method", "one_prefix_method", "two_prefix_method", "lexically_identical"),
+    }
+    one = {"one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad"}
+    two = {"two_prefix_prefix_good", "two_prefix_prefix_bad", "two_prefix_word"}
+    wanted = {"anaphor_gender": one, "subject_number": two, "adjunct_island": set()}
+    paradigms = [p for p in shipped_paradigms() if p.uid in wanted]
+    paths = write_pairs(tmp_path, generate_pairs(3, seed=0, paradigms=paradigms))
+    assert {path.name for path in paths} == {f"{uid}.jsonl" for uid in wanted}
+    for path in paths:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+            row = json.loads(line)
+            assert set(row) == common | wanted[path.stem]
+            assert row["UID"] == path.stem
+            assert row["pairID"] == str(number)
+            assert row["one_prefix_method"] is (wanted[path.stem] is one)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no paradigm"),
+        ("[one]\ngood = 'NP'", r"\[one\]: the paradigm lacks bad"),
+        ("[one]\ngood = 'A'\nbad = 'A'\nbat = 'A'", "bat, which is not among"),
+        ("[one]\ngood = 'NP ['\nbad = 'NP'", "Cannot read"),
+        ("[one]\ngood = 'NP NP'\nbad = 'NP'", "Two items are called NP"),
+        ("[one]\ngood = 'NP'\nbad = 'V'", "'V' is not in the good sentence, which has NP"),
+        ("[one]\ngood = 'V{agr=he}'\nbad = 'V'", "only the bad sentence"),
+        ("[one]\ngood = 'V'\nbad = 'V{agr}'", "feature=value"),
+        ("[one]\ngood = 'V'\nbad = 'V[agr=he]'", "another name"),
+        ("[one]\ngood = 'V'\nbad = 'V'\nend = ','", "end = ','"),
+        ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'three'", "'one' or 'two'"),
+        ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'two'", "belong together"),
+        ("[one]\ngood = 'V N'\nbad = 'N V'\nprefix = 'two'\ncritical = 'V'", "does not follow"),
+        ("[one]\ngood = 'V'\nbad = 'V'\neither = []", "'either' must be"),
+        ("[one]\ngood = 'V'\nbad = 'V'\nwith = 'V'", "both name V"),
+        ("[one]\ngood = 'V'\nbad = 'V N[]'\nwith = 'N'", "'bad' and 'with' both name N"),
+        ("['../one']\ngood = 'V'\nbad = 'V'", "names a file"),
+        ("[one]\ngood = '\"a|\"'\nbad = 'V'", "empty alternative"),
+        ("[one]\ngood = ''\nbad = 'V'", "at least one"),
+        ("[one]\ngood = 3\nbad = 'V'", "lacks good"),
+    ],
+)
+def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_paradigms(_file(tmp_path, text))
+
+
+def test_a_file_that_is_no_paradigm_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Cannot read"):
+        read_paradigms(tmp_path / "absent.toml")
+    with pytest.raises(InputError, match="no TOML"):
+        read_paradigms(_file(tmp_path, "[one"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("good = 'XYZ'\nbad = '\"a\"'", "XYZ is no category of the grammar; there are .*NP"),
+        ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
+        ("good = 'N[sem=unicorn]'\nbad = '\"a\"'", "no words go together"),
+        ("good = 'NAME'\nbad = 'NAME{agr=they}'", "gave 0 distinct pairs"),
+        ("good = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
+        ("good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'", "do not begin alike"),
+        ("good = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'", "gave 0 distinct"),
+    ],
+)
+def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message: str) -> None:
+    paradigms = read_paradigms(_file(tmp_path, f"[one]\n{text}"))
+    with pytest.raises(InputError, match=message):
+        generate_pairs(1, seed=0, paradigms=paradigms)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("X -> X THE [1.0]", "leads back to its own left side"),
+        ("X -> THE", "rules of X need a share"),
+        ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
+    ],
+)
+def test_rules_of_ones_own_that_cannot_work_are_named(
+    tmp_path: Path, rule: str, message: str
+) -> None:
+    text = f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'"
+    with pytest.raises(InputError, match=message):
+        generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))
+
+
+def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
+    paradigms = read_paradigms(_file(tmp_path, SIMPLE))
+    with pytest.raises(InputError, match="Two paradigms are called simple"):
+        generate_pairs(1, seed=0, paradigms=[*paradigms, *paradigms])
+    with pytest.raises(InputError, match="at least 1"):
+        generate_pairs(0, seed=0, paradigms=paradigms)
