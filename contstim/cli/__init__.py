@@ -15,6 +15,7 @@ from contstim.cli import (
     controls,
     demo,
     design,
+    evaluate,
     import_responses,
     models,
     reproduce,
@@ -65,6 +66,7 @@ app.command("design")(design.design)
 app.add_typer(import_responses.app, name="import")
 app.command("analyze")(analyze.analyze)
 app.command("controls")(controls.controls)
+app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")
 app.command("demo")(demo.demo)
 

@@ -1,0 +1,176 @@
+"""Learning curves: what models of one kind know after more and more text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.models.catalog import load_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from contstim.experiments.benchmarks.minimal_pairs.accuracies import Accuracies
+    from contstim.models.base import LanguageModel
+    from contstim.models.checkpoints import Device
+    from contstim.models.training.loop import Progress
+    from contstim.sentence import Sentence
+
+Kind: TypeAlias = Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"]
+
+OVERALL = "overall"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """The kind of model that is trained on every size of text.
+
+    Attributes:
+        kind: as of `contstim train`; networks have the sizes that are its defaults.
+        order: of an n-gram model.
+        epochs: of a network, at most; None: the default of its kind.
+        device: where a network is trained, and scores.
+    """
+
+    kind: Kind = "ngram"
+    order: int = 3
+    epochs: int | None = None
+    device: Device = "auto"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model and how much text it has read.
+
+    Attributes:
+        model: named by kind and sentences.
+        sentences: how many it was trained on.
+        words: of these sentences.
+    """
+
+    model: LanguageModel
+    sentences: int
+    words: int
+
+
+def nested(
+    sentences: Sequence[Sentence], sizes: Sequence[int], seed: int
+) -> dict[int, list[Sentence]]:
+    """Random parts of a text with so many sentences, the smaller within the larger.
+
+    Raises:
+        InputError: a size is not positive, given twice, or larger than the text.
+    """
+    if len(set(sizes)) < len(sizes) or min(sizes, default=1) < 1:
+        raise InputError(
+            f"Sizes are distinct numbers of sentences, not {', '.join(map(str, sizes))}."
+        )
+    if max(sizes, default=0) > len(sentences):
+        raise InputError(
+            f"The text has {len(sentences):,} sentences: no part of it has {max(sizes):,}."
+        )
+    order = np.random.default_rng(seed).permutation(len(sentences))
+    return {n: [sentences[i] for i in order[:n]] for n in sorted(sizes)}
+
+
+def learn(
+    text: Sequence[Sentence],
+    learner: Learner,
+    folder: Path,
+    *,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Learned:
+    """Train a model on a text and leave it in the folder; a network's training resumes.
+
+    Raises:
+        InputError, ModelError, CorpusError: see `train_ngram`, `train_recurrent` and
+            `train_transformer`.
+    """
+    name = f"{learner.kind}-{len(text)}"
+    specification = _train(text, learner, folder, name, seed, on_progress)
+    model = load_model(specification, name=name, device=learner.device)
+    return Learned(model, len(text), sum(map(len, text)))
+
+
+def _train(
+    text: Sequence[Sentence],
+    learner: Learner,
+    folder: Path,
+    name: str,
+    seed: int,
+    on_progress: Callable[[Progress], None] | None,
+) -> str:
+    """Train, and return the specification of what was trained."""
+    if learner.kind == "ngram":
+        from contstim.models.ngram.training import train_ngram
+
+        train_ngram(text, learner.order, folder / f"{name}.arpa")
+        return f"kenlm:{folder / name}.arpa"
+    from contstim.models.training import settings
+
+    recurrent = learner.kind in get_args(settings.RecurrentKind)
+    training = settings.RECURRENT_TRAINING if recurrent else settings.TRANSFORMER_TRAINING
+    training = replace(training, seed=seed, epochs=learner.epochs or training.epochs)
+    given: dict[str, Any] = {"device": learner.device, "on_progress": on_progress}
+    network: Any = {"kind": learner.kind}
+    if recurrent:
+        from contstim.models.training.recurrent import train_recurrent
+
+        chosen = settings.RecurrentSettings(**network)
+        train_recurrent(text, folder / name, chosen, training, **given)
+        return f"{learner.kind}:{folder / name}"
+    from contstim.models.training.transformers import train_transformer
+
+    train_transformer(
+        text, folder / name, settings.TransformerSettings(**network), training, **given
+    )
+    return f"hf:{folder / name}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy in one phenomenon after more and more text.
+
+    Attributes:
+        phenomenon: its name, or `overall`.
+        sentences: sizes of the texts, ascending.
+        accuracies: one each.
+        slope: accuracy gained by each doubling of the text, by least squares.
+        standard_error: of the slope; nan for fewer than three sizes.
+    """
+
+    phenomenon: str
+    sentences: tuple[int, ...]
+    accuracies: tuple[float, ...]
+    slope: float
+    standard_error: float
+
+
+def curves(found: Accuracies, learned: Sequence[Learned]) -> list[Curve]:
+    """The curve overall, then that of each phenomenon; none for fewer than two sizes.
+
+    Learned models that could not be compared are passed over.
+    """
+    some = sorted(
+        (one for one in learned if one.model.name in found.columns), key=lambda one: one.sentences
+    )
+    columns = [found.columns.index(one.model.name) for one in some]
+    sizes = tuple(one.sentences for one in some)
+    if len(sizes) < 2:
+        return []
+    means = {OVERALL: found.mean(), **found.by_phenomenon()}
+    return [_curve(name, sizes, tuple(values[columns].tolist())) for name, values in means.items()]
+
+
+def _curve(phenomenon: str, sizes: tuple[int, ...], accuracies: tuple[float, ...]) -> Curve:
+    from scipy.stats import linregress
+
+    line = linregress(np.log2(sizes), accuracies)
+    error = float(line.stderr) if len(sizes) > 2 else math.nan
+    return Curve(phenomenon, sizes, accuracies, float(line.slope), error)
