@@ -129,6 +129,8 @@ def blimp(
     unknown = set(method or ()) - set(Method)
     if unknown:
         raise InputError(f"There is no method {unknown.pop()!r}; there are {', '.join(Method)}.")
+    if scores and set(method or ()) - {Method.FULL_SENTENCE}:
+        raise InputError("A table of scores holds full sentences: prefix methods need models.")
     if bool(sizes) != bool(text):
         raise InputError("Learning curves need both --sizes and --text.")
     fields = Fields(good_column, bad_column, paradigm_column, phenomenon_column, pair_column)
@@ -201,8 +203,10 @@ def _learned(
         ) from None
     sentences = list(counting(read_sentences(text), quiet=quiet))
     learned = []
-    for size, part in nested(sentences, numbers, seed).items():
-        remark(f"Training {learner.kind} on {size:,} sentences.", quiet=quiet)
+    if max(numbers) > len(sentences):
+        remark(f"{text} has {len(sentences):,} sentences, not {max(numbers):,}: all are used.")
+    for part in nested(sentences, numbers, seed):
+        remark(f"Training {learner.kind} on {len(part):,} sentences.", quiet=quiet)
         with training_progress(quiet=quiet) as progress:
             learned.append(learn(part, learner, folder, seed=seed, on_progress=progress))
     return learned
@@ -216,27 +220,27 @@ def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
     if found.compared.left_out:
         unread = len({one.sentence for one in found.compared.left_out})
         remark(f"{unread:,} sentences cannot be read by every model: {out / 'left_out.csv'}.")
-    console = Console()
-    for table in _tables(found):
-        console.print(table)
+    Console().print(_table(found))
     remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
 
 
-def _tables(found: Evaluation) -> list[Table]:
-    """Accuracy by phenomenon, a row for each, a table for each method."""
+def _table(found: Evaluation) -> Table:
+    """Overall accuracy and ties by method, a row for each model and for people."""
     from rich.table import Table
 
-    tables = []
+    table = Table(title="Accuracy on minimal pairs")
+    table.add_column("", overflow="fold")
+    cells: dict[str, list[str]] = {}
     for comparison in found.compared.made:
         accuracies = found.found[comparison.method]
-        table = Table("", title=f"Accuracy, {comparison.method}")
-        for name in accuracies.columns:
-            table.add_column(name, justify="right")
-        rows = {"overall": accuracies.mean(), **accuracies.by_phenomenon()}
-        for name, values in rows.items():
-            table.add_row(name.replace("_", " "), *(f"{value:.3f}" for value in values))
-        ties = [str(n) for n in comparison.ties.sum(axis=0)]
-        table.add_section()
-        table.add_row("ties", *ties)
-        tables.append(table)
-    return tables
+        for heading in (f"{comparison.method}", "ties"):
+            table.add_column(heading, justify="right")
+        before = len(table.columns) - 3
+        ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
+        for name, value in zip(accuracies.columns, accuracies.mean(), strict=True):
+            row = cells.setdefault(name, [])
+            row += [""] * (before - len(row))
+            row += [f"{value:.3f}", f"{ties[name]:,}" if name in ties else ""]
+    for name, row in cells.items():
+        table.add_row(name, *row)
+    return table

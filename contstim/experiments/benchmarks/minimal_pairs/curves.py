@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from contstim.arrays import FloatArray
     from contstim.experiments.benchmarks.minimal_pairs.accuracies import Accuracies
     from contstim.models.base import LanguageModel
     from contstim.models.checkpoints import Device
@@ -58,24 +59,22 @@ class Learned:
     words: int
 
 
-def nested(
-    sentences: Sequence[Sentence], sizes: Sequence[int], seed: int
-) -> dict[int, list[Sentence]]:
-    """Random parts of a text with so many sentences, the smaller within the larger.
+def nested(sentences: Sequence[Sentence], sizes: Sequence[int], seed: int) -> list[list[Sentence]]:
+    """Random parts of a text with so many sentences, ascending, each within the next.
+
+    A size larger than the text gives the whole text.
 
     Raises:
-        InputError: a size is not positive, given twice, or larger than the text.
+        InputError: a size is not positive, or two parts would be the same.
     """
-    if len(set(sizes)) < len(sizes) or min(sizes, default=1) < 1:
+    numbers = sorted(min(size, len(sentences)) for size in sizes)
+    if len(set(numbers)) < len(numbers) or min(numbers, default=1) < 1:
         raise InputError(
-            f"Sizes are distinct numbers of sentences, not {', '.join(map(str, sizes))}."
-        )
-    if max(sizes, default=0) > len(sentences):
-        raise InputError(
-            f"The text has {len(sentences):,} sentences: no part of it has {max(sizes):,}."
+            f"Sizes are distinct numbers of sentences, of which the text has {len(sentences):,}; "
+            f"given {', '.join(map(str, sizes))}."
         )
     order = np.random.default_rng(seed).permutation(len(sentences))
-    return {n: [sentences[i] for i in order[:n]] for n in sorted(sizes)}
+    return [[sentences[i] for i in order[:n]] for n in numbers]
 
 
 def learn(
@@ -139,7 +138,8 @@ class Curve:
 
     Attributes:
         phenomenon: its name, or `overall`.
-        sentences: sizes of the texts, ascending.
+        sentences: of the texts, ascending.
+        words: of the texts.
         accuracies: one each.
         slope: accuracy gained by each doubling of the text, by least squares.
         standard_error: of the slope; nan for fewer than three sizes.
@@ -147,6 +147,7 @@ class Curve:
 
     phenomenon: str
     sentences: tuple[int, ...]
+    words: tuple[int, ...]
     accuracies: tuple[float, ...]
     slope: float
     standard_error: float
@@ -160,17 +161,23 @@ def curves(found: Accuracies, learned: Sequence[Learned]) -> list[Curve]:
     some = sorted(
         (one for one in learned if one.model.name in found.columns), key=lambda one: one.sentences
     )
-    columns = [found.columns.index(one.model.name) for one in some]
-    sizes = tuple(one.sentences for one in some)
-    if len(sizes) < 2:
+    if len(some) < 2:
         return []
+    columns = [found.columns.index(one.model.name) for one in some]
     means = {OVERALL: found.mean(), **found.by_phenomenon()}
-    return [_curve(name, sizes, tuple(values[columns].tolist())) for name, values in means.items()]
+    return [_curve(name, some, values[columns]) for name, values in means.items()]
 
 
-def _curve(phenomenon: str, sizes: tuple[int, ...], accuracies: tuple[float, ...]) -> Curve:
+def _curve(phenomenon: str, learned: Sequence[Learned], accuracies: FloatArray) -> Curve:
     from scipy.stats import linregress
 
+    sizes = tuple(one.sentences for one in learned)
     line = linregress(np.log2(sizes), accuracies)
-    error = float(line.stderr) if len(sizes) > 2 else math.nan
-    return Curve(phenomenon, sizes, accuracies, float(line.slope), error)
+    return Curve(
+        phenomenon,
+        sizes,
+        tuple(one.words for one in learned),
+        tuple(accuracies.tolist()),
+        slope=float(line.slope),
+        standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
+    )

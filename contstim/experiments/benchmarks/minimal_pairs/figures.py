@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
-_DARK = 0.35  # distance from the middle of the scale, from where numbers are white
+_DARK = 0.27  # distance from the middle of the scale, from where numbers are white
 _ACROSS = 4  # panels of learning curves in a row
 
 

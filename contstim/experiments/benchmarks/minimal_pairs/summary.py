@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ def summary(evaluation: Evaluation) -> str:
     full = evaluation.found.get(Method.FULL_SENTENCE)
     parts += [_contrasts(full)] if full else []
     parts += [_slopes(evaluation)]
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(part.strip() for part in parts if part)
 
 
 def _opening(evaluation: Evaluation) -> str:
@@ -60,11 +61,14 @@ def _cells(values: Iterable[float]) -> list[float | str]:
 def _ties(made: Iterable[Comparison]) -> str:
     lines = []
     for one in made:
-        same = sum(pair.asks_nothing(one.method) for pair in one.pairs)
+        same = Counter(pair.paradigm for pair in one.pairs if pair.asks_nothing(one.method))
         counts = one.ties.sum(axis=0)
         if counts.any():
             told = ", ".join(f"{n:,} under {m}" for m, n in zip(one.models, counts, strict=True))
-            lines.append(f"- {one.method}: {told}; both sides of {same:,} pairs are the same text.")
+            where = ", ".join(f"{paradigm} {n}" for paradigm, n in same.items())
+            lines.append(f"- {one.method}: {told}.")
+            if same:
+                lines[-1] += f" Both sides of {same.total()} pairs are the same text: {where}."
     return "## Ties\n\n" + "\n".join(lines) if lines else ""
 
 

@@ -153,11 +153,11 @@ def _people(known: Known) -> Table:
 
 def _curves(method: Method, made: Sequence[Curve]) -> Table:
     rows = [
-        (method.value, curve.phenomenon, size, value)
+        (method.value, curve.phenomenon, *point)
         for curve in made
-        for size, value in zip(curve.sentences, curve.accuracies, strict=True)
+        for point in zip(curve.sentences, curve.words, curve.accuracies, strict=True)
     ]
-    names = ("method", "phenomenon", "sentences", "accuracy")
+    names = ("method", "phenomenon", "sentences", "words", "accuracy")
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
