@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
 _DARK = 0.27  # distance from the middle of the scale, from where numbers are white
+_LONGEST = 32  # characters of a name
+_CHARACTER = 0.065  # inches
 _ACROSS = 4  # panels of learning curves in a row
 
 
@@ -50,7 +52,11 @@ def _heat_map(
     middle: float = 0.5,
 ) -> Figure:
     """Cells with their values in hundredths, in colours that diverge from the middle up to 1."""
-    figure = new_figure(2.6 + 0.42 * len(columns), 1.7 + 0.24 * len(rows))
+    rows, columns = [*map(_label, rows)], [*map(_label, columns)]
+    beside, below = (_CHARACTER * max(map(len, labels)) for labels in (rows, columns))
+    figure = new_figure(
+        max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns)), 0.8 + below + 0.24 * len(rows)
+    )
     axes = figure.subplots()
     axes.imshow(values, cmap="PuOr", vmin=2 * middle - 1, vmax=1, aspect="auto")
     for row, column in np.argwhere(np.isfinite(values)):
@@ -66,23 +72,29 @@ def _heat_map(
     return figure
 
 
+def _label(name: str) -> str:
+    """The end of a name that is too long: rules stand there."""
+    return name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
+
+
 def profile_figure(bins: Sequence[Bin]) -> Figure:
     """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
     features = [name for name in FEATURES if any(one.feature == name for one in bins)]
-    figure = new_figure(1.9 * max(2, len(features)), 2.6)
-    panels = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
     models = list(dict.fromkeys(one.model for one in bins))
+    figure = new_figure(1.9 * max(2, len(features)), 2.4 + 0.09 * len(models))
+    panels = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
     for axes, feature in zip(panels, features, strict=True):
         for number, model in enumerate(models):
             own = [one for one in bins if (one.model, one.feature) == (model, feature)]
-            _line(axes, [one.mean for one in own], [one.accuracy for one in own], number, model)
+            points = [one.mean for one in own], [one.accuracy for one in own]
+            _line(axes, *points, number, _label(model))
         axes.axhline(0.5, color=GREY, lw=0.6)
         axes.set_xlabel(FEATURES[feature].replace(" of", "\nof"))
     if "perplexity" in features:
         panels[features.index("perplexity")].set_xscale("log")
     panels[0].set_ylabel("accuracy")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
