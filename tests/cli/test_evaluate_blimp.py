@@ -36,10 +36,13 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_everything_is_written_and_a_table_of_scores_gives_the_same(
-    data: Path, trained: Path, tmp_path: Path
-) -> None:
-    """Witness: `contstim score` of the same sentences."""
+@pytest.fixture
+def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds to save: tests of tables go without."""
+    monkeypatch.setattr("contstim.experiments.benchmarks.outputs.save", lambda *_: b"")
+
+
+def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "out", trained / "3gram.arpa"
     done = evaluate("--model", model, "--data", data, "--out", out)
     assert done.exit_code == 0, done.output
@@ -55,17 +58,24 @@ def test_everything_is_written_and_a_table_of_scores_gives_the_same(
     paradigms = read_table(out / "paradigms.csv")
     assert paradigms["gpt2 (published)"] == ["0.75"] * 3 + [""] * 2
     assert paradigms["method"] == ["full-sentence"] * 3 + ["one-prefix", "two-prefix"]
+    known = {row["paradigm"]: row[str(model)] for row in _rows(out / "ties.csv")}
+    assert int(known["agreement_1"]) >= 1
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_a_table_of_scores_gives_the_same(data: Path, trained: Path, tmp_path: Path) -> None:
+    """Witness: `contstim score` of the same sentences."""
+    model = trained / "3gram.arpa"
     sentences = tmp_path / "sentences.txt"
     sentences.write_text("".join(f"{row[side]}\n" for row in ROWS for side in SIDES))
     score = ["score", "--model", model, "--sentences", sentences, "--out", tmp_path / "s.csv"]
     assert CliRunner().invoke(app, list(map(str, score))).exit_code == 0
-    again = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "again")
-    assert again.exit_code == 0, again.output
-    name = str(model)
-    from_scores = read_table(tmp_path / "again" / "paradigms.csv")
-    assert from_scores[name] == paradigms[name][:3]
-    known = {row["paradigm"]: row[name] for row in _rows(out / "ties.csv")}
-    assert int(known["agreement_1"]) >= 1
+    found = []
+    for source in (("--scores", tmp_path / "s.csv"), ("--model", model)):
+        done = evaluate(*source, "--data", data, "--out", tmp_path / "out", "--quiet")
+        assert done.exit_code == 0, done.output
+        found.append(read_table(tmp_path / "out" / "paradigms.csv")[str(model)][:3])
+    assert found[0] == found[1]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -73,6 +83,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_ties_may_count_one_half(data: Path, trained: Path, tmp_path: Path) -> None:
     model, accuracies = trained / "2gram.arpa", {}
     for ties in ("wrong", "half"):
@@ -87,6 +98,7 @@ def test_ties_may_count_one_half(data: Path, trained: Path, tmp_path: Path) -> N
     assert gain == pytest.approx(int(tied[str(model)]) / 2 / 3)
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_a_model_that_does_not_read_on_is_told_of(
     data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
@@ -98,6 +110,7 @@ def test_a_model_that_does_not_read_on_is_told_of(
     assert [row["method"] for row in refused] == ["one-prefix", "two-prefix"]
 
 
+@pytest.mark.usefixtures("unsaved")
 def test_sentences_beyond_the_window_are_counted_and_listed(
     data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
@@ -116,6 +129,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     assert (island["pairs"], island["unread"]) == ("2", "1")
 
 
+@pytest.mark.usefixtures("unsaved")
 @pytest.mark.filterwarnings("ignore::contstim.models.ngram.estimate.DiscountWarning")
 def test_learning_curves_from_one_command(
     data: Path, tmp_path: Path, english: list[Sentence]
@@ -133,7 +147,7 @@ def test_learning_curves_from_one_command(
     slopes = {(r["method"], r["phenomenon"]) for r in _rows(out / "slopes.csv")}
     assert ("full-sentence", "overall") in slopes
     assert ("two-prefix", "agreement") in slopes
-    assert (out / "learning-curves-full-sentence.png").is_file()
+    assert "![learning-curves-full-sentence]" in (out / "report.md").read_text(encoding="utf-8")
     assert (out / "models" / "ngram-300.arpa").is_file()
 
 
