@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -240,7 +241,8 @@ def _table(found: Evaluation) -> Table:
         for name, value in zip(accuracies.columns, accuracies.mean(), strict=True):
             row = cells.setdefault(name, [])
             row += [""] * (before - len(row))
-            row += [f"{value:.3f}", f"{ties[name]:,}" if name in ties else ""]
+            shown = "" if isnan(value) else f"{value:.3f}"
+            row += [shown, f"{ties[name]:,}" if name in ties else ""]
     for name, row in cells.items():
         table.add_row(name, *row)
     return table

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparison, TieRule
 
 
+OVERALL = "overall"
+
+
 @dataclass(frozen=True, eq=False)
 class Accuracies:
     """Accuracy of models, or of people, in paradigms.
@@ -59,6 +62,10 @@ class Accuracies:
         for paradigm, phenomenon in zip(self.paradigms, self.phenomena, strict=True):
             members.setdefault(phenomenon, []).append(paradigm)
         return {phenomenon: self.mean(some) for phenomenon, some in members.items()}
+
+    def means(self) -> dict[str, FloatArray]:
+        """The mean overall, then by phenomenon, (n_columns,) each."""
+        return {OVERALL: self.mean(), **self.by_phenomenon()}
 
     def correlations(self) -> FloatArray:
         """Pearson correlation of columns over the paradigms that both know.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -160,11 +161,8 @@ def _full(
     bars: Bars | None,
 ) -> tuple[Comparison, list[LeftOut]]:
     sentences = list(dict.fromkeys(side for pair in pairs for side in (pair.good, pair.bad)))
-    if bars is None:
-        table, unread = score_readable(models, sentences, store=store)
-    else:
-        with bars(len(sentences)) as progress:
-            table, unread = score_readable(models, sentences, store=store, progress=progress)
+    with bars(len(sentences)) if bars else nullcontext() as progress:
+        table, unread = score_readable(models, sentences, store=store, progress=progress)
     return _from_scores(table, pairs), unread
 
 
@@ -194,11 +192,8 @@ def _prefix(
     refused = {one.sentence for one in unread}
     kept = [i for i, both in enumerate(asked) if not any(c.sentence.text in refused for c in both)]
     texts = [one for i in kept for one in asked[i]]
-    if bars is None:
-        scores = score_continuations(models, texts, store=store)
-    else:
-        with bars(len(set(texts))) as progress:
-            scores = score_continuations(models, texts, store=store, progress=progress)
+    with bars(len(set(texts))) if bars else nullcontext() as progress:
+        scores = score_continuations(models, texts, store=store, progress=progress)
     some = [pairs[i] for i in kept]
     names = tuple(model.name for model in models)
     sides = scores.reshape(len(some), 2, len(models))

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"]
 
-OVERALL = "overall"
-
 
 @dataclass(frozen=True)
 class Learner:
@@ -164,8 +162,7 @@ def curves(found: Accuracies, learned: Sequence[Learned]) -> list[Curve]:
     if len(some) < 2:
         return []
     columns = [found.columns.index(one.model.name) for one in some]
-    means = {OVERALL: found.mean(), **found.by_phenomenon()}
-    return [_curve(name, some, values[columns]) for name, values in means.items()]
+    return [_curve(name, some, values[columns]) for name, values in found.means().items()]
 
 
 def _curve(phenomenon: str, learned: Sequence[Learned], accuracies: FloatArray) -> Curve:

@@ -94,8 +94,9 @@ def evaluate(
 def _beside(method: Method, found: Accuracies, known: Known) -> Accuracies:
     if method is Method.FULL_SENTENCE:
         for model, accuracy in known.published.items():
-            found = found.beside(model + _AGAIN, accuracy)
-    if any(paradigm in known.people for paradigm in found.paradigms):
+            if not accuracy.keys().isdisjoint(found.paradigms):
+                found = found.beside(model + _AGAIN, accuracy)
+    if not known.people.keys().isdisjoint(found.paradigms):
         shares = {paradigm: one.individual for paradigm, one in known.people.items()}
         found = found.beside(PEOPLE, shares)
     return found

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.benchmarks.minimal_pairs.curves import OVERALL
 from contstim.experiments.benchmarks.minimal_pairs.profile import FEATURES
 from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure
 
@@ -31,7 +30,7 @@ _ACROSS = 4  # panels of learning curves in a row
 
 def phenomena_figure(found: Accuracies, title: str) -> Figure:
     """Accuracy of every column in every phenomenon and overall, in per cent."""
-    rows = {OVERALL: found.mean(), **found.by_phenomenon()}
+    rows = found.means()
     names = [name.replace("_", " ") for name in rows]
     return _heat_map(names, found.columns, np.stack(list(rows.values())), title)
 

@@ -37,8 +37,8 @@ def write_minimal_pairs(
     """Write `report.md`, tables (CSV) and figures (PDF, PNG) into a folder.
 
     Tables: paradigms, phenomena, ties, pairs (every pair under every model), left_out, refusals,
-    contrasts, profile, correlations, people, learning_curves, slopes; those without rows are left
-    out.
+    contrasts, profile, correlations, people, learning_curves, slopes; some have rows
+    for some data only.
 
     Raises:
         InputError: a file cannot be written.
@@ -49,7 +49,7 @@ def write_minimal_pairs(
             folder,
             title="Minimal pairs",
             summary=summary(evaluation),
-            tables={name: table for name, table in tables.items() if any(table.values())},
+            tables={name: table for name, table in tables.items() if table},
             figures=_figures(evaluation),
             models=models,
             data=data,

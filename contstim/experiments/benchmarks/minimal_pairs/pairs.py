@@ -54,7 +54,8 @@ class MinimalPair:
 
     def continuations(self, method: Method) -> tuple[Continuation, Continuation] | None:
         """What a prefix method compares, good and bad; None where it cannot be used."""
-        return self.one_prefix if method is Method.ONE_PREFIX else self.two_prefix
+        prefixes = {Method.ONE_PREFIX: self.one_prefix, Method.TWO_PREFIX: self.two_prefix}
+        return prefixes.get(method)
 
     def asks_nothing(self, method: Method) -> bool:
         """Whether both sides of the comparison are the same."""

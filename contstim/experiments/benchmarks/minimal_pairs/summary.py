@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.benchmarks.minimal_pairs.accuracies import contrasts
-from contstim.experiments.benchmarks.minimal_pairs.curves import OVERALL
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
+from contstim.experiments.benchmarks.minimal_pairs.tables import known_numbers
 from contstim.experiments.markdown import markdown_table
 
 if TYPE_CHECKING:
@@ -45,17 +45,15 @@ def _opening(evaluation: Evaluation) -> str:
 
 
 def _phenomena(method: Method, found: Accuracies) -> str:
-    rows = {OVERALL: found.mean(), **found.by_phenomenon()}
     table = markdown_table(
         ("", *found.columns),
-        [(name.replace("_", " "), *_cells(values)) for name, values in rows.items()],
+        [
+            (name.replace("_", " "), *known_numbers(values))
+            for name, values in found.means().items()
+        ],
     )
     count = f"{found.n_pairs.sum():,} pairs of {len(found.paradigms)} paradigms."
     return f"## Accuracy, {method}\n\n{count}\n\n{table}"
-
-
-def _cells(values: Iterable[float]) -> list[float | str]:
-    return [float(value) if np.isfinite(value) else "" for value in values]
 
 
 def _ties(made: Iterable[Comparison]) -> str:
@@ -107,7 +105,9 @@ def _people(evaluation: Evaluation) -> str:
 
 
 def _contrasts(found: Accuracies) -> str:
-    rows = [(one.contrast, one.condition, *_cells(values)) for one, values in contrasts(found)]
+    rows = [
+        (one.contrast, one.condition, *known_numbers(values)) for one, values in contrasts(found)
+    ]
     if not rows:
         return ""
     return "## Contrasts\n\n" + markdown_table(("contrast", "condition", *found.columns), rows)
@@ -120,7 +120,7 @@ def _slopes(evaluation: Evaluation) -> str:
         (
             curve.phenomenon.replace("_", " "),
             method.value,
-            *_cells((curve.slope, curve.standard_error)),
+            *known_numbers((curve.slope, curve.standard_error)),
         )
         for method, made in evaluation.curves.items()
         for curve in made

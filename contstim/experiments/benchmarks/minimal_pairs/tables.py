@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.experiments.benchmarks.minimal_pairs.accuracies import contrasts
-from contstim.experiments.benchmarks.minimal_pairs.curves import OVERALL
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
 from contstim.experiments.benchmarks.minimal_pairs.profile import Bin
 
@@ -23,6 +22,11 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
     Table = dict[str, list[Any]]
+
+
+def known_numbers(values: Iterable[float]) -> list[float | str]:
+    """Numbers with unknown ones as empty cells."""
+    return [value if np.isfinite(value) else "" for value in values]
 
 
 def tables_of(evaluation: Evaluation) -> dict[str, Table]:
@@ -62,13 +66,8 @@ def _stacked(tables: Iterable[Table]) -> Table:
     return stacked
 
 
-def _numbers(values: Iterable[float]) -> list[float | str]:
-    """Unknown values as empty cells."""
-    return [value if np.isfinite(value) else "" for value in values]
-
-
 def _paradigms(one: Comparison, found: Accuracies) -> Table:
-    columns = dict(zip(found.columns, map(_numbers, found.values.T.tolist()), strict=True))
+    columns = dict(zip(found.columns, map(known_numbers, found.values.T.tolist()), strict=True))
     return {
         "method": [one.method.value] * len(found.paradigms),
         "phenomenon": list(found.phenomena),
@@ -80,14 +79,14 @@ def _paradigms(one: Comparison, found: Accuracies) -> Table:
 
 
 def _phenomena(method: Method, found: Accuracies) -> Table:
-    means = {OVERALL: found.mean(), **found.by_phenomenon()}
+    means = found.means()
     values = np.stack(list(means.values()))
     counts = [found.phenomena.count(name) for name in means]
     return {
         "method": [method.value] * len(means),
         "phenomenon": list(means),
         "paradigms": [len(found.paradigms), *counts[1:]],
-        **dict(zip(found.columns, map(_numbers, values.T.tolist()), strict=True)),
+        **dict(zip(found.columns, map(known_numbers, values.T.tolist()), strict=True)),
     }
 
 
@@ -134,15 +133,15 @@ def _contrasts(found: Accuracies) -> Table:
         "contrast": [one.contrast for one, _ in rows],
         "condition": [one.condition for one, _ in rows],
         "paradigms": [len(one.paradigms) for one, _ in rows],
-        **dict(zip(found.columns, map(_numbers, columns.tolist()), strict=True)),
+        **dict(zip(found.columns, map(known_numbers, columns.tolist()), strict=True)),
     }
 
 
 def _correlations(found: Accuracies) -> Table:
     values = found.correlations().T.tolist()
     return {
-        "": list(found.columns),
-        **dict(zip(found.columns, map(_numbers, values), strict=True)),
+        "model": list(found.columns),
+        **dict(zip(found.columns, map(known_numbers, values), strict=True)),
     }
 
 
@@ -166,5 +165,5 @@ def _slopes(method: Method, made: Sequence[Curve]) -> Table:
         "method": [method.value] * len(made),
         "phenomenon": [curve.phenomenon for curve in made],
         "slope_per_doubling": [curve.slope for curve in made],
-        "standard_error": _numbers(curve.standard_error for curve in made),
+        "standard_error": known_numbers(curve.standard_error for curve in made),
     }
