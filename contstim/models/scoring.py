@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from contstim.errors import ScoreError
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
@@ -56,6 +57,41 @@ def score_sentences(
         tuple(model.name for model in models),
         np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
     )
+
+
+def score_continuations(
+    models: Sequence[LanguageModel],
+    continuations: Sequence[Continuation],
+    *,
+    store: Store | None = None,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> FloatArray:
+    """Log p(words | the words before them), (n_continuations, n_models), nats.
+
+    Kept and resumed as by `score_sentences`.
+
+    Raises:
+        ScoreError: a model gave nan.
+        ModelError: a model does not read from left to right, or cannot read a sentence.
+        StoreError: the store cannot be written.
+    """
+    rows = {one: row for row, one in enumerate(dict.fromkeys(continuations))}
+    order = [rows[one] for one in continuations]
+    report = progress or (lambda _model, _n: None)
+    columns = []
+    for model in models:
+        whole = model.convention
+        convention = replace(
+            whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
+        )
+        work = _Work(list(rows), model.continuation_log_probs, convention)
+        columns.append(_kept(work, store, partial(report, model))[order])
+    scores = np.stack(columns, axis=1) if columns else np.empty((len(continuations), 0))
+    if np.isnan(scores).any():
+        row, column = np.argwhere(np.isnan(scores))[0]
+        what = " | ".join(continuations[row].text.split("\n"))
+        raise ScoreError(f"The score of {what!r} under {models[column].name} is not a number.")
+    return scores
 
 
 def token_table(
@@ -108,35 +144,6 @@ def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
     if word < 0:
         return len(sentence), sentence.end, token, log_prob
     return word, sentence.words[word], token, log_prob
-
-
-def score_continuations(
-    models: Sequence[LanguageModel],
-    continuations: Sequence[Continuation],
-    *,
-    store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
-) -> FloatArray:
-    """Log p(words | the words before them), (n_continuations, n_models), nats.
-
-    Kept and resumed as by `score_sentences`.
-
-    Raises:
-        ModelError: a model does not read from left to right, or cannot read a sentence.
-        StoreError: the store cannot be written.
-    """
-    rows = {one: row for row, one in enumerate(dict.fromkeys(continuations))}
-    order = [rows[one] for one in continuations]
-    report = progress or (lambda _model, _n: None)
-    columns = []
-    for model in models:
-        whole = model.convention
-        convention = replace(
-            whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
-        )
-        work = _Work(list(rows), model.continuation_log_probs, convention)
-        columns.append(_kept(work, store, partial(report, model))[order])
-    return np.stack(columns, axis=1) if columns else np.empty((len(continuations), 0))
 
 
 def _column(
