@@ -118,6 +118,8 @@ def curves_figure(found: Sequence[Curve]) -> Figure:
         axes.set_xscale("log")
         title = f"{curve.phenomenon.replace('_', ' ')}\n{curve.slope:+.3f} per doubling"
         axes.set_title(title, loc="left", fontsize="small")
+    for axes in panels[max(0, len(found) - _ACROSS) : len(found)]:
+        axes.tick_params(labelbottom=True)
     for axes in panels[len(found) :]:
         axes.set_visible(False)
     figure.supxlabel("sentences of text", fontsize="medium")
