@@ -79,7 +79,8 @@ def read_minimal_pairs(
 
     Raises:
         InputError: a file cannot be read; a row lacks a field or has it empty (names both); two
-            pairs of a paradigm have the same identifier; a paradigm belongs to two phenomena.
+            pairs of a paradigm have the same identifier; a paradigm belongs to two phenomena; there
+            are no rows at all.
     """
     pairs: list[MinimalPair] = []
     places: dict[tuple[str, str], str] = {}
@@ -101,6 +102,8 @@ def read_minimal_pairs(
                 )
             places[key] = place
             pairs.append(pair)
+    if not pairs:
+        raise InputError("The tables hold no pairs: they have no rows.")
     return pairs
 
 

@@ -126,6 +126,7 @@ def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
     [
         (b"[1, 2]\n", "row 1: expected an object"),
         (b"{\n", "row 1 is not JSON"),
+        (b"\n", "no rows"),
         (b'{"sentence_good": "\xff"}\n', "not UTF-8"),
     ],
 )
