@@ -96,6 +96,19 @@ class TokenScore(NamedTuple):
     log_prob: float
 
 
+class Continuation(NamedTuple):
+    """The words of a sentence from a 0-based position on, given the words before it."""
+
+    sentence: Sentence
+    start: int
+
+    @property
+    def text(self) -> str:
+        """The words before and the words that follow, set apart by a line break."""
+        words = self.sentence.words
+        return f"{' '.join(words[: self.start])}\n{' '.join(words[self.start :])}"
+
+
 class LanguageModel(ABC):
     """A language model that scores sentences.
 
@@ -104,8 +117,9 @@ class LanguageModel(ABC):
     * Scores are natural logs, finite or -inf, never nan, and float64.
     * Scoring a batch equals scoring one by one; order and batch size do not matter.
     * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
-      `upper_bound` are true. In float32 on the CPU: within the larger of 1e-4 nats and 1e-6 of the
-      score.
+      `upper_bound` are true; `continuation_log_probs` is the sum of what each word gets given the
+      words before it, or refused, also when asked about nothing. In float32 on the CPU: within the
+      larger of 1e-4 nats and 1e-6 of the score.
     * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined answer
       or raise a `ContstimError`.
     * Answers depend on nothing but weights, rule, context and seed.
@@ -198,6 +212,23 @@ class LanguageModel(ABC):
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} has no score for each word. Score it "
             f"without the transform, or under another rule."
+        )
+
+    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
+        """Log p(words | the words before them), (n_continuations,), nats.
+
+        Neither the end mark nor the end of the sentence counts, and nothing is renormalised within
+        word boundaries, whatever the rule for sentences.
+
+        Raises:
+            ModelError: the model does not read from left to right, is transformed, or cannot read
+                that many tokens.
+        """
+        del continuations
+        raise ModelError(
+            f"{self.name} with rule {self.convention.rule} does not say how likely words are given "
+            f"only the words before them; causal transformers, RNNs, LSTMs and n-gram models "
+            f"without a transform do. It can score whole sentences."
         )
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:

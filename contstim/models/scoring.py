@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from contstim.errors import ScoreError
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.models.base import LanguageModel, TokenScore
+    from contstim.models.base import Continuation, Convention, LanguageModel, TokenScore
     from contstim.sentence import Sentence
     from contstim.store import Store
 
@@ -54,6 +57,41 @@ def score_sentences(
         tuple(model.name for model in models),
         np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
     )
+
+
+def score_continuations(
+    models: Sequence[LanguageModel],
+    continuations: Sequence[Continuation],
+    *,
+    store: Store | None = None,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> FloatArray:
+    """Log p(words | the words before them), (n_continuations, n_models), nats.
+
+    Kept and resumed as by `score_sentences`.
+
+    Raises:
+        ScoreError: a model gave nan.
+        ModelError: a model does not read from left to right, or cannot read a sentence.
+        StoreError: the store cannot be written.
+    """
+    rows = {one: row for row, one in enumerate(dict.fromkeys(continuations))}
+    order = [rows[one] for one in continuations]
+    report = progress or (lambda _model, _n: None)
+    columns = []
+    for model in models:
+        whole = model.convention
+        convention = replace(
+            whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
+        )
+        work = _Work(list(rows), model.continuation_log_probs, convention)
+        columns.append(_kept(work, store, partial(report, model))[order])
+    scores = np.stack(columns, axis=1) if columns else np.empty((len(continuations), 0))
+    if np.isnan(scores).any():
+        row, column = np.argwhere(np.isnan(scores))[0]
+        what = " | ".join(continuations[row].text.split("\n"))
+        raise ScoreError(f"The score of {what!r} under {models[column].name} is not a number.")
+    return scores
 
 
 def token_table(
@@ -114,22 +152,39 @@ def _column(
     store: Store | None,
     report: Callable[[LanguageModel, int], None],
 ) -> FloatArray:
-    texts = [sentence.text for sentence in sentences]
+    work = _Work(sentences, model.log_probs, model.convention)
+    return _kept(work, store, partial(report, model))
+
+
+_Item = TypeVar("_Item", "Sentence", "Continuation")
+
+
+@dataclass(frozen=True)
+class _Work(Generic[_Item]):
+    """What to score, how, and the convention under which the scores are kept."""
+
+    items: Sequence[_Item]
+    score: Callable[[Sequence[_Item]], FloatArray]
+    convention: Convention
+
+
+def _kept(work: _Work[_Item], store: Store | None, report: Callable[[int], None]) -> FloatArray:
+    texts = [item.text for item in work.items]
     if store is None:
         scores = np.full(len(texts), np.nan)
     else:
-        scores = store.log_probs(model.convention.fingerprint, texts)
+        scores = store.log_probs(work.convention.fingerprint, texts)
     missing = np.flatnonzero(np.isnan(scores))
-    report(model, len(texts) - len(missing))
+    report(len(texts) - len(missing))
     for block in _blocks(len(missing)):
         rows = missing[block]
-        scores[rows] = model.log_probs([sentences[row] for row in rows])
+        scores[rows] = work.score([work.items[row] for row in rows])
         if store is not None and not np.isnan(scores[rows]).any():
-            convention = model.convention
+            convention = work.convention
             store.save(
                 convention.fingerprint, convention.json, [texts[r] for r in rows], scores[rows]
             )
-        report(model, len(rows))
+        report(len(rows))
     return scores
 
 

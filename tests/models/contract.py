@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from contstim.errors import ContstimError, SentenceError
-from contstim.models.base import LanguageModel
+from contstim.errors import ContstimError, ModelError, SentenceError
+from contstim.models.base import Continuation, LanguageModel
 from contstim.sentence import Sentence
 
 SENTENCES = [
@@ -114,6 +114,29 @@ class LanguageModelContract:
 
     def test_asked_again_it_answers_the_same(self, model: LanguageModel) -> None:
         assert (model.log_probs(SENTENCES) == model.log_probs(SENTENCES)).all()
+
+    def continues(self, model: LanguageModel) -> bool:
+        """Whether the model reads from left to right."""
+        return model.convention.rule == "log-likelihood"
+
+    def expected_continuation(self, model: LanguageModel, one: Continuation) -> float:
+        """From the terms of the whole sentence."""
+        (terms,) = model.token_log_probs([one.sentence])
+        return sum(log_prob for word, _, log_prob in terms if word >= one.start)
+
+    def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
+        asked = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
+        if not self.continues(model):
+            for some in ([], asked):
+                with pytest.raises(ModelError, match=f"^{re.escape(model.name)}.* whole sentences"):
+                    model.continuation_log_probs(some)
+            return
+        assert model.continuation_log_probs([]).shape == (0,)
+        found = model.continuation_log_probs(asked)
+        expected = np.array([self.expected_continuation(model, one) for one in asked])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(expected))
+        backwards = model.continuation_log_probs(asked[::-1])[::-1]
+        np.testing.assert_allclose(backwards, found, rtol=0, atol=tolerance(found))
 
     def test_the_convention_says_how_scores_come_about(self, model: LanguageModel) -> None:
         convention = model.convention

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import ModelError
+from contstim.models.base import Continuation, LanguageModel
 from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.causal.candidates import CandidateTokens
@@ -59,6 +60,24 @@ class TestContract(LanguageModelContract):
     def model(self, load: Load, request: pytest.FixtureRequest) -> CausalModel:
         name, rule, prompt = request.param
         return CausalModel(load(name), rule=rule, prompt=prompt)
+
+    def continues(self, model: LanguageModel) -> bool:
+        del model
+        return True
+
+    def expected_continuation(self, model: LanguageModel, one: Continuation) -> float:
+        """Witness: the network's own softmax over all tokens, whatever the rule."""
+        assert isinstance(model, CausalModel)
+        tokenizer, network = model._tokenizer, model._checkpoint.model
+        words, space = one.sentence.words, " " if model._space else ""
+        ids, before = (
+            tokenizer(space + " ".join(some), add_special_tokens=False)["input_ids"] if some else []
+            for some in (words, words[: one.start])
+        )
+        with torch.no_grad():
+            logits = network(torch.tensor([[*model._context, *ids]])).logits[0].double()
+        terms = logits.log_softmax(dim=1)[-len(ids) - 1 : -1]
+        return float(sum(terms[i, ids[i]] for i in range(len(before), len(ids))))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,8 +8,9 @@ import pytest
 
 from contstim.arrays import FloatArray
 from contstim.errors import ScoreError
+from contstim.models.base import Continuation
 from contstim.models.ngram.adapter import KenlmModel
-from contstim.models.scoring import score_sentences
+from contstim.models.scoring import score_continuations, score_sentences
 from contstim.sentence import Sentence
 from contstim.store import Store
 
@@ -89,3 +90,26 @@ def test_a_nan_is_refused_and_not_kept(trained: Path, tmp_path: Path) -> None:
             score_sentences([model], sentences(3), store=store)
         kept = store.log_probs(model.convention.fingerprint, ["She saw 0 dogs."])
     assert np.isnan(kept).all()
+
+
+def test_continuations_are_told_apart_by_where_they_start(
+    bigram: KenlmModel, trigram: KenlmModel, tmp_path: Path
+) -> None:
+    """Witness: each model one by one, without a store."""
+    given = [Continuation(sentence, start) for sentence in sentences(3) for start in (2, 3, 2)]
+    models = [bigram, trigram]
+    alone = [[model.continuation_log_probs([one])[0] for model in models] for one in given]
+    with Store(tmp_path / "s.sqlite") as store:
+        for _ in range(2):
+            assert score_continuations(models, given, store=store).tolist() == alone
+        whole = score_sentences(models, [one.sentence for one in given], store=store)
+    assert (whole.log_probs < np.array(alone)).all()
+    assert score_continuations([], given).shape == (9, 0)
+
+
+def test_a_continuation_without_a_number_is_refused(
+    bigram: KenlmModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bigram, "continuation_log_probs", lambda asked: np.full(len(asked), np.nan))
+    with pytest.raises(ScoreError, match=r"'She saw \| 0 dogs' under 2-gram is not a number"):
+        score_continuations([bigram], [Continuation(sentences(1)[0], 2)])

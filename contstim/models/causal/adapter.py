@@ -21,12 +21,13 @@ from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens, word_tokens
 from contstim.models.causal.network import CausalNetwork, Prefix
-from contstim.models.words import Encoding, encode_batch, refusals
+from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.base import Continuation
     from contstim.models.checkpoints import Checkpoint
     from contstim.sentence import Sentence
 
@@ -118,6 +119,26 @@ class CausalModel(LanguageModel):
             for encoding, row in zip(encodings, self._terms(encodings), strict=True)
         ]
 
+    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
+        """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
+        sentences = [one.sentence for one in continuations]
+        encodings = self._encode(sentences, end_apart=True)
+        rows = [tuple(encoding.ids[: _without_end(encoding)]) for encoding in encodings]
+        terms = self._unrestricted.continuations(self._unrestricted.begin(self._context), rows)
+        counts = np.zeros(terms.shape, np.bool_)
+        for row, (encoding, one) in enumerate(zip(encodings, continuations, strict=True)):
+            words = np.array(encoding.word_of[: len(rows[row])])
+            counts[row, : len(words)] = words >= one.start
+        totals: FloatArray = np.where(counts, terms, 0.0).sum(axis=1)
+        return totals
+
+    @cached_property
+    def _unrestricted(self) -> CausalNetwork:
+        """The network without word boundaries, which only whole sentences know."""
+        if self._rule == "chain":
+            return CausalNetwork(self._checkpoint, by_words=False)
+        return self._network
+
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
         """See `LanguageModel.token_counts`; the end mark counts."""
         return np.array([len(encoding) for encoding in self._encode(sentences)], np.int64)
@@ -164,13 +185,15 @@ class CausalModel(LanguageModel):
         """See `LanguageModel.refusals`."""
         return refusals(self._encode, sentences)
 
-    def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
+    def _encode(
+        self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
+    ) -> list[Encoding]:
         encodings = encode_batch(
             self._tokenizer,
             sentences,
             leading_space=self._space,
             special_tokens=False,
-            end_apart=self._rule == "chain",
+            end_apart=self._rule == "chain" if end_apart is None else end_apart,
         )
         window = self._checkpoint.window
         if window is not None:
@@ -215,6 +238,11 @@ class CausalModel(LanguageModel):
         if not before:
             return self._network.begin(self._context)
         return self._network.extend(self._after(()), before)
+
+
+def _without_end(encoding: Encoding) -> int:
+    """How many tokens stand before the end mark."""
+    return sum(word != END_MARK for word in encoding.word_of)
 
 
 def _check(checkpoint: Checkpoint, rule: str) -> None:

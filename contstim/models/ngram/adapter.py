@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.base import Continuation
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -102,6 +104,15 @@ class KenlmModel(LanguageModel):
         full_scores = self._kenlm.full_scores
         totals = (sum(w[0] for w in full_scores(s.bare, eos=False)) for s in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
+
+    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
+        """See `LanguageModel.continuation_log_probs`."""
+        full_scores = self._kenlm.full_scores
+        totals = (
+            sum(word[0] for word in islice(full_scores(sentence.bare, eos=False), start, None))
+            for sentence, start in continuations
+        )
+        return np.fromiter(totals, np.float64, len(continuations)) * _NATS
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; exact for every word."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 
 from contstim.models.recurrent.adapter import Parts, RecurrentModel
 from contstim.models.recurrent.network import BOUNDARY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray, IntArray
+    from contstim.models.base import Continuation
     from contstim.models.recurrent.network import State
 
 
@@ -34,6 +36,12 @@ class LeftToRightModel(RecurrentModel):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._after = lru_cache(maxsize=8)(self._read)
+
+    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
+        """See `LanguageModel.continuation_log_probs`."""
+        terms = self._terms([one.sentence for one in continuations])
+        totals = [t[c.start : -1].sum() for t, c in zip(terms, continuations, strict=True)]
+        return np.array(totals, np.float64)
 
     def _bounds(self, parts: Parts) -> FloatArray:
         prefix = self._after(parts.before)

@@ -1,0 +1,78 @@
+"""All of BLiMP under a 5-gram model: what training, reading, scoring and writing take.
+
+On `text/openstax.train.txt` and `blimp` of the published data (environment variable CONTSTIM_DATA)
+where they are present, else on the embedded English and pairs made by shuffling. `--quick` trains a
+2-gram model and takes ten pairs of each paradigm.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+from contstim.corpus import read_sentences
+from contstim.english import generate
+from contstim.experiments.benchmarks.minimal_pairs.comparison import compare
+from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate
+from contstim.experiments.benchmarks.minimal_pairs.outputs import write_minimal_pairs
+from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, MinimalPair, sample
+from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.training import train_ngram
+from contstim.sentence import Sentence
+from contstim.store import Store
+
+DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
+TEXT = DATA / "text" / "openstax.train.txt"
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Print how long the block took."""
+    start = perf_counter()
+    yield
+    print(f"{what}: {perf_counter() - start:.1f} s")
+
+
+def read_pairs() -> list[MinimalPair]:
+    """BLiMP's pairs, or sentences against their shuffled words."""
+    if (DATA / "blimp").is_dir():
+        return read_minimal_pairs(pair_files(DATA / "blimp"))
+    chance = random.Random(0)
+    pairs = []
+    for number, good in enumerate(generate(2_000, seed=1)):
+        bad = Sentence(tuple(chance.sample(good.words, len(good))))
+        pairs.append(MinimalPair(f"shuffled_{number % 5}", "order", str(number), good, bad))
+    return pairs
+
+
+def main() -> None:
+    """Run everything and print it."""
+    quick = "--quick" in sys.argv
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with timed("training"):
+            text = read_sentences(TEXT) if TEXT.is_file() else generate(5_000, seed=0)
+            train_ngram(text, 2 if quick else 5, folder / "model.arpa")
+        with timed("loading"):
+            model = KenlmModel(folder / "model.arpa", name="n-gram")
+        with timed("reading pairs"):
+            pairs = sample(read_pairs(), 10 if quick else 1_000, seed=0)
+        what = f"scoring {len(pairs):,} pairs by all methods"
+        with Store(folder / "scores.sqlite") as store, timed(what):
+            compared = compare([model], pairs, list(Method), store=store)
+        with timed("tables, figures and report"):
+            found = evaluate(compared, models=[model])
+            write_minimal_pairs(found, folder / "out", models=[model])
+        for method, one in found.found.items():
+            print(f"{method}: accuracy {one.mean()[0]:.4f} in {len(one.paradigms)} paradigms")
+
+
+if __name__ == "__main__":
+    main()

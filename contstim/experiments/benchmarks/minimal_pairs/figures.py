@@ -1,0 +1,127 @@
+"""Figures of minimal pairs: heat maps, profiles, learning curves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.benchmarks.minimal_pairs.profile import FEATURES
+from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.benchmarks.minimal_pairs.accuracies import Accuracies
+    from contstim.experiments.benchmarks.minimal_pairs.curves import Curve
+    from contstim.experiments.benchmarks.minimal_pairs.profile import Bin
+
+_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
+_LINES = ("-", "--", ":")
+_DARK = 0.27  # distance from the middle of the scale, from where numbers are white
+_LONGEST = 32  # characters of a name
+_CHARACTER = 0.065  # inches
+_ACROSS = 4  # panels of learning curves in a row
+
+
+def phenomena_figure(found: Accuracies, title: str) -> Figure:
+    """Accuracy of every column in every phenomenon and overall, in per cent."""
+    rows = found.means()
+    names = [name.replace("_", " ") for name in rows]
+    return _heat_map(names, found.columns, np.stack(list(rows.values())), title)
+
+
+def correlations_figure(found: Accuracies) -> Figure:
+    """Correlation of accuracies in paradigms between columns, in hundredths."""
+    values = found.correlations()
+    title = "Correlation of accuracies in paradigms (hundredths)"
+    return _heat_map(found.columns, found.columns, values, title, middle=0.0)
+
+
+def _heat_map(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: FloatArray,
+    title: str,
+    *,
+    middle: float = 0.5,
+) -> Figure:
+    """Cells with their values in hundredths, in colours that diverge from the middle up to 1."""
+    rows, columns = [*map(_label, rows)], [*map(_label, columns)]
+    beside, below = (_CHARACTER * max(map(len, labels)) for labels in (rows, columns))
+    figure = new_figure(
+        max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns)), 0.8 + below + 0.24 * len(rows)
+    )
+    axes = figure.subplots()
+    axes.imshow(values, cmap="PuOr", vmin=2 * middle - 1, vmax=1, aspect="auto")
+    for row, column in np.argwhere(np.isfinite(values)):
+        value = values[row, column]
+        ink = "white" if abs(value - middle) > 2 * _DARK * (1 - middle) else "black"
+        text = f"{100 * value:.0f}"
+        axes.text(column, row, text, ha="center", va="center", color=ink, size=SIZE - 1)
+    axes.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title(title, loc="left", fontsize="medium")
+    return figure
+
+
+def _label(name: str) -> str:
+    """The end of a name that is too long: rules stand there."""
+    return name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
+
+
+def profile_figure(bins: Sequence[Bin]) -> Figure:
+    """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
+    features = [name for name in FEATURES if any(one.feature == name for one in bins)]
+    models = list(dict.fromkeys(one.model for one in bins))
+    figure = new_figure(1.9 * max(2, len(features)), 2.4 + 0.09 * len(models))
+    panels = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
+    for axes, feature in zip(panels, features, strict=True):
+        for number, model in enumerate(models):
+            own = [one for one in bins if (one.model, one.feature) == (model, feature)]
+            points = [one.mean for one in own], [one.accuracy for one in own]
+            _line(axes, *points, number, _label(model))
+        axes.axhline(0.5, color=GREY, lw=0.6)
+        axes.set_xlabel(FEATURES[feature].replace(" of", "\nof"))
+    if "perplexity" in features:
+        panels[features.index("perplexity")].set_xscale("log")
+    panels[0].set_ylabel("accuracy")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _line(axes: Axes, x: Sequence[float], y: Sequence[float], number: int, label: str) -> None:
+    colour = _COLOURS[number % len(_COLOURS)]
+    style = _LINES[number // len(_COLOURS) % len(_LINES)]
+    axes.plot(x, y, style, color=colour, marker="o", ms=2.5, lw=1, label=label)
+
+
+def curves_figure(found: Sequence[Curve]) -> Figure:
+    """A panel for each phenomenon: accuracy against sentences of text, with the fitted line."""
+    down = -(-len(found) // _ACROSS)
+    figure = new_figure(1.75 * _ACROSS, 0.4 + 1.45 * down)
+    panels = figure.subplots(down, _ACROSS, sharex=True, sharey=True, squeeze=False).flatten()
+    for axes, curve in zip(panels, found, strict=False):
+        sizes, values = np.array(curve.sentences), np.array(curve.accuracies)
+        doublings = np.log2(sizes)
+        fitted = values.mean() + curve.slope * (doublings - doublings.mean())
+        axes.plot(sizes, fitted, color=ORANGE, lw=0.8)
+        axes.plot(sizes, values, "o", color=BLUE, ms=3)
+        axes.axhline(0.5, color=GREY, lw=0.6)
+        axes.set_xscale("log")
+        title = f"{curve.phenomenon.replace('_', ' ')}\n{curve.slope:+.3f} per doubling"
+        axes.set_title(title, loc="left", fontsize="small")
+    for axes in panels[max(0, len(found) - _ACROSS) : len(found)]:
+        axes.tick_params(labelbottom=True)
+    for axes in panels[len(found) :]:
+        axes.set_visible(False)
+    figure.supxlabel("sentences of text", fontsize="medium")
+    figure.supylabel("accuracy", fontsize="medium")
+    return figure

@@ -1,0 +1,91 @@
+"""Minimal pairs: two sentences that differ in one thing, of which people accept one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.models.base import Continuation
+    from contstim.sentence import Sentence
+
+
+class Method(StrEnum):
+    """What is compared in a pair (Warstadt et al. 2020, section 4.2)."""
+
+    FULL_SENTENCE = "full-sentence"
+    """The scores of the two sentences."""
+    ONE_PREFIX = "one-prefix"
+    """Two words after the same prefix."""
+    TWO_PREFIX = "two-prefix"
+    """The same word after two prefixes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalPair:
+    """An acceptable and an unacceptable sentence.
+
+    Attributes:
+        paradigm: what all pairs made after the same pattern belong to.
+        phenomenon: what the paradigm is an example of.
+        pair_id: names the pair within its paradigm.
+        good: the acceptable sentence.
+        bad: the unacceptable one.
+        one_prefix: the critical words of the good and of the bad sentence after the words that both
+            begin with; None where the pair has no such place.
+        two_prefix: the same critical words after what is before them in the good and in the bad
+            sentence; None where the pair has no such place.
+    """
+
+    paradigm: str
+    phenomenon: str
+    pair_id: str
+    good: Sentence
+    bad: Sentence
+    one_prefix: tuple[Continuation, Continuation] | None = None
+    two_prefix: tuple[Continuation, Continuation] | None = None
+
+    def continuations(self, method: Method) -> tuple[Continuation, Continuation] | None:
+        """What a prefix method compares, good and bad; None where it cannot be used."""
+        prefixes = {Method.ONE_PREFIX: self.one_prefix, Method.TWO_PREFIX: self.two_prefix}
+        return prefixes.get(method)
+
+    def asks_nothing(self, method: Method) -> bool:
+        """Whether both sides of the comparison are the same."""
+        if method is Method.FULL_SENTENCE:
+            return self.good == self.bad
+        both = self.continuations(method)
+        return both is not None and both[0] == both[1]
+
+
+def having(pairs: Sequence[MinimalPair], method: Method) -> list[MinimalPair]:
+    """The pairs to which a method applies."""
+    if method is Method.FULL_SENTENCE:
+        return list(pairs)
+    return [pair for pair in pairs if pair.continuations(method)]
+
+
+def sample(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
+    """Some pairs of each paradigm, all where it has no more, in the order given.
+
+    Which ones depends on nothing but the seed, the paradigm's name and the number of its pairs. A
+    smaller sample is part of a larger one.
+    """
+    kept = {}
+    for paradigm, n in Counter(pair.paradigm for pair in pairs).items():
+        order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(n)
+        kept[paradigm] = set(order[:size].tolist())
+    seen: Counter[str] = Counter()
+    some = []
+    for pair in pairs:
+        if seen[pair.paradigm] in kept[pair.paradigm]:
+            some.append(pair)
+        seen[pair.paradigm] += 1
+    return some

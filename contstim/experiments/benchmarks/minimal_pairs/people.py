@@ -1,0 +1,120 @@
+"""What people chose in BLiMP's pairs, and what published models did."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.tables import number, read_csv, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
+_ATTENTION = "attnchk"
+_ITEMS = range(1, 6)
+_NEEDED = (
+    *("AssignmentStatus", "Answer.english", "Answer.navtive"),
+    *(f"Input.item_{i}_condition" for i in _ITEMS),
+    *(f"Input.field_{i}_{side}" for i in _ITEMS for side in (1, 2)),
+    *(f"Answer.Choice{i}" for i in _ITEMS),
+)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often people chose the acceptable sentences of one paradigm.
+
+    Attributes:
+        individual: mean over items of the share of people who chose the acceptable sentence.
+        majorities: items in which more than half of them did.
+        items: how many pairs people judged.
+        answers: how many choices were counted.
+    """
+
+    individual: float
+    majorities: int
+    items: int
+    answers: int
+
+
+def read_human_agreement(path: Path | str) -> dict[str, Agreement]:
+    """Agreement by paradigm from the answers of BLiMP's crowd workers (`human_responses.csv`).
+
+    Counted are answers of approved assignments, whose workers say that they are fluent in English
+    or native speakers; attention checks and unanswered items are left out. So counted, the answers
+    give every number of the published summary. An item on which people were divided evenly has no
+    majority for the acceptable sentence.
+
+    Raises:
+        InputError: the file cannot be read, or lacks a column (names it).
+    """
+    columns = read_csv(path)
+    missing = [name for name in _NEEDED if name not in columns]
+    if missing:
+        raise InputError(f"{path} has no column {missing[0]!r}; it is no table of BLiMP's answers.")
+    right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for row in zip(*columns.values(), strict=True):
+        answers = dict(zip(columns, row, strict=True))
+        if _counts(answers):
+            for paradigm, pair, is_right in _choices(path, answers):
+                right[paradigm][pair].append(is_right)
+    return {paradigm: _agreement(items) for paradigm, items in sorted(right.items())}
+
+
+def _counts(row: Mapping[str, str]) -> bool:
+    speaks = row["Answer.english"] == "1" or row["Answer.navtive"] == "1"
+    return row["AssignmentStatus"] == "Approved" and speaks
+
+
+def _choices(path: Path | str, row: Mapping[str, str]) -> list[tuple[str, tuple[str, str], bool]]:
+    """Paradigm, pair, and whether the choice was right, for each answered item."""
+    found = []
+    for i in _ITEMS:
+        condition = row[f"Input.item_{i}_condition"]
+        match = _CONDITION.fullmatch(condition)
+        if match is None:
+            raise InputError(f"{path}: {condition!r} names no paradigm and right answer.")
+        chosen = row[f"Answer.Choice{i}"][:1]
+        if match["paradigm"] != _ATTENTION and chosen:
+            pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])
+            found.append((match["paradigm"], pair, chosen == match["answer"]))
+    return found
+
+
+def _agreement(items: Mapping[tuple[str, str], list[bool]]) -> Agreement:
+    shares = [float(np.mean(answers)) for answers in items.values()]
+    return Agreement(
+        individual=float(np.mean(shares)),
+        majorities=sum(share > 0.5 for share in shares),
+        items=len(shares),
+        answers=sum(map(len, items.values())),
+    )
+
+
+def read_published_accuracies(path: Path | str) -> dict[str, dict[str, float]]:
+    """Accuracy of each published model by paradigm (`raw_results/summary/models_summary.jsonl`).
+
+    Its rows of averages are left out: averages are computed anew.
+
+    Raises:
+        InputError: the file cannot be read, has no field `UID`, or an accuracy is no number.
+    """
+    columns = read_table(path)
+    if "UID" not in columns:
+        raise InputError(f"{path} has no field 'UID'; it is no summary of BLiMP's models.")
+    models = [name for name in columns if name not in {"UID", "linguistics_term"}]
+    rows = [row for row, name in enumerate(columns["UID"]) if name != "overall"]
+    try:
+        return {
+            model: {columns["UID"][row]: float(number(columns[model][row])) for row in rows}
+            for model in models
+        }
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: an accuracy is not a number: {error}.") from error

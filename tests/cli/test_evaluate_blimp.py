@@ -1,0 +1,176 @@
+"""`contstim evaluate blimp` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from contstim.cli import app
+from contstim.errors import ContstimError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.sentence import Sentence
+from contstim.tables import read_table
+from tests.experiments.benchmarks.minimal_pairs.blimp_files import ROWS, write_folder, write_rows
+
+SIDES = ("sentence_good", "sentence_bad")
+
+
+def evaluate(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["evaluate", "blimp", *map(str, arguments)])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with pairs in `data` and what was published beside."""
+    folder = tmp_path / "blimp"
+    write_folder(folder / "data")
+    summary = folder / "raw_results" / "summary"
+    summary.mkdir(parents=True)
+    names = dict.fromkeys(row["UID"] for row in ROWS)
+    rows = [{"UID": name, "linguistics_term": "x", "gpt2": 0.75} for name in names]
+    write_rows(summary / "models_summary.jsonl", rows)
+    return folder
+
+
+@pytest.fixture
+def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds to save: tests of tables go without."""
+    monkeypatch.setattr("contstim.experiments.benchmarks.outputs.save", lambda *_: b"")
+
+
+def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:
+    out, model = tmp_path / "out", trained / "3gram.arpa"
+    done = evaluate("--model", model, "--data", data, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "0.750" in done.stdout
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "1 pairs are the same text: agreement_1 1" in report
+    assert KenlmModel(model).convention.fingerprint in report
+    for figure in ("phenomena-full-sentence", "phenomena-two-prefix", "correlations", "profile"):
+        assert f"![{figure}]({figure}.png)" in report
+        assert (out / f"{figure}.pdf").stat().st_size > 1_000
+    record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
+    assert (record["pairs"], record["ties"], record["sample"]) == (7, "wrong", "all")
+    paradigms = read_table(out / "paradigms.csv")
+    assert paradigms["gpt2 (published)"] == ["0.75"] * 3 + [""] * 2
+    assert paradigms["method"] == ["full-sentence"] * 3 + ["one-prefix", "two-prefix"]
+    known = {row["paradigm"]: row[str(model)] for row in _rows(out / "ties.csv")}
+    assert int(known["agreement_1"]) >= 1
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_a_table_of_scores_gives_the_same(data: Path, trained: Path, tmp_path: Path) -> None:
+    """Witness: `contstim score` of the same sentences."""
+    model = trained / "3gram.arpa"
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("".join(f"{row[side]}\n" for row in ROWS for side in SIDES))
+    score = ["score", "--model", model, "--sentences", sentences, "--out", tmp_path / "s.csv"]
+    assert CliRunner().invoke(app, list(map(str, score))).exit_code == 0
+    found = []
+    for source in (("--scores", tmp_path / "s.csv"), ("--model", model)):
+        done = evaluate(*source, "--data", data, "--out", tmp_path / "out", "--quiet")
+        assert done.exit_code == 0, done.output
+        found.append(read_table(tmp_path / "out" / "paradigms.csv")[str(model)][:3])
+    assert found[0] == found[1]
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    table = read_table(path)
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_ties_may_count_one_half(data: Path, trained: Path, tmp_path: Path) -> None:
+    model, accuracies = trained / "2gram.arpa", {}
+    for ties in ("wrong", "half"):
+        out = tmp_path / ties
+        chosen = ("--method", "one-prefix", "--ties", ties)
+        assert evaluate("--model", model, "--data", data, "--out", out, *chosen).exit_code == 0
+        (row,) = _rows(out / "paradigms.csv")
+        (tied,) = _rows(out / "ties.csv")
+        accuracies[ties] = float(row[str(model)])
+    assert tied["identical"] == "1"
+    gain = accuracies["half"] - accuracies["wrong"]
+    assert gain == pytest.approx(int(tied[str(model)]) / 2 / 3)
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_a_model_that_does_not_read_on_is_told_of(
+    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
+    done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out", "--quiet")
+    assert done.exit_code == 0, done.output
+    assert f"one-prefix: {model} with rule pll-whole-word does not say" in done.stderr
+    refused = _rows(tmp_path / "out" / "refusals.csv")
+    assert [row["method"] for row in refused] == ["one-prefix", "two-prefix"]
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_sentences_beyond_the_window_are_counted_and_listed(
+    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    long = "dog " * 200
+    row = {**ROWS[5], "pairID": "long", "sentence_bad": long}
+    write_rows(data / "data" / "more.jsonl", [row])
+    model = f"hf:{tiny_checkpoint('gpt2')}"
+    done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "1 sentences cannot be read by every model" in done.stderr
+    (left_out,) = _rows(tmp_path / "out" / "left_out.csv")
+    assert left_out["sentence"] == Sentence.parse(long).text
+    assert "reads at most" in left_out["reason"]
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "left out with them: 1 pairs (full-sentence)" in report
+    rows = _rows(tmp_path / "out" / "paradigms.csv")
+    island = next(row for row in rows if row["paradigm"] == "island_1")
+    assert (island["pairs"], island["unread"]) == ("2", "1")
+
+
+@pytest.mark.usefixtures("unsaved")
+@pytest.mark.filterwarnings("ignore::contstim.models.ngram.estimate.DiscountWarning")
+def test_learning_curves_from_one_command(
+    data: Path, tmp_path: Path, english: list[Sentence]
+) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "out"
+    text.write_text("".join(f"{sentence.text}\n" for sentence in english[:300]), encoding="utf-8")
+    sizes = ("--sizes", "50,100,9999", "--text", text, "--order", 2)
+    done = evaluate(*sizes, "--data", data, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "has 300 sentences, not 9,999: all are used" in done.stderr
+    curve = [r for r in _rows(out / "learning_curves.csv") if r["method"] == "full-sentence"]
+    assert [row["sentences"] for row in curve[:3]] == ["50", "100", "300"]
+    overall = _rows(out / "phenomena.csv")[0]
+    assert [row["accuracy"] for row in curve[:3]] == [overall[f"ngram-{n}"] for n in (50, 100, 300)]
+    slopes = {(r["method"], r["phenomenon"]) for r in _rows(out / "slopes.csv")}
+    assert ("full-sentence", "overall") in slopes
+    assert ("two-prefix", "agreement") in slopes
+    assert "![learning-curves-full-sentence]" in (out / "report.md").read_text(encoding="utf-8")
+    assert (out / "models" / "ngram-300.arpa").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "Name models"),
+        (("--model", "m.arpa", "--scores", "s.csv"), "Name models"),
+        (("--sizes", "10"), "both --sizes and --text"),
+        (("--sizes", "ten", "--text", "{text}"), "whole numbers such as"),
+        (("--model", "m.arpa", "--method", "sideways"), "no method 'sideways'"),
+        (("--scores", "s.csv", "--method", "one-prefix"), "prefix methods need models"),
+        (("--model", "m.arpa", "--good-column", "ok"), "has no field 'ok'"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    data: Path, tmp_path: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("The dog sleeps.\n", encoding="utf-8")
+    given = [argument.format(text=text) for argument in arguments]
+    done = evaluate(*given, "--data", data, "--out", tmp_path / "out")
+    assert isinstance(done.exception, ContstimError)
+    assert complaint in str(done.exception)

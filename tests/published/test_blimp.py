@@ -1,0 +1,111 @@
+"""BLiMP's own files: pairs, people's answers, published accuracies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.experiments.benchmarks.minimal_pairs.accuracies import accuracies
+from contstim.experiments.benchmarks.minimal_pairs.comparison import compare
+from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, MinimalPair, sample
+from contstim.experiments.benchmarks.minimal_pairs.people import (
+    read_human_agreement,
+    read_published_accuracies,
+)
+from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.tables import read_csv, read_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.models.ngram.adapter import KenlmModel
+
+pytestmark = pytest.mark.published
+
+
+@pytest.fixture(scope="module")
+def blimp(published_data: Path) -> Path:
+    folder = published_data / "blimp"
+    if not folder.is_dir():
+        pytest.skip(f"no blimp in {published_data}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pairs(blimp: Path) -> list[MinimalPair]:
+    return read_minimal_pairs(pair_files(blimp))
+
+
+def test_there_are_67_paradigms_of_12_phenomena(pairs: list[MinimalPair]) -> None:
+    """Witness: Warstadt et al. (2020), section 3."""
+    counts = Counter(pair.paradigm for pair in pairs)
+    assert len(counts) == 67
+    assert set(counts.values()) == {1_000}
+    assert len({pair.phenomenon for pair in pairs}) == 12
+    assert len({pair.paradigm for pair in pairs if pair.phenomenon == "argument_structure"}) == 9
+
+
+def test_all_forty_prefix_paradigms_are_evaluated(
+    pairs: list[MinimalPair], trigram: KenlmModel
+) -> None:
+    """Witness: the flags in the files, of which 20 and 20 paradigms carry each."""
+    found = compare([trigram], sample(pairs, 20, seed=0), list(Method))
+    assert [one.method for one in found.made] == list(Method)
+    sizes = [len(accuracies(one).paradigms) for one in found.made]
+    assert sizes == [67, 20, 20]
+    assert [len(one.pairs) for one in found.made] == [1_340, 400, 400]
+    assert all(np.isfinite(one.log_probs).all() for one in found.made)
+
+
+def test_the_seven_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: KenlmModel) -> None:
+    same = [pair for pair in pairs if pair.good == pair.bad]
+    assert Counter(pair.paradigm for pair in same) == {"passive_1": 2, "principle_A_case_2": 5}
+    (found,) = compare([trigram], same, [Method.FULL_SENTENCE]).made
+    assert found.ties.all()
+    assert not found.correct().any()
+    assert (found.correct("half") == 0.5).all()
+
+
+def test_people_agree_with_the_labels_as_published(blimp: Path, pairs: list[MinimalPair]) -> None:
+    """Witness: the published summary, paradigm by paradigm."""
+    found = read_human_agreement(blimp / "raw_results/all_outputs/human_responses.csv")
+    summary = read_csv(blimp / "raw_results/summary/human_validation_summary.csv")
+    names = ("Condition", "accepted", "total_mean", "count")
+    for row in zip(*(summary[name] for name in names), strict=True):
+        paradigm, accepted, mean, count = row
+        assert found[paradigm].individual == pytest.approx(float(mean), abs=1e-12)
+        assert found[paradigm].majorities == int(accepted)
+        assert found[paradigm].answers == int(count)
+    some = [found[paradigm] for paradigm in {pair.paradigm for pair in pairs}]
+    assert np.mean([one.individual for one in some]) == pytest.approx(0.885546, abs=5e-7)
+    assert sum(one.majorities for one in some) == 323
+    assert sum(one.items for one in some) == 335
+
+
+def test_published_averages_are_those_of_the_paradigms(
+    blimp: Path, pairs: list[MinimalPair], trigram: KenlmModel
+) -> None:
+    """Witness: the averages that the published summary holds beside the paradigms."""
+    file = blimp / "raw_results/summary/models_summary.jsonl"
+    (full,) = compare([trigram], sample(pairs, 1, seed=0), [Method.FULL_SENTENCE]).made
+    table = accuracies(full)
+    for model, accuracy in read_published_accuracies(file).items():
+        table = table.beside(model, accuracy)
+    overall = dict(zip(table.columns, table.mean(), strict=True))
+    assert overall["ngram"] == pytest.approx(0.6124030, abs=5e-8)
+    columns = read_table(file)
+    published = {
+        (term, model): columns[model][row]
+        for row, (name, term) in enumerate(
+            zip(columns["UID"], columns["linguistics_term"], strict=True)
+        )
+        if name == "overall"
+        for model in ("ngram", "lstm", "txl", "gpt2")
+    }
+    ours = {"overall": table.mean(), **table.by_phenomenon()}
+    assert len(ours) == 13
+    for (term, model), value in published.items():
+        assert ours[term][table.columns.index(model)] == pytest.approx(value, abs=1e-9)
