@@ -19,7 +19,7 @@ from time import perf_counter
 from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.experiments.benchmarks.minimal_pairs.comparison import compare
-from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate
+from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate_minimal_pairs
 from contstim.experiments.benchmarks.minimal_pairs.outputs import write_minimal_pairs
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, MinimalPair, sample
 from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
@@ -68,7 +68,7 @@ def main() -> None:
         with Store(folder / "scores.sqlite") as store, timed(what):
             compared = compare([model], pairs, list(Method), store=store)
         with timed("tables, figures and report"):
-            found = evaluate(compared, models=[model])
+            found = evaluate_minimal_pairs(compared, models=[model])
             write_minimal_pairs(found, folder / "out", models=[model])
         for method, one in found.found.items():
             print(f"{method}: accuracy {one.mean()[0]:.4f} in {len(one.paradigms)} paradigms")

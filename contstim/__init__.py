@@ -14,11 +14,17 @@ from contstim.version import __version__
 if TYPE_CHECKING:
     from contstim.corpus import read_sentences
     from contstim.english import generate
+    from contstim.english.minimal_pairs import generate_pairs
     from contstim.errors import ContstimError
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
+    from contstim.experiments.artificial import artificial_participants, simulate_responses
+    from contstim.experiments.benchmarks.acceptability.evaluation import evaluate_acceptability
+    from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
+    from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate_minimal_pairs
     from contstim.experiments.design import build_design
     from contstim.experiments.design_verification import verify_design
+    from contstim.experiments.export.jspsych import export_jspsych
     from contstim.experiments.power_report import design_power
     from contstim.experiments.presentation import presentation
     from contstim.experiments.responses import Response, read_responses
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from contstim.models.catalog import load_model, load_models
     from contstim.models.ngram.training import train_ngram
     from contstim.models.scoring import score_sentences
+    from contstim.models.training.acceptability import train_acceptability
     from contstim.models.training.recurrent import train_recurrent
     from contstim.models.training.settings import (
         RecurrentSettings,
@@ -57,6 +64,7 @@ _HOMES = {
     "read_sentences": "contstim.corpus",
     "keep": "contstim.filters",
     "generate": "contstim.english",
+    "generate_pairs": "contstim.english.minimal_pairs",
     # models and scores
     "LanguageModel": "contstim.models.base",
     "Replacements": "contstim.models.base",
@@ -67,6 +75,7 @@ _HOMES = {
     "train_ngram": "contstim.models.ngram.training",
     "train_recurrent": "contstim.models.training.recurrent",
     "train_transformer": "contstim.models.training.transformers",
+    "train_acceptability": "contstim.models.training.acceptability",
     "RecurrentSettings": "contstim.models.training.settings",
     "TransformerSettings": "contstim.models.training.settings",
     "TrainingSettings": "contstim.models.training.settings",
@@ -93,12 +102,19 @@ _HOMES = {
     "verify_design": "contstim.experiments.design_verification",
     "presentation": "contstim.experiments.presentation",
     "design_power": "contstim.experiments.power_report",
+    "export_jspsych": "contstim.experiments.export.jspsych",
+    "artificial_participants": "contstim.experiments.artificial",
+    "simulate_responses": "contstim.experiments.artificial",
     # what people said
     "Response": "contstim.experiments.responses",
     "read_responses": "contstim.experiments.responses",
     "Analysis": "contstim.experiments.analysis.run",
     "analyze": "contstim.experiments.analysis.run",
     "write_analysis": "contstim.experiments.analysis.outputs",
+    # models on benchmarks
+    "evaluate_minimal_pairs": "contstim.experiments.benchmarks.minimal_pairs.evaluation",
+    "evaluate_acceptability": "contstim.experiments.benchmarks.acceptability.evaluation",
+    "evaluate_desiderata": "contstim.experiments.benchmarks.desiderata.run",
     # what goes wrong
     "ContstimError": "contstim.errors",
 }
@@ -123,11 +139,17 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "analyze",
+    "artificial_participants",
     "build_design",
     "default_vocabulary",
     "design_power",
+    "evaluate_acceptability",
+    "evaluate_desiderata",
+    "evaluate_minimal_pairs",
+    "export_jspsych",
     "fetch_published",
     "generate",
+    "generate_pairs",
     "keep",
     "load_model",
     "load_models",
@@ -139,9 +161,11 @@ __all__ = [
     "select_natural",
     "select_triplets",
     "shared_vocabulary",
+    "simulate_responses",
     "synthesize",
     "synthesize_pair",
     "synthesize_triplet",
+    "train_acceptability",
     "train_ngram",
     "train_recurrent",
     "train_transformer",

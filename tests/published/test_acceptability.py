@@ -22,7 +22,10 @@ from contstim.cli import app
 from contstim.errors import ScoreError
 from contstim.experiments.benchmarks.acceptability.comparison import delta_correlations, fits
 from contstim.experiments.benchmarks.acceptability.criteria import Criterion, z_scores
-from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation, evaluate
+from contstim.experiments.benchmarks.acceptability.evaluation import (
+    Evaluation,
+    evaluate_acceptability,
+)
 from contstim.experiments.benchmarks.acceptability.reading import read_judgements
 from contstim.experiments.benchmarks.acceptability.scores import published_scores
 
@@ -45,7 +48,7 @@ def table(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def found(folder: Path, table: Path) -> Evaluation:
     judgements = read_judgements(folder)
-    return evaluate(judgements, published_scores(judgements, table))
+    return evaluate_acceptability(judgements, published_scores(judgements, table))
 
 
 @cache
@@ -100,7 +103,7 @@ def test_z_scores_are_the_authors_own(folder: Path, table: Path, found: Evaluati
     columns = [f"{model}_zscores" for model in found.models]
     theirs = published_scores(read_judgements(folder), table, columns)
     np.testing.assert_allclose(found.sentence_scores, theirs.values, atol=1e-12)
-    given = evaluate(found.judgements, theirs, scores_as_given=True)
+    given = evaluate_acceptability(found.judgements, theirs, scores_as_given=True)
     for criterion in found.criteria:
         assert (given.met(criterion) == found.met(criterion)).all()
 
@@ -109,7 +112,7 @@ def test_pairs_without_a_judgement_are_counted(found: Evaluation, table: Path) -
     """Were no pair discarded, the two pairs without a judgement would still be left out."""
     judgements = found.judgements
     kept = replace(judgements, pairs=tuple(replace(p, discarded=False) for p in judgements.pairs))
-    all_pairs = evaluate(kept, published_scores(kept, table))
+    all_pairs = evaluate_acceptability(kept, published_scores(kept, table))
     assert list(all_pairs.excluded_for().values()) == [0, 2, 0]
 
 
@@ -156,7 +159,7 @@ def test_sentences_that_a_table_lacks_are_listed(table: Path, folder: Path, tmp_
         published_scores(judgements, short)
     rest = published_scores(judgements, short, allow_missing=True)
     assert len({one.sentence for one in rest.left_out}) == 3
-    assert list(evaluate(judgements, rest).excluded_for().values()) == [28, 0, 3]
+    assert list(evaluate_acceptability(judgements, rest).excluded_for().values()) == [28, 0, 3]
 
 
 @pytest.mark.usefixtures("folder")

@@ -103,7 +103,7 @@ def acceptability(
     hf:bert-large-cased@pll-original --out adc`
     """
     from contstim.experiments.benchmarks.acceptability.criteria import DELTAS, Criterion
-    from contstim.experiments.benchmarks.acceptability.evaluation import evaluate
+    from contstim.experiments.benchmarks.acceptability.evaluation import evaluate_acceptability
     from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
     from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
     from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
@@ -131,7 +131,7 @@ def acceptability(
     if models:
         found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(found)
-    evaluation = evaluate(
+    evaluation = evaluate_acceptability(
         judgements,
         together,
         criteria,

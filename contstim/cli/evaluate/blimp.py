@@ -112,7 +112,7 @@ def blimp(
     from contstim.errors import InputError
     from contstim.experiments.benchmarks.minimal_pairs.comparison import compare, compare_scores
     from contstim.experiments.benchmarks.minimal_pairs.curves import Learner
-    from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate
+    from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate_minimal_pairs
     from contstim.experiments.benchmarks.minimal_pairs.outputs import write_minimal_pairs
     from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
     from contstim.experiments.benchmarks.minimal_pairs.pairs import sample as draw
@@ -153,7 +153,7 @@ def blimp(
             bars = partial(scoring_progress, quiet=quiet)
             methods = [one for one in Method if one in (method or Method)]
             compared = compare(models, pairs, methods, store=kept, bars=bars)
-    found = evaluate(compared, ties=ties, known=known, learned=learned, models=models)
+    found = evaluate_minimal_pairs(compared, ties=ties, known=known, learned=learned, models=models)
     write_minimal_pairs(
         found,
         out,

@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.benchmarks.acceptability.criteria import z_scores
-from contstim.experiments.benchmarks.acceptability.evaluation import evaluate
+from contstim.experiments.benchmarks.acceptability.evaluation import evaluate_acceptability
 from contstim.experiments.benchmarks.acceptability.reading import read_judgements
 from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
 from contstim.experiments.reproduce.claims import Claim
@@ -69,7 +69,7 @@ def reproduce_adc(data: Path | str) -> Reproduction:
     theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in own])
     largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
     return Reproduction(
-        evaluate(judgements, joined(parts)),
+        evaluate_acceptability(judgements, joined(parts)),
         tables,
         dict(zip(own, largest.tolist(), strict=True)),
     )

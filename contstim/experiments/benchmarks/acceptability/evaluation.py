@@ -104,7 +104,7 @@ class Evaluation:
         return differences
 
 
-def evaluate(
+def evaluate_acceptability(
     judgements: Judgements,
     scores: SentenceScores,
     criteria: Sequence[Criterion] = PUBLISHED_CRITERIA,

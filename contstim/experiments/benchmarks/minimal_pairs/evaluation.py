@@ -61,7 +61,7 @@ class Evaluation:
     known: Known
 
 
-def evaluate(
+def evaluate_minimal_pairs(
     compared: Comparisons,
     *,
     ties: TieRule = "wrong",

@@ -18,14 +18,17 @@ from contstim.experiments.benchmarks.acceptability.comparison import (
     shares,
 )
 from contstim.experiments.benchmarks.acceptability.criteria import Criterion
-from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation, evaluate
+from contstim.experiments.benchmarks.acceptability.evaluation import (
+    Evaluation,
+    evaluate_acceptability,
+)
 from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
 from tests.experiments.benchmarks.acceptability.tables import simulated
 
 
 @pytest.fixture(scope="module")
 def found() -> Evaluation:
-    return evaluate(*simulated(60, 3))
+    return evaluate_acceptability(*simulated(60, 3))
 
 
 def test_deltas_are_differences_of_z_scores(found: Evaluation) -> None:
@@ -34,7 +37,7 @@ def test_deltas_are_differences_of_z_scores(found: Evaluation) -> None:
     np.testing.assert_allclose(found.deltas, z[::2] - z[1::2])
     people = np.array([one.judgement for one in judgements.sentences])
     np.testing.assert_allclose(found.people, people[::2] - people[1::2])
-    again = evaluate(judgements, scores, standardize_people=True)
+    again = evaluate_acceptability(judgements, scores, standardize_people=True)
     z_people = stats.zscore(people)
     np.testing.assert_allclose(again.people, z_people[::2] - z_people[1::2])
 
@@ -93,7 +96,7 @@ def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(found: Evalua
 
 
 def test_without_blimp_deltas_are_compared_with_each_other() -> None:
-    found = evaluate(*simulated(60, 1), criteria=(Criterion(0.5), Criterion(1)))
+    found = evaluate_acceptability(*simulated(60, 1), criteria=(Criterion(0.5), Criterion(1)))
     apart = list(criteria_apart(found))
     assert {(one.passes, one.fails) for one in apart} == {("adc-1", "adc-0.5")}
 
@@ -102,12 +105,12 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
     judgements, scores = simulated(6, 2)
     values = scores.values.copy()
     values[3, 1] = np.nan
-    found = evaluate(judgements, SentenceScores(scores.models, values))
+    found = evaluate_acceptability(judgements, SentenceScores(scores.models, values))
     assert list(found.excluded_for().values()) == [0, 0, 1]
     assert len(found.pairs) == 5
     values[::2] = np.nan
     with pytest.raises(InputError, match=r"None of 6 pairs can be evaluated \(6: a score"):
-        evaluate(judgements, SentenceScores(scores.models, values))
+        evaluate_acceptability(judgements, SentenceScores(scores.models, values))
 
 
 @pytest.mark.parametrize("value", [2.5, np.nan])
@@ -116,4 +119,4 @@ def test_a_model_that_tells_nothing_is_named(value: float) -> None:
     values = scores.values.copy()
     values[:, 1] = value
     with pytest.raises(InputError, match="m1 gives every sentence the same score, or none"):
-        evaluate(judgements, SentenceScores(scores.models, values))
+        evaluate_acceptability(judgements, SentenceScores(scores.models, values))
