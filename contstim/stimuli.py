@@ -103,6 +103,11 @@ class Triplet:
     log_prob_synthetic_2_model_2: float
     controversiality: float
 
+    @property
+    def distinct(self) -> bool:
+        """Whether the three sentences differ, so that each can be compared with the others."""
+        return len({self.natural, self.synthetic_1, self.synthetic_2}) == 3
+
 
 @dataclass(frozen=True)
 class Trial:

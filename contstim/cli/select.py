@@ -132,6 +132,9 @@ def triplets(
 ) -> None:
     """Select triplets of a natural and two synthetic sentences, the most controversial ones.
 
+    Triplets whose three sentences are not all different, because a search found nothing better
+    than the natural sentence, are left out and counted.
+
     Exact: the certificate beside the table holds the objective and its proven bound.
 
     Example: `contstim select triplets --triplets triplets.csv --per-pair 10
@@ -158,8 +161,16 @@ def triplets(
         token_balance=token_balance,
         counts={} if counts is None else read_pair_counts(counts),
     )
+    given = read_triplets(triplets)
+    distinct = [triplet for triplet in given if triplet.distinct]
+    if len(distinct) < len(given):
+        remark(
+            f"Left out: {len(given) - len(distinct):,} of {len(given):,} triplets, whose sentences "
+            "are not all different.",
+            quiet=quiet,
+        )
     found = select_triplets(
-        read_triplets(triplets),
+        distinct,
         question,
         tokens=None if tokens is None else read_token_counts(tokens),
         seconds=seconds,

@@ -63,8 +63,8 @@ def simulate(
     What comes out should name that model. With `--server` they take part in a running study; every
     answer is kept here too until all is done, so that an interrupted run goes on where it stopped.
 
-    Example: `contstim simulate --trials trials.csv --scores scores.csv --model 3gram
-    --participants 100 --out responses.csv`
+    Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
+    --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
     from contstim.experiments.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses

@@ -98,7 +98,10 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     for item in items:
         twice = [text for text, n in Counter(item.texts).items() if n > 1]
         if twice:
-            raise InputError(f"{item.share}: {twice[0]!r} is compared with itself.")
+            raise InputError(
+                f"{item.share}: {twice[0]!r} is compared with itself. Leave that pair or triplet "
+                "out; 'contstim select triplets' does."
+            )
     uneven = {s: n for s, n in Counter(i.share for i in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))

@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from contstim.cli import main
 from contstim.optimization.selection import select_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
-from tests.cli.test_commands import succeed
+from tests.cli.test_commands import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
 from tests.optimization.tables import random_table
 
@@ -74,6 +75,22 @@ def test_worst_ranks_without_quantiles(folder: Path) -> None:
     succeed(folder, "select", "triplets", "--triplets", "triplets.csv", *options.split())
     certificate = json.loads((folder / "w.csv.certificate.json").read_text())
     assert certificate["objective"] == certificate["bound"] == 6 * (1 + 2 + 3)
+
+
+def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> None:
+    first, *others = some_triplets(4)
+    found_nothing = replace(first, synthetic_1=first.natural, controversiality=0.0)
+    found_nothing = replace(
+        found_nothing,
+        log_prob_synthetic_1_model_1=first.log_prob_natural_model_1,
+        log_prob_synthetic_2_model_2=first.log_prob_natural_model_2,
+    )
+    write_triplets(folder / "some.csv", [found_nothing, *others])
+    options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
+    done = run(folder, "select", "triplets", *options.split())
+    assert done.returncode == 0, done.stderr
+    assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
+    assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
 
 
 def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:

@@ -11,9 +11,10 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
+from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.sentence import Sentence
-from contstim.tables import read_table
+from contstim.tables import read_table, write_table
 from tests.experiments.benchmarks.minimal_pairs.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")
@@ -174,3 +175,21 @@ def test_what_cannot_be_done_is_said(
     done = evaluate(*given, "--data", data, "--out", tmp_path / "out")
     assert isinstance(done.exception, ContstimError)
     assert complaint in str(done.exception)
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_nothing_to_compare_is_no_success(
+    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
+    chosen = ("--method", "one-prefix", "--out", tmp_path / "out", "--quiet")
+    done = evaluate("--model", model, "--data", data, *chosen)
+    assert "Nothing could be compared" in str(done.exception)
+    assert not (tmp_path / "out" / "report.md").exists()
+
+
+def test_a_model_called_like_a_column_is_refused(data: Path, tmp_path: Path) -> None:
+    sides = {s for p in read_minimal_pairs(pair_files(data)) for s in (p.good.text, p.bad.text)}
+    write_table(tmp_path / "s.csv", {"sentence": sorted(sides), "people": [-1.0] * len(sides)})
+    done = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
+    assert "cannot be called 'people'" in str(done.exception)

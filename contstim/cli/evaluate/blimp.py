@@ -14,6 +14,7 @@ from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark, scor
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparisons
     from contstim.experiments.benchmarks.minimal_pairs.curves import Learned, Learner
     from contstim.experiments.benchmarks.minimal_pairs.evaluation import Evaluation, Known
 
@@ -153,6 +154,8 @@ def blimp(
             bars = partial(scoring_progress, quiet=quiet)
             methods = [one for one in Method if one in (method or Method)]
             compared = compare(models, pairs, methods, store=kept, bars=bars)
+    if not compared.made:
+        raise InputError(f"Nothing could be compared. {_why(compared)}")
     found = evaluate_minimal_pairs(compared, ties=ties, known=known, learned=learned, models=models)
     write_minimal_pairs(
         found,
@@ -164,6 +167,11 @@ def blimp(
         seed=seed,
     )
     _show(found, out, quiet=quiet)
+
+
+def _why(compared: Comparisons) -> str:
+    reasons = [one.reason for one in compared.refusals] + [one.reason for one in compared.left_out]
+    return reasons[0] if reasons else "No pair has the fields that the method compares."
 
 
 def _known(data: Path, people: Path | None, published: Path | None) -> tuple[Known, list[Path]]:

@@ -67,7 +67,8 @@ def scores_from_table(table: ScoreTable, sentences: Sequence[Sentence]) -> Score
     """The table's scores of the distinct sentences, in the order of their first occurrence.
 
     Raises:
-        ScoreError: the table has no texts, or lacks sentences (lists the first ones).
+        ScoreError: the table has no texts, lacks sentences (lists the first ones), or scores one of
+            them in two ways.
     """
     if table.sentences is None:
         raise ScoreError("These scores come without sentences; they must have a column 'sentence'.")
@@ -80,5 +81,8 @@ def scores_from_table(table: ScoreTable, sentences: Sequence[Sentence]) -> Score
             f"The scores lack {len(missing):,} of {len(texts):,} sentences: "
             f"{'; '.join(map(repr, missing[:_SHOWN]))}{more}. Score them with 'contstim score'."
         )
+    for row, text in enumerate(table.sentences):
+        if text in rows and not (table.log_probs[row] == table.log_probs[rows[text]]).all():
+            raise ScoreError(f"The table scores {text!r} in two ways; keep one of the rows.")
     order = np.array([rows[text] for text in texts], np.int64)
     return ScoreTable(tuple(texts), table.models, table.log_probs[order])

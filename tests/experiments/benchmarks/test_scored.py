@@ -49,3 +49,9 @@ def test_what_a_table_lacks_is_listed() -> None:
         scores_from_table(table, [Sentence.parse("A a"), Sentence.parse("B b")])
     with pytest.raises(ScoreError, match="without sentences"):
         scores_from_table(ScoreTable(None, ("m",), np.zeros((1, 1))), [Sentence.parse("A a")])
+
+
+def test_a_sentence_scored_in_two_ways_is_named() -> None:
+    table = ScoreTable(("A a.", "A a."), ("m",), np.array([[-1.0], [-2.0]]))
+    with pytest.raises(ScoreError, match=r"scores 'A a\.' in two ways"):
+        scores_from_table(table, [Sentence.parse("A a")])

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 TieRule: TypeAlias = Literal["wrong", "half"]
 
+_ROUNDING = 2.0**-21  # of a score: four times what a number in single precision is rounded by
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -49,23 +51,32 @@ class Comparison:
 
     @property
     def ties(self) -> BoolArray:
-        """Where both sides have the same score, (n_pairs, n_models); also where both are -inf."""
-        ties: BoolArray = self.log_probs[:, 0] == self.log_probs[:, 1]
-        return ties
+        """Where both sides have the same score, (n_pairs, n_models); also where both are -inf.
+
+        Scores are the same where they differ by no more than single precision rounds. Sums of the
+        same terms in another order do: n-gram models that back off have many such pairs, half of
+        which would count as right by chance.
+        """
+        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
+        same: BoolArray = good == bad
+        finite = np.isfinite(good) & np.isfinite(bad)
+        size = np.maximum(np.abs(good), np.abs(bad))[finite]
+        same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
+        return same
 
     @property
     def margins(self) -> FloatArray:
         """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         margins = np.zeros(good.shape)
-        return np.subtract(good, bad, out=margins, where=good != bad)
+        return np.subtract(good, bad, out=margins, where=~self.ties)
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
         """1 where the good side has the higher score, else 0; a tie is wrong, or counts one half.
 
         Shape (n_pairs, n_models).
         """
-        found: FloatArray = (self.log_probs[:, 0] > self.log_probs[:, 1]).astype(np.float64)
+        found: FloatArray = (self.margins > 0).astype(np.float64)
         if ties == "half":
             found[self.ties] = 0.5
         return found

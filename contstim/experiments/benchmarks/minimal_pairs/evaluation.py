@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from contstim.errors import InputError
 from contstim.experiments.benchmarks.minimal_pairs.accuracies import accuracies
 from contstim.experiments.benchmarks.minimal_pairs.curves import curves
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 PEOPLE = "people"
 _AGAIN = " (published)"
+_RESERVED = {
+    *(PEOPLE, "method", "phenomenon", "paradigm", "paradigms", "pairs", "unread", "identical"),
+    *("contrast", "condition", "model"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,16 @@ def evaluate_minimal_pairs(
         known: what to set beside.
         learned: the models that learning curves are drawn through.
         models: those compared, to know whose scores are log-probabilities.
+
+    Raises:
+        InputError: a model is called like a column of the tables.
     """
+    taken = {name for one in compared.made for name in one.models} & _RESERVED
+    if taken:
+        raise InputError(
+            f"A model cannot be called {min(taken)!r}, which is a column of the tables. Give it "
+            "another name."
+        )
     relative = {model.name for model in models if model.convention.unit != "nats"}
     plain = {one.method: accuracies(one, ties) for one in compared.made}
     full = next((one for one in compared.made if one.method is Method.FULL_SENTENCE), None)

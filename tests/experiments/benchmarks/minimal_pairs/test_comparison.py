@@ -136,3 +136,20 @@ def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair
     )
     with pytest.raises(ScoreError, match=rf"lack 1 of {len(texts)} sentences: '{texts[-1][:-1]}"):
         compare_scores(lacking, pairs)
+
+
+def test_rounding_makes_no_difference_and_the_least_real_one_does() -> None:
+    """Witness: the same terms added in another order, in single precision."""
+    terms = np.array([-3.1234567, -0.7654321, -12.345678, -0.1111111, -7.7777777], np.float32)
+    there = float(np.add.accumulate(terms)[-1])
+    back = float(np.add.accumulate(terms[::-1])[-1])
+    assert there != back
+    sides = [[there, back], [-40.0, -40.0004], [-np.inf, -np.inf], [-5.0, -np.inf], [-30, -29]]
+    text = Sentence.parse("a")
+    pairs = tuple(MinimalPair("p", "q", str(i), text, text) for i in range(len(sides)))
+    scores = np.array(sides)[:, :, None]
+    one = Comparison(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
+    assert one.ties[:, 0].tolist() == [True, False, True, False, False]
+    assert one.correct("half")[:, 0].tolist() == [0.5, 1, 0.5, 1, 0]
+    assert one.correct()[:, 0].tolist() == [0, 1, 0, 1, 0]
+    assert one.margins[:, 0].tolist() == pytest.approx([0, 0.0004, 0, np.inf, -1])
