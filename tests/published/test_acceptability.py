@@ -135,15 +135,21 @@ def test_correlations_and_fits(found: Evaluation) -> None:
 def test_a_table_of_pairs_gives_the_same_scores(
     folder: Path, table: Path, found: Evaluation, tmp_path: Path
 ) -> None:
-    """The format of the authors' table of all models: NAME_gramm and NAME_ungramm for a pair."""
+    """The format of the authors' table of all models: NAME_gramm and NAME_ungramm for a pair.
+
+    Texts are those of the pairs, of which two differ from the judged ones by a stray full stop.
+    """
     scores = {row["id"]: row[BEST] for row in rows(table)}
     path = tmp_path / "pairs.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["gramm_id", "ungramm_id", "m_gramm", "m_ungramm", "m_zscore-delta"])
+        texts = ["gramm_sentence", "ungramm_sentence"]
+        header = ["gramm_id", "ungramm_id", *texts, "m_gramm", "m_ungramm", "m_zscore-delta"]
+        writer.writerow(header)
         for pair in rows(folder / "data" / "li-adger_min_pairs.csv"):
             both = pair["gramm_id"], pair["ungramm_id"]
-            writer.writerow([*both, *(scores[name] for name in both), "0"])
+            given = [pair[name] for name in texts]
+            writer.writerow([*both, *given, *(scores[name] for name in both), "0"])
     unfolded = published_scores(found.judgements, path)
     assert unfolded.models == ("m",)
     column = found.sentence_scores[:, [found.models.index(BEST)]]

@@ -40,7 +40,7 @@ def acceptability(
         list[str] | None,
         typer.Option(
             help="A column of --scores to take as a model; repeatable. By default all that hold "
-            "numbers, without indices, lengths, labels, and z-scores of another column."
+            "numbers, without indices, lengths, columns of --data, and z-scores of another column."
         ),
     ] = None,
     pairs: Annotated[
@@ -124,7 +124,9 @@ def acceptability(
     )
     judgements = read_judgements(data, pairs, columns)
     found = [
-        published_scores(judgements, table, column or (), allow_missing=allow_missing)
+        published_scores(
+            judgements, table, column or (), allow_missing=allow_missing, data_columns=columns
+        )
         for table in scores or ()
     ]
     models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)

@@ -8,6 +8,7 @@ The parts, from what a command calls to what they rest on:
     evaluation   deltas of every pair, and which criteria each meets
     criteria     z-scores, the BLiMP criterion, the Acceptability Delta Criterion
     scores       scores of the judged sentences, from models or from any published table
+    matching     which row of a table belongs to which judged sentence
     reading      LI-Adger's files as published, or any table of judgements
     restarts     how well classifiers that were trained several times judge sentences
     judgements   the values: judged sentences and their minimal pairs

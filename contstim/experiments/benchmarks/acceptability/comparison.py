@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.benchmarks.acceptability.evaluation import PEOPLE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.benchmarks.acceptability.criteria import Criterion
     from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
-
-PEOPLE = "people"
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,17 @@ def shares(found: Evaluation, by: str = "") -> list[Share]:
 
 
 def delta_correlations(found: Evaluation) -> tuple[tuple[str, ...], FloatArray]:
-    """Names, people first, and Pearson's r of their deltas over pairs, (n, n); nan if constant."""
+    """Names, people first, and Pearson's r of their deltas over pairs, (n, n).
+
+    It is nan where deltas are constant, and where there are fewer than two pairs.
+    """
+    names = (PEOPLE, *found.models)
+    if len(found.pairs) < 2:
+        return names, np.full((len(names), len(names)), np.nan)
     columns = np.column_stack([found.people, found.deltas])
     with np.errstate(divide="ignore", invalid="ignore"):
         matrix: FloatArray = np.atleast_2d(np.corrcoef(columns, rowvar=False))
-    return (PEOPLE, *found.models), matrix
+    return names, matrix
 
 
 def fits(found: Evaluation) -> list[Fit]:

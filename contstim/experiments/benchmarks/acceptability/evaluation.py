@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
 
+PEOPLE = "people"  # their row among the models'
 PUBLISHED_CRITERIA = (Criterion(), *map(Criterion, DELTAS))
 _DISCARDED = "discarded by the collection's makers"
 _UNJUDGED = "a judgement is missing"
@@ -126,8 +127,10 @@ def evaluate_acceptability(
         standardize_people: whether judgements become z-scores too; LI-Adger's are some already.
 
     Raises:
-        InputError: no pair is left, or a model gives every sentence the same score.
+        InputError: no pair is left, a model gives every sentence the same score, or has no name or
+            that of the people.
     """
+    _refuse_reserved(scores.models)
     people = np.array([one.judgement for one in judgements.sentences])
     _refuse_constant(scores)
     values = scores.values if scores_as_given else z_scores(scores.values)
@@ -154,6 +157,15 @@ def evaluate_acceptability(
         why = ", ".join(f"{n:,}: {reason}" for reason, n in found.excluded_for().items() if n)
         raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
     return found
+
+
+def _refuse_reserved(models: Sequence[str]) -> None:
+    """Refuse names under which results would take the place of others."""
+    for name in {"", PEOPLE} & set(models):
+        raise InputError(
+            f"A model cannot be called {name!r}: tables of results have a column of that name. "
+            f"Rename its column of scores, or choose others with --column."
+        )
 
 
 def _refuse_constant(scores: SentenceScores) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.experiments.benchmarks.acceptability.comparison import delta_correlations, fits
+from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.figures.canvas import BLUE, ORANGE, SIZE, new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -26,7 +30,7 @@ _CHARACTER = 0.066  # inches, at the figures' size of type
 def correlation_figure(found: Evaluation) -> Figure:
     """Pearson's r between the deltas of people and models, a cell each."""
     names, matrix = delta_correlations(found)
-    names = tuple(_short(name) for name in names)
+    names = tuple(labels(names))
     n, margin = len(names), _CHARACTER * max(map(len, names))
     figure = new_figure(max(3.2, 1.0 + margin + 0.42 * n), 0.7 + 0.75 * margin + 0.38 * n)
     axes = figure.subplots()
@@ -53,23 +57,39 @@ def scatter_figure(found: Evaluation) -> Figure:
     panels = figure.subplots(down, across, squeeze=False, sharey=True)
     for axes in panels.flat[len(found.models) :]:
         axes.set_axis_off()
+    names = labels(found.models)
     for column, (axes, line) in enumerate(zip(panels.flat, fits(found), strict=False)):
-        _draw(axes, found, column, line)
+        _draw(axes, found, column, line, names[column])
     for row in panels:
         row[0].set_ylabel("judgement")
     return figure
 
 
-def _draw(axes: Axes, found: Evaluation, column: int, line: Fit) -> None:
+def _draw(axes: Axes, found: Evaluation, column: int, line: Fit, name: str) -> None:
     scores, judgements = found.sentence_scores[:, column], found.sentence_judgements
     size = max(1.5, 40 / math.sqrt(len(scores)))
     axes.plot(scores, judgements, ".", ms=size, color=BLUE, alpha=0.35, mew=0, rasterized=True)
     if np.isfinite(line.slope):
         ends = np.array([np.nanmin(scores), np.nanmax(scores)])
         axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
-    axes.set_title(f"{_short(line.model)}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
+    axes.set_title(f"{name}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
     axes.set_xlabel("z-score")
 
 
-def _short(name: str) -> str:
+def labels(models: Sequence[str]) -> list[str]:
+    """Names that are short and distinct: the end of a long one, as much more as tells it apart."""
+    names = short_names(models)
+    shown = [_end(name) for name in names]
+    for longer in (_both_ends, str):
+        often = Counter(shown)
+        shown = [longer(n) if often[s] > 1 else s for n, s in zip(names, shown, strict=True)]
+    return shown
+
+
+def _end(name: str) -> str:
     return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
+
+
+def _both_ends(name: str) -> str:
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[: half - 1]}…{name[-half:]}"

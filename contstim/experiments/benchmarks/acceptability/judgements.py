@@ -55,6 +55,7 @@ class Judgements:
         sentences: with distinct identifiers.
         pairs: distinct pairs of these sentences.
         files: where they were read.
+        named: whether the identifiers are the data's own, not numbers of its rows.
 
     Raises:
         InputError: an identifier or a pair is given twice, or a pair names an unknown sentence.
@@ -63,6 +64,7 @@ class Judgements:
     sentences: tuple[Judged, ...]
     pairs: tuple[MinimalPair, ...]
     files: tuple[Path, ...] = ()
+    named: bool = True
 
     def __post_init__(self) -> None:
         ids = [one.id for one in self.sentences]

@@ -68,7 +68,7 @@ def write_acceptability(
     pairs.csv           each pair's deltas, and what it passes
     models_apart.csv    pairs on which two models differ
     criteria_apart.csv  pairs that pass one criterion and fail the other
-    correlations.csv    Pearson's r between the deltas of people and models
+    correlations.csv    Pearson's r between the deltas of people and models, empty if undefined
     fits.csv            scores of sentences against judgements
     excluded.csv        pairs that are not evaluated, and why
     left_out.csv        sentences without a score, and why
@@ -182,7 +182,8 @@ def _sides(apart: Sequence[Apart], at: str) -> Columns:
 
 def _correlations(found: Evaluation) -> Columns:
     names, matrix = delta_correlations(found)
-    return {"": list(names)} | {n: matrix[:, i].tolist() for i, n in enumerate(names)}
+    cells = [["" if np.isnan(r) else float(r) for r in column] for column in matrix.T]
+    return {"": list(names)} | dict(zip(names, cells, strict=True))
 
 
 def _excluded(found: Evaluation) -> Columns:

@@ -27,6 +27,7 @@ LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
 _ACCEPTABLE = frozenset({"1", "1.0", "true", "yes", "acceptable", "grammatical", "good", "g", "ok"})
 _UNACCEPTABLE = frozenset({"0", "0.0", "false", "no", "unacceptable", "ungrammatical", "bad"})
+_KEPT = frozenset({"0", "0.0", "false", "no"})
 _MARKS = frozenset("*?#%()")  # as linguists write them
 
 
@@ -35,16 +36,18 @@ class Columns:
     """What the columns of a table of judged sentences, or of its pairs, are called.
 
     Attributes:
-        id: identifies a sentence; where there is no such column, the row's number does.
+        id: identifies a sentence; where there is no such column, the row's number does, if this
+            name is the default.
         sentence: the text.
         judgement: how acceptable people find it, a number; empty or #N/A where that is not known.
         item: sentences of one item are compared with each other; those of none count for z-scores
             only.
         label: whether experts accept it: 1 or 0, acceptable or unacceptable, g or *.
-        phenomenon: what the item is about; may be missing.
+        phenomenon: what the item is about; under its default name it may be missing.
         acceptable: in a table of pairs, the identifier of the acceptable sentence.
         unacceptable: in a table of pairs, the identifier of the other one.
-        discard: in a table of pairs, marks pairs to leave out; may be missing.
+        discard: in a table of pairs, marks pairs to leave out by anything but 0, false or no; under
+            its default name it may be missing.
     """
 
     id: str = "id"
@@ -82,11 +85,25 @@ def read_judgements(
         pairs = pairs or found
     table = read_table(data)
     ids, sentences = _sentences(data, table, columns)
+    named = columns.id in table
     if pairs is not None:
         pairs = Path(pairs)
+        for what in ("item", "label"):
+            _optional(data, table, columns, what, ())
         formed = _given_pairs(pairs, read_table(pairs), columns)
-        return Judgements(sentences, formed, (data, pairs))
-    return Judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,))
+        return Judgements(sentences, formed, (data, pairs), named)
+    _refuse_columns_of_pairs(columns)
+    return Judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,), named)
+
+
+def _refuse_columns_of_pairs(columns: Columns) -> None:
+    for what in ("acceptable", "unacceptable", "discard"):
+        name = getattr(columns, what)
+        if name != getattr(COLUMNS, what):
+            raise InputError(
+                f"{name!r} is to be a column in a table of pairs, and there is none: give one, or "
+                f"leave the column's name out."
+            )
 
 
 def _published(folder: Path) -> tuple[Path, Path]:
@@ -114,6 +131,20 @@ def _require(path: Path, table: Table, *names: str) -> list[Sequence[Any]]:
     return [table[name] for name in names]
 
 
+def _optional(
+    path: Path, table: Table, columns: Columns, what: str, absent: Sequence[Any]
+) -> Sequence[Any]:
+    """A column, or what stands in for it where it has its usual name and is not there.
+
+    Raises:
+        InputError: it was given another name, under which there is none.
+    """
+    name = getattr(columns, what)
+    if name != getattr(COLUMNS, what):
+        _require(path, table, name)
+    return table.get(name, absent)
+
+
 def number(path: Path, row: int, name: str, value: object) -> float:
     """A number of a table; nan where it says that there is none.
 
@@ -130,7 +161,7 @@ def number(path: Path, row: int, name: str, value: object) -> float:
 
 def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], tuple[Judged, ...]]:
     texts, values = _require(path, table, columns.sentence, columns.judgement)
-    ids = [str(one) for one in table.get(columns.id, range(len(texts)))]
+    ids = [str(one) for one in _optional(path, table, columns, "id", range(len(texts)))]
     found = []
     for row, (name, text, value) in enumerate(zip(ids, texts, values, strict=True)):
         try:
@@ -147,19 +178,25 @@ def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], t
 def _given_pairs(path: Path, table: Table, columns: Columns) -> tuple[MinimalPair, ...]:
     good, bad = _require(path, table, columns.acceptable, columns.unacceptable)
     nothing = [""] * len(good)
-    phenomena, sources, marks = (
-        table.get(name, nothing) for name in (columns.phenomenon, "dataset", columns.discard)
+    phenomena, marks = (
+        _optional(path, table, columns, what, nothing) for what in ("phenomenon", "discard")
     )
+    sources = table.get("dataset", nothing)
     return tuple(
         MinimalPair(
             acceptable=str(a),
             unacceptable=str(u),
             phenomenon=str(phenomenon or "") or f"{_type(str(a))} / {_type(str(u))}",
             source=str(source or ""),
-            discarded=str(mark or "").strip() not in MISSING,
+            discarded=_discarded(mark),
         )
         for a, u, phenomenon, source, mark in zip(good, bad, phenomena, sources, marks, strict=True)
     )
+
+
+def _discarded(mark: object) -> bool:
+    text = "" if mark is None else str(mark).strip()
+    return text not in MISSING and text.lower() not in _KEPT
 
 
 def _type(identifier: str) -> str:
@@ -172,7 +209,7 @@ def _pairs_of_items(
     path: Path, table: Table, ids: Sequence[str], columns: Columns
 ) -> tuple[MinimalPair, ...]:
     items, labels = _require(path, table, columns.item, columns.label)
-    phenomena = table.get(columns.phenomenon, [""] * len(ids))
+    phenomena = _optional(path, table, columns, "phenomenon", [""] * len(ids))
     sides: dict[str, tuple[list[int], list[int]]] = {}
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
         if item is None or str(item).strip() in MISSING:

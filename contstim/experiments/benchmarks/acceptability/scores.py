@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.errors import ScoreError, SentenceError
-from contstim.experiments.benchmarks.acceptability.reading import MISSING, number
+from contstim.errors import ScoreError
+from contstim.experiments.benchmarks.acceptability.matching import matching_keys
+from contstim.experiments.benchmarks.acceptability.reading import COLUMNS, MISSING, number
 from contstim.experiments.benchmarks.scored import LeftOut, score_readable
 from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.benchmarks.acceptability.judgements import Judgements
+    from contstim.experiments.benchmarks.acceptability.reading import Columns
     from contstim.models.base import LanguageModel
     from contstim.store import Store
 
 _SIDES = ("gramm", "ungramm")
-_NO_SCORES = frozenset({"", "Unnamed: 0", "id", "sent_length", "label", "judgement", "discard"})
+_NO_SCORES = frozenset(
+    {"", "unnamed: 0", "index", "row", "id", "item", "label", "judgement", "discard"}
+    | {"length", "sent_length", "n_tokens"}
+)
 _SHOWN = 5
 
 
@@ -82,12 +86,8 @@ def model_scores(
     places = [rows.get(sentence.text, -1) for sentence in sentences]
     known = np.array(places) >= 0
     values[known] = table.log_probs[[place for place in places if place >= 0]]
-    left_out += [
-        LeftOut(sentences[row].text, models[column].name, "its probability is zero")
-        for row, column in np.argwhere(np.isneginf(values))
-    ]
-    values[np.isneginf(values)] = np.nan
-    return SentenceScores(tuple(model.name for model in models), values, tuple(left_out))
+    texts = [sentence.text for sentence in sentences]
+    return _without_zeros(texts, [model.name for model in models], values, left_out)
 
 
 def published_scores(
@@ -96,49 +96,65 @@ def published_scores(
     columns: Sequence[str] = (),
     *,
     allow_missing: bool = False,
+    data_columns: Columns = COLUMNS,
 ) -> SentenceScores:
     """Scores from a table, each column a model.
 
-    Sentences are matched by the column `id` where it knows them, else by the column `sentence`. A
-    table of pairs with the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`, as
-    LI-Adger's authors published, is read too.
+    Sentences are matched by the column `id` where the judged sentences have identifiers of their
+    own and it knows them, else by the column `sentence`. Where a table has both, they must agree,
+    up to white space and stops. A sentence whose score is -inf is left out. A table of pairs with
+    the columns `gramm_id`, `ungramm_id`, `NAME_gramm` and `NAME_ungramm`, as LI-Adger's authors
+    published, is read too.
 
     Args:
         judgements: the sentences to find.
         path: the table: .csv, .parquet, .jsonl, or an .npz as of `ScoreTable`.
         columns: the columns to take; by default all that hold numbers, without indices, lengths,
-            labels, and z-scores of another column.
+            labels, columns of the judged sentences, and z-scores of another column.
         allow_missing: whether sentences may lack a score; they are left out then.
+        data_columns: what the columns of the judged sentences are called.
 
     Raises:
-        ScoreError: a column is missing, a sentence has two scores, or sentences lack a score
-            (lists the first).
+        ScoreError: a column is missing, a sentence has two scores or +inf, an identifier stands for
+            another sentence (names the first), or sentences lack a score (lists the first).
         InputError: the file cannot be read, or a value is no number.
     """
     path = Path(path)
     table = _columns(path)
     if all(f"{side}_id" in table for side in _SIDES):
         table = dict(_unfolded(table))
-    names = list(columns) or _numeric(table)
+    names = list(columns) or _numeric(table, data_columns)
     missing = [name for name in names if name not in table]
     if missing or not names:
         raise ScoreError(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
             f"columns are {', '.join(table)}."
         )
-    keys, wanted = _keys(path, table, judgements)
+    keys, wanted = matching_keys(path, table, judgements)
     values = np.full((len(wanted), len(names)), np.nan)
     for column, name in enumerate(names):
         known = _scores(path, name, keys, table[name])
         values[:, column] = [known.get(key, np.nan) for key in wanted]
-    values[np.isinf(values)] = np.nan
-    left_out = tuple(
-        LeftOut(judgements.sentences[row].sentence.text, names[column], f"not in {path.name}")
-        for row, column in np.argwhere(np.isnan(values))
-    )
-    if left_out and not allow_missing:
-        _refuse(path, len(wanted), left_out)
-    return SentenceScores(tuple(names), values, left_out)
+    texts = [one.sentence.text for one in judgements.sentences]
+    lacking = _left_out(texts, names, np.isnan(values), f"not in {path.name}")
+    if lacking and not allow_missing:
+        _refuse(path, len(wanted), lacking)
+    return _without_zeros(texts, names, values, lacking)
+
+
+def _without_zeros(
+    texts: Sequence[str], models: Sequence[str], values: FloatArray, left_out: Sequence[LeftOut]
+) -> SentenceScores:
+    """Scores without those of -inf, which have no z-scores."""
+    zero = np.isneginf(values)
+    left_out = (*left_out, *_left_out(texts, models, zero, "its probability is zero"))
+    return SentenceScores(tuple(models), np.where(zero, np.nan, values), left_out)
+
+
+def _left_out(
+    texts: Sequence[str], models: Sequence[str], where: BoolArray, reason: str
+) -> list[LeftOut]:
+    return [LeftOut(texts[row], models[column], reason) for row, column in np.argwhere(where)]
 
 
 def _columns(path: Path) -> dict[str, Sequence[Any]]:
@@ -165,10 +181,12 @@ def _unfolded(table: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     }
 
 
-def _numeric(table: Mapping[str, Sequence[Any]]) -> list[str]:
+def _numeric(table: Mapping[str, Sequence[Any]], data_columns: Columns) -> list[str]:
+    data_names = set(asdict(data_columns).values())
+
     def is_score(name: str) -> bool:
         known = name.removesuffix("_zscores")
-        if name in _NO_SCORES or (known != name and known in table):
+        if name.lower() in _NO_SCORES or name in data_names or (known != name and known in table):
             return False
         try:
             values = [value for value in table[name] if str(value).strip() not in MISSING]
@@ -179,36 +197,13 @@ def _numeric(table: Mapping[str, Sequence[Any]]) -> list[str]:
     return [name for name in table if is_score(name)]
 
 
-def _keys(
-    path: Path, table: Mapping[str, Sequence[Any]], judgements: Judgements
-) -> tuple[list[str], list[str]]:
-    """What names each row of a table, and what names each judged sentence in the same way."""
-    ids = [one.id for one in judgements.sentences]
-    known = [str(value) for value in table.get("id", ())]
-    if set(known) & set(ids):
-        return known, ids
-    if "sentence" not in table:
-        raise ScoreError(
-            f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds; its columns "
-            f"are {', '.join(table)}."
-        )
-    return [_normal(text) for text in table["sentence"]], [
-        one.sentence.text for one in judgements.sentences
-    ]
-
-
-def _normal(text: object) -> str:
-    try:
-        return Sentence.parse(str(text)).text
-    except SentenceError:
-        return ""
-
-
 def _scores(path: Path, name: str, keys: Sequence[str], values: Sequence[Any]) -> dict[str, float]:
     """The score of each key; repetitions must be equal, up to rounding."""
     found: dict[str, float] = {}
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         score = number(path, row, name, value)
+        if score == np.inf:
+            raise ScoreError(f"{path}, row {row}: {value!r} under {name} is no score.")
         if not np.isclose(found.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(
                 f"{path}, row {row}: {key!r} has two scores under {name}, {found[key]} and {score}."

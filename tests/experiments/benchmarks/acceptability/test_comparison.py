@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +23,10 @@ from contstim.experiments.benchmarks.acceptability.evaluation import (
     Evaluation,
     evaluate_acceptability,
 )
+from contstim.experiments.benchmarks.acceptability.figures import labels
+from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
 from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
+from contstim.tables import read_table
 from tests.experiments.benchmarks.acceptability.tables import simulated
 
 
@@ -111,6 +115,41 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
     values[::2] = np.nan
     with pytest.raises(InputError, match=r"None of 6 pairs can be evaluated \(6: a score"):
         evaluate_acceptability(judgements, SentenceScores(scores.models, values))
+
+
+@pytest.mark.parametrize("name", ["people", ""])
+def test_no_model_takes_the_row_of_people(name: str) -> None:
+    judgements, scores = simulated(6, 2)
+    with pytest.raises(InputError, match=f"A model cannot be called '{name}'"):
+        evaluate_acceptability(judgements, SentenceScores(("m0", name), scores.values))
+
+
+def test_one_pair_has_no_correlation(tmp_path: Path) -> None:
+    """Warnings are errors here, numpy's of too few degrees of freedom too."""
+    found = evaluate_acceptability(*simulated(1, 2))
+    names, matrix = delta_correlations(found)
+    assert matrix.shape == (len(names), len(names)) == (3, 3)
+    assert np.isnan(matrix).all()
+    write_acceptability(found, tmp_path, Origin())
+    header, *rows = read_table(tmp_path / "correlations.csv").items()
+    assert header == ("", ["people", "m0", "m1"])
+    assert rows == [(name, ["", "", ""]) for name in ("people", "m0", "m1")]
+
+
+@pytest.mark.parametrize(
+    ("long", "front"),
+    [
+        (["first-" + "x" * 60, "other-" + "x" * 60], True),
+        (["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40], False),
+        (["x" * 60 + "-first", "x" * 60 + "-other"], True),
+    ],
+)
+def test_labels_of_figures_are_distinct(long: list[str], *, front: bool) -> None:
+    names = ["people", *long, "hf:runs/a/gpt2"]
+    found = labels(names)
+    assert len(set(found)) == 4
+    assert (found[0], found[3]) == ("people", "gpt2")
+    assert all(len(label) <= 36 for label in found) == front
 
 
 @pytest.mark.parametrize("value", [2.5, np.nan])

@@ -9,6 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
+from contstim.tables import write_table
 from tests.experiments.benchmarks.acceptability.tables import ITEMS, write
 
 
@@ -33,6 +34,7 @@ def test_columns_can_have_other_names_and_rows_no_identifier(tmp_path: Path) -> 
     columns = Columns(sentence="text", judgement="mean", item="set", label="ok")
     found = read_judgements(write(tmp_path / "a.csv", text), columns=columns)
     assert [(p.acceptable, p.unacceptable) for p in found.pairs] == [("0", "1")]
+    assert not found.named
 
 
 def test_given_pairs_replace_items(tmp_path: Path) -> None:
@@ -49,6 +51,58 @@ def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
     pairs = write(tmp_path / "p.csv", "gramm_id,ungramm_id\n32.1.a.g.01,32.1.b.*.01\n")
     (pair,) = read_judgements(write(tmp_path / "a.csv", data), pairs).pairs
     assert pair.phenomenon == "32.1.a.g / 32.1.b.*"
+
+
+@pytest.mark.parametrize(
+    ("mark", "discarded"),
+    [
+        *((mark, False) for mark in ("", "0", "0.0", "False", "FALSE", "no", "#N/A")),
+        *((mark, True) for mark in ("1", "X", "True", "yes", "typo")),
+    ],
+)
+def test_a_mark_that_says_no_discards_nothing(
+    tmp_path: Path, mark: str, *, discarded: bool
+) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    pairs = write(tmp_path / "pairs.csv", f"gramm_id,ungramm_id,discard\na1,a2,{mark}\n")
+    assert [p.discarded for p in read_judgements(data, pairs).pairs] == [discarded]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_marks_of_other_types_discard_what_is_true(tmp_path: Path, kind: str) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    ids = {"gramm_id": ["a1", "a1", "a3"], "ungramm_id": ["a2", "a4", "a2"]}
+    for marks in ([False, True, None], [0, 1, None], [0.0, 1.0, None]):
+        write_table(tmp_path / f"pairs.{kind}", {**ids, "discard": marks})
+        found = read_judgements(data, tmp_path / f"pairs.{kind}")
+        assert [p.discarded for p in found.pairs] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (Columns(id="nope"), "items.csv lacks 'nope'"),
+        (Columns(phenomenon="nope"), "pairs.csv lacks 'nope'"),
+        (Columns(discard="discarded"), "pairs.csv lacks 'discarded'; its columns are gramm_id"),
+        (Columns(item="nope"), "items.csv lacks 'nope'"),
+        (Columns(label="nope"), "items.csv lacks 'nope'"),
+    ],
+)
+def test_a_column_that_is_named_must_exist(tmp_path: Path, columns: Columns, message: str) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    pairs = write(tmp_path / "pairs.csv", "gramm_id,ungramm_id\na1,a2\n")
+    assert len(read_judgements(data, pairs).pairs) == 1
+    with pytest.raises(InputError, match=message):
+        read_judgements(data, pairs, columns)
+
+
+def test_columns_of_pairs_are_refused_where_items_make_the_pairs(tmp_path: Path) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    for columns in (Columns(discard="d"), Columns(acceptable="a"), Columns(unacceptable="u")):
+        with pytest.raises(InputError, match="in a table of pairs, and there is none"):
+            read_judgements(data, columns=columns)
+    with pytest.raises(InputError, match="lacks 'nope'"):
+        read_judgements(data, columns=Columns(phenomenon="nope"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from contstim.errors import ScoreError
 from contstim.experiments.benchmarks.acceptability.judgements import Judged, Judgements
-from contstim.experiments.benchmarks.acceptability.reading import read_judgements
+from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
 from contstim.experiments.benchmarks.acceptability.scores import (
     SentenceScores,
     joined,
@@ -68,6 +68,56 @@ def test_rows_are_found_by_sentence_with_or_without_end_mark(
         rows = [f'"{getattr(text, texted)}",{i}' for i, text in enumerate(texts)]
         found = published_scores(judgements, table(tmp_path / name, "sentence,m", rows))
         assert found.values[:, 0].tolist() == list(range(8))
+
+
+def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
+    """The data has no identifiers; the table numbers its rows, in another order."""
+    lines = [line.partition(",")[2] for line in ITEMS.splitlines()]
+    unnamed = read_judgements(write(tmp_path / "items.csv", "\n".join([*lines, ""])))
+    texts = [one.sentence.bare for one in unnamed.sentences]
+    rows = [f"{i},{text},{len(text)}" for i, text in enumerate(reversed(texts))]
+    found = published_scores(unnamed, table(tmp_path / "s.csv", "id,sentence,m", rows))
+    assert found.values[:, 0].tolist() == [len(text) for text in texts]
+    with pytest.raises(ScoreError, match="judged sentences have no identifiers"):
+        published_scores(unnamed, table(tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)]))
+
+
+def test_an_identifier_of_another_sentence_is_refused(
+    judgements: Judgements, tmp_path: Path
+) -> None:
+    texts = [one.sentence.bare for one in judgements.sentences]
+    same = [f"{i},  {t.replace(' ', '  ')} .,1" for i, t in zip(IDS, texts, strict=True)]
+    path = tmp_path / "s.csv"
+    found = published_scores(judgements, table(path, "id,sentence,m", [*same, "z9,Other,2"]))
+    assert found.values.tolist() == [[1]] * 8
+    assert published_scores(judgements, table(path, "id,sentence,m", [f"{i},,1" for i in IDS]))
+    rows = [f"{i},{t},1" for i, t in zip(IDS, [texts[0], *texts[:0:-1]], strict=True)]
+    with pytest.raises(ScoreError, match=r"id 'a2' is 'What did he say that .* 'The dog sleep\.'"):
+        published_scores(judgements, table(path, "id,sentence,m", rows))
+
+
+def test_columns_that_tell_of_sentences_are_no_models(
+    judgements: Judgements, tmp_path: Path
+) -> None:
+    about = "index,Index,length,n_tokens,item,row,mean,sent_length,judgement,label"
+    rows = [f"{name},{','.join(['1'] * 10)},{i}" for i, name in enumerate(IDS)]
+    path = table(tmp_path / "s.csv", f"id,{about},m", rows)
+    columns = Columns(judgement="mean")
+    assert published_scores(judgements, path, data_columns=columns).models == ("m",)
+    assert published_scores(judgements, path).models == ("mean", "m")
+    named = published_scores(judgements, path, ["length", "mean"], data_columns=columns)
+    assert named.models == ("length", "mean")
+
+
+def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_path: Path) -> None:
+    rows = [*(f"{name},{i}" for i, name in enumerate(IDS[:7])), "c2,-inf"]
+    found = published_scores(judgements, table(tmp_path / "s.csv", "id,m", rows))
+    (left_out,) = found.left_out
+    assert (left_out.reason, left_out.model) == ("its probability is zero", "m")
+    assert left_out.sentence == judgements.sentences[7].sentence.text
+    assert np.isnan(found.values[:, 0]).tolist() == [False] * 7 + [True]
+    with pytest.raises(ScoreError, match="row 7: 'inf' under m is no score"):
+        published_scores(judgements, table(tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"]))
 
 
 def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
