@@ -219,3 +219,18 @@ def test_a_shared_computer_begins_anew_once_somebody_has_finished(
     reach(page, "saved")
     page.goto(f"{address}&fresh=1")
     reach(page, "file")
+
+
+def test_another_study_on_prolific_begins_anew_and_another_session_goes_on(
+    export: Export, visit: Visit
+) -> None:
+    page = visit(accept_downloads=True)
+    address = f"{export(save=SaveTo.DOWNLOAD).as_uri()}/index.html?simulate&PROLIFIC_PID=a"
+    page.goto(f"{address}&STUDY_ID=s&SESSION_ID=t")
+    reach(page, "file")
+    page.click("button.next")
+    reach(page, "saved")
+    page.goto(f"{address}&STUDY_ID=s&SESSION_ID=u")
+    reach(page, "saved")
+    page.goto(f"{address}&STUDY_ID=other&SESSION_ID=v")
+    reach(page, "file")
