@@ -234,6 +234,9 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
     index = (page / "index.html").read_text(encoding="utf-8")
     assert "https:" not in index
     fetch_library(tmp_path / "copy", page / "vendor")
+    licence = (tmp_path / "copy" / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "Copyright (c) 2014" in licence  # MIT asks for the notice and the permission
+    assert "Permission is hereby granted, free of charge" in licence
     (page / "vendor" / library.LIBRARY[0].name).write_text("spoilt")
     with pytest.raises(InputError, match="checksum is another"):
         fetch_library(tmp_path / "copy", page / "vendor")
