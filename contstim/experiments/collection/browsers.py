@@ -81,7 +81,8 @@ def _visit(
     saved = _Saved()
     try:
         page = context.new_page()
-        page.add_init_script(f"window.contstimSimulation = {json.dumps(people.ratings(number))}")
+        ratings = json.dumps(json.dumps(people.ratings(number)))  # no literal: it lacks __proto__
+        page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _stay(route, urlsplit(url).netloc))
         page.on("response", saved.hear)
         with page.expect_response(_completed, timeout=1000 * patience):

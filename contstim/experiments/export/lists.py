@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.experiments.export.cells import guarded
 from contstim.experiments.export.display import displayed
 from contstim.experiments.presentation import presentation
 
@@ -48,7 +49,7 @@ def stimulus_lists(
         seed: decides sides and orders (`presentation`).
 
     Raises:
-        InputError: there are no trials, two have one trial_id, or `per_group` is below 1.
+        InputError: `per_group` is below 1, or the trials are refused (`check_trials`).
     """
     check_trials(trials)
     if per_group < 1:
@@ -78,7 +79,8 @@ def check_trials(trials: Sequence[Trial]) -> None:
     """Refuse trials that no answer could be traced back to.
 
     Raises:
-        InputError: there are none, two have one trial_id, or one has an empty one.
+        InputError: there are none, two have one trial_id, or one has an empty one, or one that a
+            spreadsheet would take for a formula.
     """
     if not trials:
         raise InputError("There are no trials to export.")
@@ -88,5 +90,10 @@ def check_trials(trials: Sequence[Trial]) -> None:
             raise InputError(
                 f"The trial_id {trial.trial_id!r} is empty or given twice; every trial needs one "
                 "of its own, because answers come back by it."
+            )
+        if guarded(trial.trial_id) != trial.trial_id:
+            raise InputError(
+                f"The trial_id {trial.trial_id!r} begins as a formula does, and spreadsheets would "
+                "run it; begin it with a letter or a digit."
             )
         seen.add(trial.trial_id)

@@ -38,6 +38,9 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     A file without a column for the participant (`PARTICIPANT`) is one participant, named as the
     file.
 
+    Of identical answers (all of participant, trial, rating, left, position and reaction time) one
+    is kept, with a note: a page reloaded before the server's word came may send an answer twice.
+
     Raises:
         InputError: a file cannot be read, or has no trial; a row states no side, or two ratings;
             and see `align`.
@@ -61,7 +64,22 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
                 shown[participant] += 1
                 where = f"{path}, row {index}"
                 answers.append(_answer(where, row, participant, shown[participant], by_id))
-    return align(answers, trials, notes)
+    kept = _distinct(answers)
+    if len(kept) < len(answers):
+        notes.append(
+            f"{len(answers) - len(kept):,} rows were left aside, each identical to an earlier one."
+        )
+    return align(kept, trials, notes)
+
+
+def _distinct(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers without those that an earlier one equals in all but its place in the files."""
+    kept: dict[tuple[object, ...], Answer] = {}
+    for answer in answers:
+        rt_ms = None if math.isnan(answer.rt_ms) else answer.rt_ms
+        key = (answer.participant, answer.trial_id, answer.shown, answer.rating)
+        kept.setdefault((*key, answer.position, rt_ms), answer)
+    return list(kept.values())
 
 
 def _answer(

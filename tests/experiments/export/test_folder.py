@@ -123,6 +123,15 @@ def test_texts_survive_another_export(tmp_path: Path) -> None:
     assert list(study["groups"]) == ["1"]
 
 
+@pytest.mark.parametrize("save", SaveTo)
+def test_the_readme_says_whether_the_page_holds_the_code(tmp_path: Path, save: SaveTo) -> None:
+    pipe = "abc" if save is SaveTo.DATAPIPE else ""
+    settings = PageSettings(save=save, datapipe_id=pipe, completion_code="SECRET")
+    export_jspsych(TRIALS, tmp_path, settings)
+    warned = "stands in `study.json`" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert warned == ("SECRET" in (tmp_path / "study.js").read_text(encoding="utf-8"))
+
+
 def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     """Every label that the page asks for is there, and none that it does not."""
     export_jspsych(TRIALS, tmp_path / "page")
@@ -225,6 +234,9 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
     index = (page / "index.html").read_text(encoding="utf-8")
     assert "https:" not in index
     fetch_library(tmp_path / "copy", page / "vendor")
+    licence = (tmp_path / "copy" / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "Copyright (c) 2014" in licence  # MIT asks for the notice and the permission
+    assert "Permission is hereby granted, free of charge" in licence
     (page / "vendor" / library.LIBRARY[0].name).write_text("spoilt")
     with pytest.raises(InputError, match="checksum is another"):
         fetch_library(tmp_path / "copy", page / "vendor")

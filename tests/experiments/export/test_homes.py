@@ -14,6 +14,7 @@ from typing import Any
 from contstim.experiments.export.jspsych import SaveTo
 from contstim.experiments.responses import Response, read_responses
 from contstim.experiments.responses.jspsych import import_jspsych
+from contstim.experiments.responses.spreadsheets import inert
 from tests.experiments.export.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.export.walking import answer, begin, reach
 
@@ -110,6 +111,22 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     assert {r.group for r in responses} == {2}  # DataPipe counts conditions from 0
     assert import_jspsych([tmp_path / answers], TRIALS).responses == responses
     assert '"datapipe"' in pipe.files[answers]
+
+
+def test_identities_that_a_spreadsheet_would_run_are_made_inert(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    """As `inert` of responses.csv does it, for every sign that it knows."""
+    pipe = DataPipe()
+    page = visit()
+    page.route("https://pipe.jspsych.org/api/**", pipe)
+    folder = export(save=SaveTo.DATAPIPE, datapipe_id="abc123")
+    page.goto(f"{collect(folder).address}?simulate&group=1&PROLIFIC_PID==HYPERLINK(1)&STUDY_ID=s")
+    reach(page, "saved")
+    identities, answers = sorted(pipe.files)
+    assert pipe.files[identities].endswith(f'"{answers[:-4]}","\'=HYPERLINK(1)","s"\n')
+    texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
+    assert page.evaluate("texts => texts.map(contstim.inert)", texts) == list(map(inert, texts))
 
 
 JATOS = """
@@ -218,4 +235,19 @@ def test_a_shared_computer_begins_anew_once_somebody_has_finished(
     page.goto(address)
     reach(page, "saved")
     page.goto(f"{address}&fresh=1")
+    reach(page, "file")
+
+
+def test_another_study_on_prolific_begins_anew_and_another_session_goes_on(
+    export: Export, visit: Visit
+) -> None:
+    page = visit(accept_downloads=True)
+    address = f"{export(save=SaveTo.DOWNLOAD).as_uri()}/index.html?simulate&PROLIFIC_PID=a"
+    page.goto(f"{address}&STUDY_ID=s&SESSION_ID=t")
+    reach(page, "file")
+    page.click("button.next")
+    reach(page, "saved")
+    page.goto(f"{address}&STUDY_ID=s&SESSION_ID=u")
+    reach(page, "saved")
+    page.goto(f"{address}&STUDY_ID=other&SESSION_ID=v")
     reach(page, "file")

@@ -60,6 +60,14 @@ def test_trials_that_answers_could_not_be_traced_to_are_refused(trials: list[obj
         stimulus_lists(trials)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("sign", list("=+-@\t\r"))
+def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
+    """The signs of OWASP's page on CSV injection; inside a trial_id they do no harm."""
+    stimulus_lists([replace(TRIALS[0], trial_id=f"a{sign}1"), *TRIALS[1:]])
+    with pytest.raises(InputError, match=r"trial_id '.*1\+1' begins as a formula does"):
+        stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")])
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="holds other files"):

@@ -109,6 +109,20 @@ def test_an_unknown_trial_and_a_duplicate_are_named(tmp_path: Path) -> None:
     assert [f.about for f in report.of(Problem.DUPLICATE)] == [(RESPONSES[1].trial_id,)]
 
 
+def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_path: Path) -> None:
+    """A reload before JATOS's word begins a second result with the same row."""
+    rows = [asdict(response) for response in RESPONSES]
+    path = tmp_path / "jatos_results.txt"
+    for change in ({}, {"rating": 7 - RESPONSES[1].rating}, {"rt_ms": 1.0}, {"position": 99}):
+        again = rows[1] | change
+        path.write_text("\n".join(map(json.dumps, [rows[:2], [again, *rows[2:]]])))
+        found = import_jspsych([path], TRIALS)
+        duplicates = found.report.of(Problem.DUPLICATE)
+        noted = "1 rows were left aside, each identical to an earlier one." in found.notes
+        assert (list(found.responses) == RESPONSES, noted) == (not change, not change)
+        assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
+
+
 def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -> None:
     """A page that records the button, counted from 1, as the rating: half of them are mirrored."""
     rows = page(RESPONSES)

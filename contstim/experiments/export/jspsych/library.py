@@ -72,6 +72,30 @@ LIBRARY = (
 )
 
 _NOTICE = "jsPsych, https://www.jspsych.org, by Joshua R. de Leeuw and contributors; MIT License.\n"
+# The npm packages do not hold it; from license.txt of the project's repository.
+_LICENCE = """
+The MIT License (MIT)
+
+Copyright (c) 2014-2022 Joshua R. de Leeuw
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+"""
 
 
 def library_tags(*, vendored: bool) -> str:
@@ -107,7 +131,7 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
             partial.write_bytes(content)
     with writing(Path(folder) / "LICENSE.txt") as partial:
         versions = "".join(f"{file.package} {file.version}\n" for file in LIBRARY)
-        partial.write_text(_NOTICE + versions, encoding="utf-8")
+        partial.write_text(_NOTICE + versions + _LICENCE, encoding="utf-8")
 
 
 def _found(file: LibraryFile, source: Path) -> bytes:

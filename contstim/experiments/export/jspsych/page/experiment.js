@@ -4,13 +4,14 @@
 
 const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
 
-/** The record to go on with: this study's, this person's, and not one that is over. */
+/** The record to go on with: this study's (here and on Prolific), this person's, and not over. */
 function recordToResume(keep, study, platform) {
   const record = keep.read();
   if (!record) return null;
+  const differs = (name) => (platform?.[name] ?? null) !== (record.platform?.[name] ?? null);
   const other =
     record.study !== study.id ||
-    (platform?.PROLIFIC_PID ?? null) !== (record.platform?.PROLIFIC_PID ?? null) ||
+    ["PROLIFIC_PID", "STUDY_ID"].some(differs) ||
     (record.done && contstim.query.has("fresh"));
   if (!other) return record;
   keep.setAside(record);

@@ -30,7 +30,7 @@ contstim.shuffled = (list, random) => {
 contstim.presentation = (trials, seed) => {
   const random = contstim.randomNumbers(seed);
   const sorted = [...trials].sort((one, two) => (one.trial_id < two.trial_id ? -1 : 1));
-  const left = {};
+  const left = Object.create(null); // a trial_id may be any text, also __proto__
   for (const stratum of [...new Set(sorted.map((trial) => trial.stratum))].sort((a, b) => a - b)) {
     const members = sorted.filter((trial) => trial.stratum === stratum);
     const start = random(2);

@@ -40,3 +40,8 @@ contstim.writeTable = (columns, rows) => {
   const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
   return lines.map((cells) => `${cells.map(cell).join(",")}\n`).join("");
 };
+
+/** A text with an apostrophe in front where a spreadsheet would run it, as in responses.csv. */
+contstim.inert = (text) => {
+  return /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
+};

@@ -4,7 +4,8 @@ const GUARD_MS = 250; // the second half of a double click must not answer the n
 
 /** A jsPsych trial that shows a pair; `answered` receives the response. */
 contstim.pairTrial = (screens, shown, answered, more = {}) => {
-  const planned = window.contstimSimulation?.[shown.trial_id];
+  const plan = window.contstimSimulation ?? {};
+  const planned = Object.hasOwn(plan, shown.trial_id) ? plan[shown.trial_id] : null;
   const buttonOf = (rating) => (shown.left === 1 ? rating - 1 : 6 - rating);
   return {
     type: jsPsychHtmlButtonResponse,

@@ -32,8 +32,11 @@ contstim.homes.datapipe = (study) => {
 
     async save(record, answers) {
       if (record.platform) {
-        const columns = ["participant", ...Object.keys(record.platform)];
-        const row = { participant: record.participant, ...record.platform };
+        // These come from the address, so whoever opens it chooses them.
+        const names = Object.keys(record.platform);
+        const ids = names.map((name) => [name, contstim.inert(record.platform[name])]);
+        const row = { participant: record.participant, ...Object.fromEntries(ids) };
+        const columns = ["participant", ...names];
         await write(`identity-${record.participant}.csv`, contstim.writeTable(columns, [row]));
       }
       const table = contstim.writeTable(contstim.COLUMNS, contstim.rows(record));
