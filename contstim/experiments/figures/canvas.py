@@ -19,6 +19,7 @@ BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
 SIZE = 8  # points, what journals ask for
 _DPI = 300
 _POINTS = 72  # in an inch
+_HINTED = 1.03  # glyphs that are fitted to pixels may be wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "pdf.fonttype": 42,  # text stays text, as publishers ask
@@ -44,7 +45,8 @@ def widest(labels: Iterable[str]) -> float:
     from matplotlib.textpath import TextToPath
 
     measure, font = TextToPath().get_text_width_height_descent, FontProperties(size=SIZE)
-    return max(measure(label, font, ismath=False)[0] for label in labels) / _POINTS
+    points = max(measure(label, font, ismath=False)[0] for label in labels)
+    return _HINTED * points / _POINTS
 
 
 def styled() -> AbstractContextManager[None]:

@@ -74,7 +74,8 @@ def profile_figure(bins: Sequence[Bin]) -> Figure:
     features = [name for name in FEATURES if any(one.feature == name for one in bins)]
     models = list(dict.fromkeys(one.model for one in bins))
     names = short_names(models)
-    figure = new_figure(1.9 * max(2, len(features)), 2.4 + 0.09 * len(models))
+    across = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
+    figure = new_figure(across, 2.4 + 0.09 * len(models))
     panels = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
     for axes, feature in zip(panels, features, strict=True):
         for number, model in enumerate(models):
