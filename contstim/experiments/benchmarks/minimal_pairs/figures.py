@@ -51,9 +51,8 @@ def _heat_map(
 ) -> Figure:
     """Cells with their values in hundredths, in colours that diverge from the middle up to 1."""
     beside, below = widest(rows), widest(columns)
-    figure = new_figure(
-        max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns)), 0.8 + below + 0.24 * len(rows)
-    )
+    width = max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns), 0.2 + widest([title]))
+    figure = new_figure(width, 0.9 + below + 0.24 * len(rows))
     axes = figure.subplots()
     axes.imshow(values, cmap="PuOr", vmin=2 * middle - 1, vmax=1, aspect="auto")
     for row, column in np.argwhere(np.isfinite(values)):
@@ -65,7 +64,7 @@ def _heat_map(
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_title(title, loc="left", fontsize="medium")
+    figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
     return figure
 
 
