@@ -40,7 +40,7 @@ def matrix_figure(
         diverging: whether one half is the middle of the scale.
     """
     n, beside = len(models), widest(models)
-    width = max(1.2 + beside + 0.36 * n, 0.2 + widest([title]))
+    width = max(1.2 + 0.25 * bool(rows) + beside + 0.36 * n, 0.2 + widest([title]))
     figure = new_figure(width, 1.2 + _SLOPE * beside + 0.33 * n)
     axes = figure.subplots()
     colours = "PuOr" if diverging else "Blues"
