@@ -57,10 +57,11 @@ def minimal_pairs(
 
     found = [one for path in paradigms or () for one in read_paradigms(path)]
     wanted = _only(found or shipped_paradigms(), only or [])
+    names = [paradigm.uid for paradigm in wanted]
+    _check_folder(out, names)
     with _bar(len(wanted), quiet=quiet) as progress:
         pairs = generate_pairs(per_paradigm, seed=seed, paradigms=wanted, progress=progress)
     write_pairs(out, pairs)
-    names = [paradigm.uid for paradigm in wanted]
     write_record(out / "minimal-pairs", seed=seed, per_paradigm=per_paradigm, paradigms=names)
     phenomena = {paradigm.phenomenon for paradigm in wanted}
     remark(
@@ -80,6 +81,19 @@ def _only(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]
             f"{', '.join(sorted(known))}."
         )
     return [one for one in paradigms if not names or {one.uid, one.phenomenon} & set(names)]
+
+
+def _check_folder(folder: Path, names: Sequence[str]) -> None:
+    """Refuse a folder in which older paradigms would pass for ones of this run."""
+    from contstim.errors import InputError
+
+    others = sorted({path.name for path in folder.glob("*.jsonl")} - {f"{n}.jsonl" for n in names})
+    if others:
+        raise InputError(
+            f"{folder / others[0]} is no paradigm of this run, yet an evaluation of the folder "
+            "would read it too. Give --out a new folder, or remove the file"
+            + (f" and {len(others) - 1} more like it." if others[1:] else ".")
+        )
 
 
 @contextmanager

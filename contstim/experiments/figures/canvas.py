@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.files import writing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
     from matplotlib.figure import Figure
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
 SIZE = 8  # points, what journals ask for
 _DPI = 300
+_POINTS = 72  # in an inch
+_HINTED = 1.03  # glyphs that are fitted to pixels may be wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
     "pdf.fonttype": 42,  # text stays text, as publishers ask
@@ -34,6 +37,16 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def widest(labels: Iterable[str]) -> float:
+    """Inches that the widest of some labels needs at the usual size of type."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    measure, font = TextToPath().get_text_width_height_descent, FontProperties(size=SIZE)
+    points = max(measure(label, font, ismath=False)[0] for label in labels)
+    return _HINTED * points / _POINTS
 
 
 def styled() -> AbstractContextManager[None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.figures.canvas import SIZE, new_figure
+from contstim.experiments.figures.canvas import SIZE, new_figure, widest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _DARK = 0.55  # of the colour scale, from where numbers are white
 _STRONG = 0.3  # the same for a scale with a middle, from there
+_SLOPE = 0.71  # height of a name at 45 degrees
 
 
 def matrix_figure(
@@ -38,8 +39,9 @@ def matrix_figure(
         columns: what a column's model does.
         diverging: whether one half is the middle of the scale.
     """
-    n = len(models)
-    figure = new_figure(1.9 + 0.36 * n, 1.6 + 0.33 * n)
+    n, beside = len(models), widest(models)
+    width = max(1.2 + 0.25 * bool(rows) + beside + 0.36 * n, 0.2 + widest([title]))
+    figure = new_figure(width, 1.2 + _SLOPE * beside + 0.33 * n)
     axes = figure.subplots()
     colours = "PuOr" if diverging else "Blues"
     low = 0.0 if diverging else np.floor(10 * np.nanmin(shares)) / 10
@@ -56,7 +58,7 @@ def matrix_figure(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set(xlabel=columns, ylabel=rows)
-    axes.set_title(title, loc="left", fontsize="medium")
+    figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
     bar = figure.colorbar(
         image, ax=axes, shrink=0.7, ticks=[low, (low + 1) / 2, 1], format="{x:.0%}"
     )

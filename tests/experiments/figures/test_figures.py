@@ -12,12 +12,13 @@ from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.figures.bars import consistency_figure
-from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE
+from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, styled
 from contstim.experiments.figures.matrices import matrix_figure
 from contstim.experiments.figures.scatter import scatter_figure
 from contstim.experiments.inference import every_contrast
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.figures.paper import is_whole
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,14 @@ def test_cells_show_per_cents_and_missing_ones_nothing() -> None:
         ((1, 0), "26"),
         ((0, 1), "74"),
     ]
+
+
+@pytest.mark.parametrize("name", ["a", "model" * 9, "W" * 150])
+def test_long_names_are_not_cut(name: str) -> None:
+    shares = np.array([[np.nan, 0.256], [0.744, np.nan]])
+    with styled():
+        figure = matrix_figure((name, "b"), shares, title="a title " * 6, rows="r", columns="c")
+        assert is_whole(figure)
 
 
 def test_a_line_joins_the_sentences_of_every_trial(made: Experiment, ratings: Ratings) -> None:

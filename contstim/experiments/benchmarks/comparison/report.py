@@ -6,6 +6,8 @@ from dataclasses import fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.experiments.benchmarks.comparison.measures import (
     Disagreement,
     Likeness,
@@ -14,7 +16,7 @@ from contstim.experiments.benchmarks.comparison.measures import (
 )
 from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.benchmarks.outputs import write_evaluation
-from contstim.experiments.figures.canvas import BLUE, GREY, new_figure, styled
+from contstim.experiments.figures.canvas import BLUE, GREY, new_figure, styled, widest
 from contstim.experiments.figures.matrices import matrix_figure
 from contstim.experiments.markdown import markdown_table
 
@@ -67,13 +69,7 @@ def write_comparison(
         "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
     }
     with styled():
-        title = "Pairs of sentences ordered alike"
-        figures = {
-            "agreement": matrix_figure(
-                short_names(table.models), table.agreement(), title=title, diverging=True
-            ),
-            "ranks": ranks_figure(table),
-        }
+        figures = {"agreement": agreement_figure(table), "ranks": ranks_figure(table)}
         write_evaluation(
             folder,
             title="How alike the models order sentences",
@@ -86,20 +82,29 @@ def write_comparison(
         )
 
 
+def agreement_figure(table: ScoreTable) -> Figure:
+    """The share of pairs of sentences that two models order alike; none for one with itself."""
+    shares = table.agreement().copy()
+    np.fill_diagonal(shares, np.nan)
+    title = "Pairs of sentences ordered alike"
+    return matrix_figure(short_names(table.models), shares, title=title, diverging=True)
+
+
 def ranks_figure(table: ScoreTable) -> Figure:
     """A panel for each pair of models (the first twelve): every sentence at its two ranks."""
     pairs = list(combinations(range(len(table.models)), 2))[:_PANELS]
     rows = -(-len(pairs) // _IN_A_ROW)
     columns = min(len(pairs), _IN_A_ROW)
-    figure = new_figure(0.3 + 2.0 * columns, 0.3 + 2.1 * rows)
-    panels = figure.subplots(rows, columns, squeeze=False).flat
     ranks, names = table.ranks(), short_names(table.models)
+    side = max(2.0, 0.5 + widest(names))
+    figure = new_figure(0.3 + side * columns, 0.4 + side * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).flat
     for axes, (i, j) in zip(panels, pairs, strict=False):
         axes.plot((0, 1), (0, 1), color=GREY, lw=0.8)
         axes.plot(ranks[:, i], ranks[:, j], "o", ms=2, color=BLUE, alpha=0.4, mew=0)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 1), yticks=(0, 1))
-        axes.set_xlabel(f"rank under {names[i]}", fontsize="small")
-        axes.set_ylabel(f"rank under {names[j]}", fontsize="small")
+        axes.set_xlabel(f"rank under\n{names[i]}", fontsize="small")
+        axes.set_ylabel(f"rank under\n{names[j]}", fontsize="small")
     for axes in list(figure.axes)[len(pairs) :]:
         axes.set_axis_off()
     return figure

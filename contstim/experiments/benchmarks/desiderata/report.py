@@ -10,7 +10,7 @@ import numpy as np
 from contstim.experiments.benchmarks.desiderata.claims import Claim, claims
 from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.benchmarks.outputs import write_evaluation
-from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, new_figure, styled
+from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, new_figure, styled, widest
 from contstim.experiments.markdown import markdown_table
 
 if TYPE_CHECKING:
@@ -189,9 +189,11 @@ def desiderata_figure(found: Desiderata) -> Figure:
     """A column for each model: length, frequency and, where there is one, the reference."""
     n = len(found.models)
     rows = 3 if found.reference else 2
-    figure = new_figure(0.4 + 1.9 * n, 0.4 + 1.8 * rows)
-    panels = figure.subplots(rows, n, squeeze=False)
     names, titles = found.scores.models, short_names([one.model for one in found.models])
+    reference = short_names([found.reference])[0] if found.reference else ""
+    across = max(1.9, 0.5 + widest([*titles, reference]))
+    figure = new_figure(0.4 + across * n, 0.4 + 1.8 * rows)
+    panels = figure.subplots(rows, n, squeeze=False)
     for column, (one, own) in enumerate(zip(found.models, found.word_scores, strict=True)):
         scores = found.scores.log_probs[:, names.index(one.model)]
         _dots(panels[0, column], found.tokens[:, column], -scores, one.length)
@@ -200,11 +202,9 @@ def desiderata_figure(found: Desiderata) -> Figure:
         panels[1, column].text(0.03, 0.97, _label(one.frequency), **_corner(panels[1, column]))
         panels[1, column].set(xlabel="log frequency", ylabel="word score (nats)")
         if found.reference and one.reference:
-            reference = found.scores.column(found.reference)
-            _dots(panels[2, column], reference, scores, one.reference)
-            panels[2, column].set(
-                xlabel=f"{short_names([found.reference])[0]} (nats)", ylabel="score (nats)"
-            )
+            known = found.scores.column(found.reference)
+            _dots(panels[2, column], known, scores, one.reference)
+            panels[2, column].set(xlabel=f"{reference}\n(nats)", ylabel="score (nats)")
         panels[0, column].title.set_fontsize("medium")
     return figure
 

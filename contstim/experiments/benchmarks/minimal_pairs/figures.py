@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.benchmarks.minimal_pairs.profile import FEATURES
-from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure
+from contstim.experiments.benchmarks.names import short_names, shortened
+from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,23 +24,21 @@ if TYPE_CHECKING:
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
 _DARK = 0.27  # distance from the middle of the scale, from where numbers are white
-_LONGEST = 32  # characters of a name
-_CHARACTER = 0.065  # inches
 _ACROSS = 4  # panels of learning curves in a row
 
 
 def phenomena_figure(found: Accuracies, title: str) -> Figure:
     """Accuracy of every column in every phenomenon and overall, in per cent."""
     rows = found.means()
-    names = [name.replace("_", " ") for name in rows]
-    return _heat_map(names, found.columns, np.stack(list(rows.values())), title)
+    names = shortened([name.replace("_", " ") for name in rows])
+    return _heat_map(names, short_names(found.columns), np.stack(list(rows.values())), title)
 
 
 def correlations_figure(found: Accuracies) -> Figure:
     """Correlation of accuracies in paradigms between columns, in hundredths."""
-    values = found.correlations()
+    names, values = short_names(found.columns), found.correlations()
     title = "Correlation of accuracies in paradigms (hundredths)"
-    return _heat_map(found.columns, found.columns, values, title, middle=0.0)
+    return _heat_map(names, names, values, title, middle=0.0)
 
 
 def _heat_map(
@@ -51,11 +50,9 @@ def _heat_map(
     middle: float = 0.5,
 ) -> Figure:
     """Cells with their values in hundredths, in colours that diverge from the middle up to 1."""
-    rows, columns = [*map(_label, rows)], [*map(_label, columns)]
-    beside, below = (_CHARACTER * max(map(len, labels)) for labels in (rows, columns))
-    figure = new_figure(
-        max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns)), 0.8 + below + 0.24 * len(rows)
-    )
+    beside, below = widest(rows), widest(columns)
+    width = max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns), 0.2 + widest([title]))
+    figure = new_figure(width, 0.9 + below + 0.24 * len(rows))
     axes = figure.subplots()
     axes.imshow(values, cmap="PuOr", vmin=2 * middle - 1, vmax=1, aspect="auto")
     for row, column in np.argwhere(np.isfinite(values)):
@@ -67,26 +64,23 @@ def _heat_map(
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_title(title, loc="left", fontsize="medium")
+    figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
     return figure
-
-
-def _label(name: str) -> str:
-    """The end of a name that is too long: rules stand there."""
-    return name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
 
 
 def profile_figure(bins: Sequence[Bin]) -> Figure:
     """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
     features = [name for name in FEATURES if any(one.feature == name for one in bins)]
     models = list(dict.fromkeys(one.model for one in bins))
-    figure = new_figure(1.9 * max(2, len(features)), 2.4 + 0.09 * len(models))
+    names = short_names(models)
+    across = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
+    figure = new_figure(across, 2.4 + 0.09 * len(models))
     panels = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
     for axes, feature in zip(panels, features, strict=True):
         for number, model in enumerate(models):
             own = [one for one in bins if (one.model, one.feature) == (model, feature)]
             points = [one.mean for one in own], [one.accuracy for one in own]
-            _line(axes, *points, number, _label(model))
+            _line(axes, *points, number, names[number])
         axes.axhline(0.5, color=GREY, lw=0.6)
         axes.set_xlabel(FEATURES[feature].replace(" of", "\nof"))
     if "perplexity" in features:

@@ -16,10 +16,12 @@ from contstim.experiments.benchmarks.comparison.gathering import gather
 from contstim.experiments.benchmarks.comparison.joining import join_tables
 from contstim.experiments.benchmarks.comparison.measures import disagreements, likenesses
 from contstim.experiments.benchmarks.comparison.pitting import start_sentence
+from contstim.experiments.figures.canvas import styled
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from tests.experiments.figures.paper import is_whole
 
 
 def _table(*columns: list[float], texts: tuple[str, ...] = ()) -> ScoreTable:
@@ -129,3 +131,25 @@ def test_a_folder_of_a_comparison_is_complete(bigram: KenlmModel, tmp_path: Path
     assert "1 sentences were left out" in report
     assert (tmp_path / "ranks.png").stat().st_size > 5_000
     assert '"Gone.","why"' in (tmp_path / "left_out.csv").read_text()
+
+
+@pytest.mark.parametrize("length", [5, 45, 150])
+def test_figures_hold_long_names(length: int) -> None:
+    """Outside witness: where matplotlib draws what."""
+    from contstim.experiments.benchmarks.comparison.report import agreement_figure, ranks_figure
+
+    scores = np.random.default_rng(0).normal(size=(9, 3))
+    table = ScoreTable(None, tuple("W" * length + f"{i}@pll-original" for i in range(3)), scores)
+    with styled():
+        assert is_whole(agreement_figure(table))
+        assert is_whole(ranks_figure(table))
+
+
+def test_a_model_is_not_compared_with_itself() -> None:
+    """Outside witness: of three pairs of sentences one is tied and two are ordered alike."""
+    from contstim.experiments.benchmarks.comparison.report import agreement_figure
+
+    table = _table([-3, -2, -2], [-3, -2, -1])
+    texts = agreement_figure(table).axes[0].texts
+    assert [(t.get_position(), t.get_text()) for t in texts] == [((1, 0), "83"), ((0, 1), "83")]
+    assert table.agreement()[1, 1] == 1

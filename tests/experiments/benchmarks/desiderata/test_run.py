@@ -12,12 +12,18 @@ from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.experiments.benchmarks.desiderata.carriers import Carrier, score_words, unreadable
 from contstim.experiments.benchmarks.desiderata.frequencies import WordFrequencies
-from contstim.experiments.benchmarks.desiderata.report import summary, write_desiderata
+from contstim.experiments.benchmarks.desiderata.report import (
+    desiderata_figure,
+    summary,
+    write_desiderata,
+)
 from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
+from contstim.experiments.figures.canvas import styled
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.sentence import Sentence
 from contstim.store import Store
+from tests.experiments.figures.paper import is_whole
 
 CARRIERS = (Carrier("My word is _"), Carrier("_"))
 WORDS = ("cat", "dog", "book", "garden", "doctor", "house")
@@ -89,6 +95,23 @@ def test_an_evaluation_is_its_parts(
     names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == {path.stem for path in tmp_path.glob("*.csv")}
     assert (tmp_path / "desiderata.png").stat().st_size > 10_000
+
+
+def test_long_names_stay_apart_and_on_the_paper(
+    bigram: KenlmModel, trigram: KenlmModel, frequencies: WordFrequencies
+) -> None:
+    models = [
+        KenlmModel(model.path, name=f"kenlm:{n}/" + "W" * 150)
+        for n, model in enumerate((bigram, trigram))
+    ]
+    found = evaluate_desiderata(
+        models, generate(10, seed=5), WORDS, frequencies, carriers=CARRIERS, reference=models[0]
+    )
+    with styled():
+        figure = desiderata_figure(found)
+        titles = [axes.get_title() for axes in figure.axes[:2]]
+        assert titles == [f"({n}) …" + "W" * 23 for n in (1, 2)]
+        assert is_whole(figure)
 
 
 def test_words_that_a_model_does_not_know_are_left_out(
