@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +12,6 @@ from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.figures.canvas import BLUE, ORANGE, SIZE, new_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -23,14 +20,13 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _STRONG = 0.6  # from where numbers are white
-_LONGEST = 36  # characters of a name; of longer ones, such as paths, the end tells most
 _CHARACTER = 0.066  # inches, at the figures' size of type
 
 
 def correlation_figure(found: Evaluation) -> Figure:
     """Pearson's r between the deltas of people and models, a cell each."""
     names, matrix = delta_correlations(found)
-    names = tuple(labels(names))
+    names = tuple(short_names(names))
     n, margin = len(names), _CHARACTER * max(map(len, names))
     figure = new_figure(max(3.2, 1.0 + margin + 0.42 * n), 0.7 + 0.75 * margin + 0.38 * n)
     axes = figure.subplots()
@@ -57,7 +53,7 @@ def scatter_figure(found: Evaluation) -> Figure:
     panels = figure.subplots(down, across, squeeze=False, sharey=True)
     for axes in panels.flat[len(found.models) :]:
         axes.set_axis_off()
-    names = labels(found.models)
+    names = short_names(found.models)
     for column, (axes, line) in enumerate(zip(panels.flat, fits(found), strict=False)):
         _draw(axes, found, column, line, names[column])
     for row in panels:
@@ -74,22 +70,3 @@ def _draw(axes: Axes, found: Evaluation, column: int, line: Fit, name: str) -> N
         axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
     axes.set_title(f"{name}\nr = {line.pearson:.2f}", loc="left", fontsize="small")
     axes.set_xlabel("z-score")
-
-
-def labels(models: Sequence[str]) -> list[str]:
-    """Names that are short and distinct: the end of a long one, as much more as tells it apart."""
-    names = short_names(models)
-    shown = [_end(name) for name in names]
-    for longer in (_both_ends, str):
-        often = Counter(shown)
-        shown = [longer(n) if often[s] > 1 else s for n, s in zip(names, shown, strict=True)]
-    return shown
-
-
-def _end(name: str) -> str:
-    return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
-
-
-def _both_ends(name: str) -> str:
-    half = _LONGEST // 2
-    return name if len(name) <= _LONGEST else f"{name[: half - 1]}…{name[-half:]}"

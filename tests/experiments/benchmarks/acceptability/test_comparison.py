@@ -23,9 +23,9 @@ from contstim.experiments.benchmarks.acceptability.evaluation import (
     Evaluation,
     evaluate_acceptability,
 )
-from contstim.experiments.benchmarks.acceptability.figures import labels
 from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
 from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
+from contstim.experiments.benchmarks.names import short_names
 from contstim.tables import read_table
 from tests.experiments.benchmarks.acceptability.tables import simulated
 
@@ -137,19 +137,18 @@ def test_one_pair_has_no_correlation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("long", "front"),
+    "long",
     [
-        (["first-" + "x" * 60, "other-" + "x" * 60], True),
-        (["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40], False),
-        (["x" * 60 + "-first", "x" * 60 + "-other"], True),
+        ["first-" + "x" * 60, "other-" + "x" * 60],
+        ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40],
+        ["x" * 60 + "-first", "x" * 60 + "-other"],
     ],
 )
-def test_labels_of_figures_are_distinct(long: list[str], *, front: bool) -> None:
-    names = ["people", *long, "hf:runs/a/gpt2"]
-    found = labels(names)
+def test_long_names_of_figures_are_distinct(long: list[str]) -> None:
+    found = short_names(["people", *long, "hf:runs/a/gpt2"])
     assert len(set(found)) == 4
     assert (found[0], found[3]) == ("people", "gpt2")
-    assert all(len(label) <= 36 for label in found) == front
+    assert all(len(name) <= 28 for name in found)
 
 
 @pytest.mark.parametrize("value", [2.5, np.nan])
