@@ -87,12 +87,14 @@ def test_mistakes_are_explained(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small_study(tmp_path / "good")
+    small_study(tmp_path / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "study.json").write_text('{"groups": {"one": []}}')
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
+        (["collect", "elsewhere"], "saves to datapipe"),
         (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),
         (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
