@@ -88,12 +88,16 @@ def test_mistakes_are_explained(
     monkeypatch.chdir(tmp_path)
     small_study(tmp_path / "good")
     small_study(tmp_path / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
+    small_study(tmp_path / "leads", completion={"redirect": "javascript:alert(1)"})
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "study.json").write_text('{"groups": {"one": []}}')
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
+        (["collect", "good", "--redirect", "javascript:alert(1)"], "no web address"),
+        (["collect", "good", "--redirect", "app.prolific.com/submissions"], "no web address"),
+        (["collect", "leads"], "no web address"),
         (["collect", "elsewhere"], "saves to datapipe"),
         (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),
@@ -107,3 +111,4 @@ def test_mistakes_are_explained(
         assert said.startswith("error: "), said
         assert message in said
     assert not (tmp_path / "r.csv").exists()
+    assert not list(tmp_path.glob("leads.sqlite*"))

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from contstim.errors import InputError
+from contstim.experiments.addresses import check_web_address
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,5 +75,4 @@ class PageSettings:
                 f"{self.language!r} names no language; give en, de, pt-BR or the like."
             )
         for address in filter(None, (self.redirect, self.datapipe_address)):
-            if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
-                raise InputError(f"{address!r} is no web address; it must begin with https://.")
+            check_web_address(address)
