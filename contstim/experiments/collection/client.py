@@ -40,12 +40,14 @@ class Copy:
         joined: None before.
         answers: every answer given, saved or not.
         saved: trials that the server has acknowledged.
-        code: of completion; None before.
+        completed: whether the server has said so.
+        code: of completion; None before, and where the study has none.
     """
 
     joined: Joined | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     saved: set[str] = field(default_factory=set)
+    completed: bool = False
     code: str | None = None
 
     def take(self, entry: dict[str, Any]) -> None:
@@ -55,6 +57,7 @@ class Copy:
         if "answer" in entry:
             self.answers[entry["answer"]["trial_id"]] = entry["answer"]
         self.saved.update(entry.get("saved", ()))
+        self.completed = self.completed or "code" in entry
         self.code = entry.get("code", self.code)
 
 
@@ -149,16 +152,17 @@ class Participant:
         given = await self._post("api/responses", body, joined.secret)
         self._journal.note(self._number, saved=given["saved"])
 
-    async def complete(self) -> str:
-        """The completion code, once the server has everything.
+    async def complete(self) -> str | None:
+        """The completion code, if the study has one, once the server has everything.
 
         Raises:
             WorkerError: see `answer`.
         """
         joined = self._joined()
         given = await self._post("api/complete", {"participant": joined.participant}, joined.secret)
-        self._journal.note(self._number, code=given["code"])
-        return str(given["code"])
+        code = given["code"]
+        self._journal.note(self._number, code=code)
+        return None if code is None else str(code)
 
     def _joined(self) -> Joined:
         if self.copy.joined is None:

@@ -24,7 +24,8 @@ class CollectedStudy:
     Attributes:
         title: what participants see.
         trials: group, in the order of their numbers → identifiers of its trials.
-        code: what a participant hands in on completion; None: one for each participant.
+        code: what a participant hands in on completion; None: one for each participant, or none
+            where there is a redirect.
         redirect: where the browser goes after completion, if anywhere.
         fingerprint: of all groups, trials and sentences.
         public: the content of study.json without the code and the redirect, which the server hands

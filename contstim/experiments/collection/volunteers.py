@@ -103,7 +103,7 @@ async def _all(
     ) as http:
         everybody = {n: Participant(http, copies, n, patience=visit.patience) for n in numbers}
         for participant in everybody.values():
-            if participant.copy.code is None:
+            if not participant.copy.completed:
                 await participant.join()
         await asyncio.gather(*(one(n, participant) for n, participant in everybody.items()))
 
@@ -112,7 +112,7 @@ async def _answer(
     people: ArtificialParticipants, visit: Visit, number: int, participant: Participant
 ) -> None:
     own, joined = participant.copy, participant.copy.joined
-    if own.code is not None or joined is None:
+    if own.completed or joined is None:
         return
     responses = people.answers(
         number, joined.participant, group=int(joined.group), place=1, seed=joined.seed

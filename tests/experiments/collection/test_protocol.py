@@ -68,6 +68,18 @@ def test_codes_differ_between_people_where_the_study_has_none(serve: Serve) -> N
     assert len(set(codes)) == 2
 
 
+def test_a_link_without_a_code_brings_no_code_that_the_platform_would_not_know(
+    serve: Serve,
+) -> None:
+    served = serve(redirect="https://example.org/?cc=C0DE")
+    joined = served.join(group="2")
+    served.save(joined, *(answer(f"t2-{n}") for n in range(4)))
+    assert served.complete(joined).json() == {
+        "code": None,
+        "redirect": "https://example.org/?cc=C0DE",
+    }
+
+
 IMPOSSIBLE: tuple[dict[str, Any], ...] = (
     {"rating": 0},
     {"rating": 7},

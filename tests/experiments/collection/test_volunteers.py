@@ -66,11 +66,12 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
 
 def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1, 1), each=1, conditions=CONDITIONS)
-    served = serve(export(tmp_path / "study", made.trials))
+    served = serve(export(tmp_path / "study", made.trials), redirect="https://example.org/")
     people = artificial_participants(made.trials, made.scores, "a", seed=1)
     journal = tmp_path / "journal"
     visit = Visit(f"http://127.0.0.1:{served.port}", 4)
     whole = take_part(people, visit, journal)
+    assert journal.read_text().count('"code": null') == 4
     lines = journal.read_text().splitlines()
     journal.write_text("\n".join(lines[: len(lines) // 2]) + '\n{"number": 2, "sa')
     again = take_part(people, visit, journal)
