@@ -73,8 +73,10 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
 
 
 def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
+    (planted / "responses.csv.journal").write_text("of a run with --server\n")
     done = run(planted, "simulate", *WHO, "--lapses", "0", "--out", "responses.csv", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
+    assert (planted / "responses.csv.journal").exists()
     with (planted / "responses.csv").open(newline="") as file:
         assert {row["participant"] for row in csv.DictReader(file)} == {
             f"simulated-{n}" for n in (1, 2, 3)

@@ -13,7 +13,7 @@ import httpx2
 from contstim.errors import InputError, WorkerError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from contstim.experiments.responses import Response
@@ -61,28 +61,44 @@ class Copy:
         self.code = entry.get("code", self.code)
 
 
+class _RefusedError(WorkerError):
+    """The server understands a request and will not do it."""
+
+
 class Journal:
     """Copies of many participants in one file, a line for everything that happens.
 
     Args:
         path: read if it is there, so that an interrupted run goes on.
+        run: what the answers depend on; stands in the first line.
 
     Raises:
-        InputError: the file cannot be used.
+        InputError: the file cannot be used, or holds what happened in another run.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
+        self.path = path
         self._copies: dict[int, Copy] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             whole = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
-            for entry in map(json.loads, whole):
+            entries = [json.loads(line) for line in whole]
+            happened = [entry for entry in entries if "run" not in entry]
+            for entry in happened:
                 self.copy(entry["number"]).take(entry)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _unusable(path, error) from error
+        if happened and entries[0].get("run") != run:
+            raise InputError(
+                f"{path} belongs to a run of another model, seed or server; delete it or name "
+                "another --out."
+            )
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("w", encoding="utf-8", buffering=1)
-            self._file.writelines(f"{line}\n" for line in whole)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
+            self._file.writelines(json.dumps(e) + "\n" for e in [{"run": run}, *happened])
+        except OSError as error:
+            raise _unusable(path, error) from error
 
     def copy(self, number: int) -> Copy:
         """What participant `number` has."""
@@ -96,6 +112,10 @@ class Journal:
     def close(self) -> None:
         """Release the file."""
         self._file.close()
+
+
+def _unusable(path: Path, error: Exception) -> InputError:
+    return InputError(f"Cannot use {path} as a journal of answers: {error}.")
 
 
 class Participant:
@@ -123,15 +143,20 @@ class Participant:
         """Take part, or go on taking part.
 
         Raises:
-            WorkerError: see `answer`.
+            WorkerError: see `answer`; or the journal is of another database.
         """
         if self.copy.joined is None:
             given = await self._post("api/participants", {"group": None, "platform": None})
         else:
             names = ("participant", "secret")
-            given = await self._post(
-                "api/resume", {name: getattr(self.copy.joined, name) for name in names}
-            )
+            who = {name: getattr(self.copy.joined, name) for name in names}
+            try:
+                given = await self._post("api/resume", who)
+            except _RefusedError as error:
+                raise WorkerError(
+                    f"{error} {self._journal.path} is of participants whom this server's database "
+                    "does not know; delete it or name another --out."
+                ) from error
         joined = Joined(*(given[name] for name in ("participant", "secret", "group", "seed")))
         self._journal.note(self._number, joined=asdict(joined))
         for answer in given["answered"]:  # whatever this copy says, the server's answers stand
@@ -183,7 +208,7 @@ class Participant:
                     return dict(given.json())
                 trouble = _sentence(given)
                 if given.status_code not in _AGAIN:
-                    raise WorkerError(f"The server refuses this: {trouble}")
+                    raise _RefusedError(f"The server refuses this: {trouble}")
                 pause = max(pause, float(given.headers.get("Retry-After", 0)))
             except (httpx2.TransportError, ValueError) as error:
                 trouble = str(error) or type(error).__name__

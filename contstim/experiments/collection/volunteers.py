@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
@@ -63,12 +65,12 @@ def take_part(
         Everything that the server acknowledged, as the participants have it.
 
     Raises:
-        InputError: the address is none, or the journal cannot be used.
+        InputError: the address is none, or the journal cannot be used or is of another run.
         WorkerError: the server refuses something, or is silent for too long.
     """
     if not visit.url.startswith(("http://", "https://")):
         raise InputError(f"{visit.url!r} is no address of a server, such as http://127.0.0.1:8000.")
-    with closing(Journal(journal)) as copies:
+    with closing(Journal(journal, _run_of(people, visit))) as copies:
         asyncio.run(_all(people, visit, copies, progress))
         return tuple(
             Response(joined.participant, int(joined.group), **answer)
@@ -78,6 +80,22 @@ def take_part(
             if joined is not None
             for answer in own.answers.values()
         )
+
+
+def _run_of(people: ArtificialParticipants, visit: Visit) -> dict[str, Any]:
+    """What answers and acknowledgements depend on."""
+    asked = [
+        [trial.group, trial.trial_id, trial.sentence_1, trial.sentence_2, difference]
+        for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
+    ]
+    return {
+        "model": people.model,
+        "seed": people.seed,
+        "noise": float(people.noise),
+        "lapses": float(people.lapses),
+        "server": visit.url.rstrip("/"),
+        "fingerprint": hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
+    }
 
 
 async def _all(
@@ -103,8 +121,7 @@ async def _all(
     ) as http:
         everybody = {n: Participant(http, copies, n, patience=visit.patience) for n in numbers}
         for participant in everybody.values():
-            if not participant.copy.completed:
-                await participant.join()
+            await participant.join()
         await asyncio.gather(*(one(n, participant) for n, participant in everybody.items()))
 
 
