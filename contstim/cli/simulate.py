@@ -101,7 +101,7 @@ def simulate(
                     f"--server needs {error.name}, which is not installed: pip install "
                     "'contstim[collect]'."
                 ) from error
-            visit = Visit(server, participants, at_once, pause, patience)
+            visit = Visit(server, participants, at_once, pause, patience, str(trials))
             responses = take_part(people, visit, journal, progress=progress)
     write_responses(out, responses)
     if journal is not None:

@@ -198,26 +198,36 @@ class Participant:
         self, address: str, body: dict[str, Any], secret: str | None = None
     ) -> dict[str, Any]:
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
-        clock = asyncio.get_running_loop().time
-        start, wait, trouble = clock(), _FIRST_WAIT, ""
-        while clock() - start < self._patience:
-            pause = wait * random.uniform(0.5, 1.5)
-            try:
-                given = await self._http.post(address, json=body, headers=headers)
-                if given.is_success:
-                    return dict(given.json())
-                trouble = _sentence(given)
-                if given.status_code not in _AGAIN:
-                    raise _RefusedError(f"The server refuses this: {trouble}")
-                pause = max(pause, float(given.headers.get("Retry-After", 0)))
-            except (httpx2.TransportError, ValueError) as error:
-                trouble = str(error) or type(error).__name__
-            await asyncio.sleep(pause)
-            wait = min(_LONGEST_WAIT, 2 * wait)
-        raise WorkerError(
-            f"The server has not answered for {self._patience:g} s ({trouble}). Answers are kept "
-            "here: run the same command again to go on."
-        )
+        request = self._http.build_request("POST", address, json=body, headers=headers)
+        return await ask(self._http, request, self._patience)
+
+
+async def ask(http: httpx2.AsyncClient, request: httpx2.Request, patience: float) -> dict[str, Any]:
+    """The JSON object that a server answers with, asked again while it or the network is gone.
+
+    Raises:
+        WorkerError: the server refuses, or is silent for so many seconds.
+    """
+    clock = asyncio.get_running_loop().time
+    start, wait, trouble = clock(), _FIRST_WAIT, ""
+    while clock() - start < patience:
+        pause = wait * random.uniform(0.5, 1.5)
+        try:
+            given = await http.send(request)
+            if given.is_success:
+                return dict(given.json())
+            trouble = _sentence(given)
+            if given.status_code not in _AGAIN:
+                raise _RefusedError(f"The server refuses this: {trouble}")
+            pause = max(pause, float(given.headers.get("Retry-After", 0)))
+        except (httpx2.TransportError, ValueError) as error:
+            trouble = str(error) or type(error).__name__
+        await asyncio.sleep(pause)
+        wait = min(_LONGEST_WAIT, 2 * wait)
+    raise WorkerError(
+        f"The server has not answered for {patience:g} s ({trouble}). Answers are kept here: run "
+        "the same command again to go on."
+    )
 
 
 def _as_sent(one: Response) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from contstim.errors import InputError
-from contstim.experiments.collection.client import Journal, Participant
+from contstim.experiments.collection.client import Journal, Participant, ask
 from contstim.experiments.responses import Response
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Visit:
         at_once: how many at the same time.
         pause: seconds between two answers of a participant.
         patience: seconds of silence after which to give up.
+        table: what messages call the participants' trials.
     """
 
     url: str
@@ -41,6 +42,7 @@ class Visit:
     at_once: int = 50
     pause: float = 0.0
     patience: float = 300.0
+    table: str = "the participants'"
 
 
 def take_part(
@@ -65,7 +67,8 @@ def take_part(
         Everything that the server acknowledged, as the participants have it.
 
     Raises:
-        InputError: the address is none, or the journal cannot be used or is of another run.
+        InputError: the address is none, the study shows other trials, or the journal cannot be
+            used or is of another run.
         WorkerError: the server refuses something, or is silent for too long.
     """
     if not visit.url.startswith(("http://", "https://")):
@@ -119,10 +122,30 @@ async def _all(
     async with httpx2.AsyncClient(
         base_url=base, limits=limits, timeout=_SECONDS_TO_CONNECT, trust_env=False
     ) as http:
+        await _check_trials(http, people, visit)
         everybody = {n: Participant(http, copies, n, patience=visit.patience) for n in numbers}
         for participant in everybody.values():
             await participant.join()
         await asyncio.gather(*(one(n, participant) for n, participant in everybody.items()))
+
+
+async def _check_trials(
+    http: httpx2.AsyncClient, people: ArtificialParticipants, visit: Visit
+) -> None:
+    """Before anybody joins, for who joins and cannot answer holds a place."""
+    study = await ask(http, http.build_request("GET", "study.json"), visit.patience)
+    own: dict[str, set[str]] = {}
+    for trial in people.trials:
+        own.setdefault(str(trial.group), set()).add(trial.trial_id)
+    try:
+        shown = {group: {t["trial_id"] for t in of} for group, of in study["groups"].items()}
+    except (KeyError, TypeError, AttributeError):
+        shown = {}
+    if shown != own:
+        raise InputError(
+            f"The study at {visit.url} shows other trials than {visit.table}; name the table that "
+            "it was exported from."
+        )
 
 
 async def _answer(

@@ -111,13 +111,14 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
         take_part(people, replace(visit, url=f"http://127.0.0.1:{anew.port}"), journal)
 
 
-def test_a_server_of_other_trials_refuses_them_in_words(serve: Serve, tmp_path: Path) -> None:
+def test_nobody_joins_a_study_of_other_trials(serve: Serve, tmp_path: Path) -> None:
     made, other = simulate(groups=(1,), each=1), simulate(("x", "y", "z"), (1,), each=1)
     served = serve(export(tmp_path / "study", _renamed(other.trials)))
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
-    visit = Visit(f"http://127.0.0.1:{served.port}", 1)
-    with pytest.raises(WorkerError, match="There is no such trial in group 1"):
+    visit = Visit(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
+    with pytest.raises(InputError, match=r"shows other trials than trials\.csv"):
         take_part(people, visit, tmp_path / "journal")
+    assert served.download("participants").text.count("\n") == 1  # the columns' names
 
 
 def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
