@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(
 
 PAGE = """<!doctype html><title>x</title><script type="module">
 const post = (path, body, secret) => fetch(`api/${path}`, {
-  method: "POST", body: JSON.stringify(body), headers: { Authorization: `Bearer ${secret}` },
+  method: "POST", body: JSON.stringify(body),
+  headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
 }).then((given) => given.json());
 if (new URLSearchParams(location.search).get("simulate") !== "data") throw Error("no simulation");
 const study = await fetch("study.json").then((given) => given.json());
