@@ -37,7 +37,7 @@ class PageSettings:
         datapipe_id: DataPipe's name of the experiment; needed there, empty elsewhere.
         datapipe_address: DataPipe's API, with a slash at the end.
         completion_code: what participants see when all is saved; empty: none, or from the server
-            a code for each participant.
+            a code for each participant unless there is a redirect.
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
