@@ -24,7 +24,10 @@ def collect(
     ] = 8000,
     code: Annotated[
         str | None,
-        typer.Option(help="The completion code; by default the export's, or one for each person."),
+        typer.Option(
+            help="The completion code; by default the export's, or one for each person if there is "
+            "no redirect."
+        ),
     ] = None,
     redirect: Annotated[
         str | None,

@@ -83,11 +83,11 @@ def simulate(
         lapses=lapses,
         seed=seed,
     )
-    journal = Path(f"{out}.journal")
+    journal = None if browser or server is None else Path(f"{out}.journal")
     with _progress(quiet=quiet) as progress:
         if server is None:
             responses = simulate_responses(people, participants)
-        elif browser:
+        elif journal is None:
             from contstim.experiments.collection.browsers import take_part_in_browser
 
             responses = take_part_in_browser(
@@ -101,10 +101,11 @@ def simulate(
                     f"--server needs {error.name}, which is not installed: pip install "
                     "'contstim[collect]'."
                 ) from error
-            visit = Visit(server, participants, at_once, pause, patience)
+            visit = Visit(server, participants, at_once, pause, patience, str(trials))
             responses = take_part(people, visit, journal, progress=progress)
     write_responses(out, responses)
-    journal.unlink(missing_ok=True)
+    if journal is not None:
+        journal.unlink(missing_ok=True)
     write_record(
         out,
         model=model,

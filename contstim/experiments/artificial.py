@@ -46,6 +46,7 @@ class ArtificialParticipants:
         noise: standard deviation, nats.
         lapses: share of trials.
         seed: decides everything that is left to chance.
+        model: the name of the one that they follow, if it has one.
     """
 
     trials: tuple[Trial, ...]
@@ -53,6 +54,7 @@ class ArtificialParticipants:
     noise: float
     lapses: float
     seed: int
+    model: str = ""
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -158,7 +160,7 @@ def artificial_participants(
     for condition, of in found.items():
         rows = [row for row, trial in enumerate(design) if trial.condition == condition]
         differences[rows] = of.differences[:, column]
-    return ArtificialParticipants(design, differences, noise, lapses, seed)
+    return ArtificialParticipants(design, differences, noise, lapses, seed, model)
 
 
 def _calibrated(found: Mapping[Condition, Comparisons], column: int, ceiling: float) -> float:

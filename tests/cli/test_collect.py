@@ -73,8 +73,10 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
 
 
 def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
+    (planted / "responses.csv.journal").write_text("of a run with --server\n")
     done = run(planted, "simulate", *WHO, "--lapses", "0", "--out", "responses.csv", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
+    assert (planted / "responses.csv.journal").exists()
     with (planted / "responses.csv").open(newline="") as file:
         assert {row["participant"] for row in csv.DictReader(file)} == {
             f"simulated-{n}" for n in (1, 2, 3)
@@ -87,12 +89,18 @@ def test_mistakes_are_explained(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small_study(tmp_path / "good")
+    small_study(tmp_path / "elsewhere", save={"to": "datapipe"}, completion={"code": "C0DE"})
+    small_study(tmp_path / "leads", completion={"redirect": "javascript:alert(1)"})
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "study.json").write_text('{"groups": {"one": []}}')
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
+        (["collect", "good", "--redirect", "javascript:alert(1)"], "no web address"),
+        (["collect", "good", "--redirect", "app.prolific.com/submissions"], "no web address"),
+        (["collect", "leads"], "no web address"),
+        (["collect", "elsewhere"], "saves to datapipe"),
         (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),
         (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
@@ -105,3 +113,4 @@ def test_mistakes_are_explained(
         assert said.startswith("error: "), said
         assert message in said
     assert not (tmp_path / "r.csv").exists()
+    assert not list(tmp_path.glob("leads.sqlite*"))

@@ -68,8 +68,12 @@ async def content(request: Request, limits: Limits) -> dict[str, Any]:
     """The JSON object that a request holds.
 
     Raises:
-        Refusal: the body is too large, too slow, or no object.
+        Refusal: the body is too large, too slow, no object, or not said to be JSON. Browsers let
+            any page send text to any server, but JSON only to its own.
     """
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if kind.strip().lower() != "application/json":
+        raise Refusal(415, "Content-Type must be application/json.")
     try:
         async with asyncio.timeout(limits.body_seconds):
             body = b""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.artificial import ArtificialParticipants
 
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where the page lets itself be simulated
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -44,12 +45,17 @@ def take_part_in_browser(
         What the pages sent and the server acknowledged.
 
     Raises:
-        InputError: the address is none.
+        InputError: the address is none, or not of this machine.
         WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
     """
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.netloc:
         raise InputError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000.")
+    if address.hostname not in _THIS_MACHINE:
+        raise InputError(
+            f"The page of {url} takes no artificial participants: it does so only where it is "
+            f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."
+        )
     playwright = _playwright()
     found: list[Response] = []
     with playwright.sync_playwright() as driver:

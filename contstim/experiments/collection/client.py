@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from contstim.errors import InputError, WorkerError
+from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from contstim.experiments.responses import Response
@@ -40,12 +41,14 @@ class Copy:
         joined: None before.
         answers: every answer given, saved or not.
         saved: trials that the server has acknowledged.
-        code: of completion; None before.
+        completed: whether the server has said so.
+        code: of completion; None before, and where the study has none.
     """
 
     joined: Joined | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     saved: set[str] = field(default_factory=set)
+    completed: bool = False
     code: str | None = None
 
     def take(self, entry: dict[str, Any]) -> None:
@@ -55,7 +58,12 @@ class Copy:
         if "answer" in entry:
             self.answers[entry["answer"]["trial_id"]] = entry["answer"]
         self.saved.update(entry.get("saved", ()))
+        self.completed = self.completed or "code" in entry
         self.code = entry.get("code", self.code)
+
+
+class _RefusedError(WorkerError):
+    """The server understands a request and will not do it."""
 
 
 class Journal:
@@ -63,23 +71,34 @@ class Journal:
 
     Args:
         path: read if it is there, so that an interrupted run goes on.
+        run: what the answers depend on; stands in the first line.
 
     Raises:
-        InputError: the file cannot be used.
+        InputError: the file cannot be used, or holds what happened in another run.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
+        self.path = path
         self._copies: dict[int, Copy] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             whole = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
-            for entry in map(json.loads, whole):
+            entries = [json.loads(line) for line in whole]
+            happened = [entry for entry in entries if "run" not in entry]
+            for entry in happened:
                 self.copy(entry["number"]).take(entry)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("w", encoding="utf-8", buffering=1)
-            self._file.writelines(f"{line}\n" for line in whole)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
+            raise _unusable(path, error) from error
+        if happened and entries[0].get("run") != run:
+            raise InputError(
+                f"{path} belongs to a run of another model, seed or server; delete it or name "
+                "another --out."
+            )
+        write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *happened]))
+        try:
+            self._file = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise _unusable(path, error) from error
 
     def copy(self, number: int) -> Copy:
         """What participant `number` has."""
@@ -93,6 +112,10 @@ class Journal:
     def close(self) -> None:
         """Release the file."""
         self._file.close()
+
+
+def _unusable(path: Path, error: Exception) -> InputError:
+    return InputError(f"Cannot use {path} as a journal of answers: {error}.")
 
 
 class Participant:
@@ -120,15 +143,20 @@ class Participant:
         """Take part, or go on taking part.
 
         Raises:
-            WorkerError: see `answer`.
+            WorkerError: see `answer`; or the journal is of another database.
         """
         if self.copy.joined is None:
             given = await self._post("api/participants", {"group": None, "platform": None})
         else:
             names = ("participant", "secret")
-            given = await self._post(
-                "api/resume", {name: getattr(self.copy.joined, name) for name in names}
-            )
+            who = {name: getattr(self.copy.joined, name) for name in names}
+            try:
+                given = await self._post("api/resume", who)
+            except _RefusedError as error:
+                raise WorkerError(
+                    f"{error} {self._journal.path} is of participants whom this server's database "
+                    "does not know; delete it or name another --out."
+                ) from error
         joined = Joined(*(given[name] for name in ("participant", "secret", "group", "seed")))
         self._journal.note(self._number, joined=asdict(joined))
         for answer in given["answered"]:  # whatever this copy says, the server's answers stand
@@ -149,16 +177,17 @@ class Participant:
         given = await self._post("api/responses", body, joined.secret)
         self._journal.note(self._number, saved=given["saved"])
 
-    async def complete(self) -> str:
-        """The completion code, once the server has everything.
+    async def complete(self) -> str | None:
+        """The completion code, if the study has one, once the server has everything.
 
         Raises:
             WorkerError: see `answer`.
         """
         joined = self._joined()
         given = await self._post("api/complete", {"participant": joined.participant}, joined.secret)
-        self._journal.note(self._number, code=given["code"])
-        return str(given["code"])
+        code = given["code"]
+        self._journal.note(self._number, code=code)
+        return None if code is None else str(code)
 
     def _joined(self) -> Joined:
         if self.copy.joined is None:
@@ -169,26 +198,36 @@ class Participant:
         self, address: str, body: dict[str, Any], secret: str | None = None
     ) -> dict[str, Any]:
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
-        clock = asyncio.get_running_loop().time
-        start, wait, trouble = clock(), _FIRST_WAIT, ""
-        while clock() - start < self._patience:
-            pause = wait * random.uniform(0.5, 1.5)
-            try:
-                given = await self._http.post(address, json=body, headers=headers)
-                if given.is_success:
-                    return dict(given.json())
-                trouble = _sentence(given)
-                if given.status_code not in _AGAIN:
-                    raise WorkerError(f"The server refuses this: {trouble}")
-                pause = max(pause, float(given.headers.get("Retry-After", 0)))
-            except (httpx2.TransportError, ValueError) as error:
-                trouble = str(error) or type(error).__name__
-            await asyncio.sleep(pause)
-            wait = min(_LONGEST_WAIT, 2 * wait)
-        raise WorkerError(
-            f"The server has not answered for {self._patience:g} s ({trouble}). Answers are kept "
-            "here: run the same command again to go on."
-        )
+        request = self._http.build_request("POST", address, json=body, headers=headers)
+        return await ask(self._http, request, self._patience)
+
+
+async def ask(http: httpx2.AsyncClient, request: httpx2.Request, patience: float) -> dict[str, Any]:
+    """The JSON object that a server answers with, asked again while it or the network is gone.
+
+    Raises:
+        WorkerError: the server refuses, or is silent for so many seconds.
+    """
+    clock = asyncio.get_running_loop().time
+    start, wait, trouble = clock(), _FIRST_WAIT, ""
+    while clock() - start < patience:
+        pause = wait * random.uniform(0.5, 1.5)
+        try:
+            given = await http.send(request)
+            if given.is_success:
+                return dict(given.json())
+            trouble = _sentence(given)
+            if given.status_code not in _AGAIN:
+                raise _RefusedError(f"The server refuses this: {trouble}")
+            pause = max(pause, float(given.headers.get("Retry-After", 0)))
+        except (httpx2.TransportError, ValueError) as error:
+            trouble = str(error) or type(error).__name__
+        await asyncio.sleep(pause)
+        wait = min(_LONGEST_WAIT, 2 * wait)
+    raise WorkerError(
+        f"The server has not answered for {patience:g} s ({trouble}). Answers are kept here: run "
+        "the same command again to go on."
+    )
 
 
 def _as_sent(one: Response) -> dict[str, Any]:

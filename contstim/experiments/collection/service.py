@@ -50,7 +50,7 @@ class Offer:
         study: what it asks.
         reception: who may take part.
         token: opens the downloads.
-        code: handed out on completion; None: one for each participant.
+        code: handed out on completion; None: one for each participant, or none with a redirect.
         redirect: where the browser goes after completion, if anywhere.
         limits: how often and how much somebody may ask.
     """
@@ -152,8 +152,10 @@ class Service:
         await self._recorder.run(
             lambda connection: answers.complete(connection, trials, participant, now)
         )
-        code = self._offer.code or self._recorder.keys.completion_code(participant)
-        return answer({"code": code, "redirect": self._offer.redirect})
+        code, redirect = self._offer.code, self._offer.redirect
+        if code is None and redirect is None:  # a platform would not know a code of ours
+            code = self._recorder.keys.completion_code(participant)
+        return answer({"code": code, "redirect": redirect})
 
     async def file(self, request: Request) -> Response:
         """A file of the exported experiment."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, WorkerError
+from contstim.experiments.addresses import check_web_address
 from contstim.experiments.collection.keys import admin_token
 from contstim.experiments.collection.people import Reception
 from contstim.experiments.collection.recorder import Recorder
@@ -75,8 +76,8 @@ def serve(
         opened: told once people can come.
 
     Raises:
-        InputError: the folder is no exported experiment, the address cannot be used, or the
-            database would stand inside the folder.
+        InputError: the folder is no exported experiment that saves to a server, the address cannot
+            be used, the redirect is no web address, or the database would stand inside the folder.
         StoreError: the database cannot be used, or belongs to another study.
         WorkerError: starlette or uvicorn is not installed.
     """
@@ -86,6 +87,9 @@ def serve(
         raise InputError(
             f"{database} stands in the folder that participants read; name a file outside {folder}."
         )
+    redirect = terms.redirect or study.redirect
+    if redirect:
+        check_web_address(redirect)
     uvicorn, offer_type, service_type = _library()
     token, file = admin_token(database)
     offer = offer_type(
@@ -94,7 +98,7 @@ def serve(
         Reception(tuple(study.trials), terms.patience, terms.most),
         token,
         terms.code or study.code,
-        terms.redirect or study.redirect,
+        redirect,
     )
     with (
         closing(Recorder(database, study.fingerprint)) as recorder,

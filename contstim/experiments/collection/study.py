@@ -24,7 +24,8 @@ class CollectedStudy:
     Attributes:
         title: what participants see.
         trials: group, in the order of their numbers → identifiers of its trials.
-        code: what a participant hands in on completion; None: one for each participant.
+        code: what a participant hands in on completion; None: one for each participant, or none
+            where there is a redirect.
         redirect: where the browser goes after completion, if anywhere.
         fingerprint: of all groups, trials and sentences.
         public: the content of study.json without the code and the redirect, which the server hands
@@ -43,14 +44,15 @@ def read_study(folder: Path) -> CollectedStudy:
     """Read `study.json` of an exported folder.
 
     Raises:
-        InputError: there is no such file, it is no study, a group is not numbered from 1, or a
-            trial is in two groups.
+        InputError: there is no such file, it is no study, its page saves elsewhere, a group is not
+            numbered from 1, or a trial is in two groups.
     """
     path = folder / STUDY_FILE
     try:
         content = json.loads(path.read_bytes())
         groups = {group: _trials(group, own) for group, own in content["groups"].items()}
         completion = content.get("completion") or {}
+        home = _text((content.get("save") or {}).get("to"))
         title, code, redirect = (
             _text(value) for value in (content.get("title"), *map(completion.get, _COMPLETION))
         )
@@ -64,7 +66,7 @@ def read_study(folder: Path) -> CollectedStudy:
             f"{path} is not the study of an exported experiment ({error!r}). Export it again with "
             "`contstim export jspsych`."
         ) from error
-    _check(path, groups)
+    _check(path, groups, home)
     numbered = sorted(groups, key=int)
     canonical = json.dumps([[g, sorted(groups[g].items())] for g in numbered])
     return CollectedStudy(
@@ -97,7 +99,12 @@ def _text(value: object) -> str | None:
     return value or None
 
 
-def _check(path: Path, groups: Mapping[str, Mapping[str, object]]) -> None:
+def _check(path: Path, groups: Mapping[str, Mapping[str, object]], home: str | None) -> None:
+    if home not in (None, "server"):
+        raise InputError(
+            f"The page of {path} saves to {home}, not to a server. Export it again with "
+            "`contstim export jspsych --save server`."
+        )
     names = [name for own in groups.values() for name in own]
     if not names or len(set(names)) < len(names):
         raise InputError(f"{path} has no trials, or a trial in two groups.")

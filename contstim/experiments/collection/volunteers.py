@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
 from contstim.errors import InputError
-from contstim.experiments.collection.client import Journal, Participant
+from contstim.experiments.collection.client import Journal, Participant, ask
 from contstim.experiments.responses import Response
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Visit:
         at_once: how many at the same time.
         pause: seconds between two answers of a participant.
         patience: seconds of silence after which to give up.
+        table: what messages call the participants' trials.
     """
 
     url: str
@@ -39,6 +42,7 @@ class Visit:
     at_once: int = 50
     pause: float = 0.0
     patience: float = 300.0
+    table: str = "the participants'"
 
 
 def take_part(
@@ -63,12 +67,13 @@ def take_part(
         Everything that the server acknowledged, as the participants have it.
 
     Raises:
-        InputError: the address is none, or the journal cannot be used.
+        InputError: the address is none, the study shows other trials, or the journal cannot be
+            used or is of another run.
         WorkerError: the server refuses something, or is silent for too long.
     """
     if not visit.url.startswith(("http://", "https://")):
         raise InputError(f"{visit.url!r} is no address of a server, such as http://127.0.0.1:8000.")
-    with closing(Journal(journal)) as copies:
+    with closing(Journal(journal, _run_of(people, visit))) as copies:
         asyncio.run(_all(people, visit, copies, progress))
         return tuple(
             Response(joined.participant, int(joined.group), **answer)
@@ -78,6 +83,22 @@ def take_part(
             if joined is not None
             for answer in own.answers.values()
         )
+
+
+def _run_of(people: ArtificialParticipants, visit: Visit) -> dict[str, Any]:
+    """What answers and acknowledgements depend on."""
+    asked = [
+        [trial.group, trial.trial_id, trial.sentence_1, trial.sentence_2, difference]
+        for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
+    ]
+    return {
+        "model": people.model,
+        "seed": people.seed,
+        "noise": float(people.noise),
+        "lapses": float(people.lapses),
+        "server": visit.url.rstrip("/"),
+        "fingerprint": hashlib.sha256(json.dumps(asked).encode()).hexdigest(),
+    }
 
 
 async def _all(
@@ -101,18 +122,37 @@ async def _all(
     async with httpx2.AsyncClient(
         base_url=base, limits=limits, timeout=_SECONDS_TO_CONNECT, trust_env=False
     ) as http:
+        await _check_trials(http, people, visit)
         everybody = {n: Participant(http, copies, n, patience=visit.patience) for n in numbers}
         for participant in everybody.values():
-            if participant.copy.code is None:
-                await participant.join()
+            await participant.join()
         await asyncio.gather(*(one(n, participant) for n, participant in everybody.items()))
+
+
+async def _check_trials(
+    http: httpx2.AsyncClient, people: ArtificialParticipants, visit: Visit
+) -> None:
+    """Before anybody joins, for who joins and cannot answer holds a place."""
+    study = await ask(http, http.build_request("GET", "study.json"), visit.patience)
+    own: dict[str, set[str]] = {}
+    for trial in people.trials:
+        own.setdefault(str(trial.group), set()).add(trial.trial_id)
+    try:
+        shown = {group: {t["trial_id"] for t in of} for group, of in study["groups"].items()}
+    except (KeyError, TypeError, AttributeError):
+        shown = {}
+    if shown != own:
+        raise InputError(
+            f"The study at {visit.url} shows other trials than {visit.table}; name the table that "
+            "it was exported from."
+        )
 
 
 async def _answer(
     people: ArtificialParticipants, visit: Visit, number: int, participant: Participant
 ) -> None:
     own, joined = participant.copy, participant.copy.joined
-    if own.code is not None or joined is None:
+    if own.completed or joined is None:
         return
     responses = people.answers(
         number, joined.participant, group=int(joined.group), place=1, seed=joined.seed

@@ -44,7 +44,10 @@ class Served:
         return self.http.post(
             "/api/responses",
             content=json.dumps({"participant": joined["participant"], "responses": answers}),
-            headers={"Authorization": f"Bearer {joined['secret']}"},
+            headers={
+                "Authorization": f"Bearer {joined['secret']}",
+                "Content-Type": "application/json",
+            },
         )
 
     def complete(self, joined: dict[str, Any]) -> httpx2.Response:

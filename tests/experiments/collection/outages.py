@@ -6,6 +6,7 @@ What participants were told is saved, by their own journals, is then compared wi
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import sqlite3
 import time
@@ -124,7 +125,8 @@ def acknowledged(path: Path, participants: int) -> set[tuple[str, str, int, int,
         return set()
     copy = path.with_suffix(".copy")
     copy.write_bytes(path.read_bytes())
-    journal = Journal(copy)
+    run = json.loads(copy.read_text().partition("\n")[0] or '{"run": {}}')["run"]
+    journal = Journal(copy, run)
     try:
         return {
             (own.joined.participant, trial, one["rating"], one["left"], one["position"])

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(
 
 PAGE = """<!doctype html><title>x</title><script type="module">
 const post = (path, body, secret) => fetch(`api/${path}`, {
-  method: "POST", body: JSON.stringify(body), headers: { Authorization: `Bearer ${secret}` },
+  method: "POST", body: JSON.stringify(body),
+  headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
 }).then((given) => given.json());
 if (new URLSearchParams(location.search).get("simulate") !== "data") throw Error("no simulation");
 const study = await fetch("study.json").then((given) => given.json());
@@ -65,3 +66,6 @@ def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
         take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
     with pytest.raises(InputError, match="no address"):
         take_part_in_browser(people, "localhost", 1)
+    for host in ("example.invalid", "127.0.0.1.example.invalid", "192.0.2.1:8000"):
+        with pytest.raises(InputError, match="takes no artificial participants"):
+            take_part_in_browser(people, f"https://{host}/study", 1)

@@ -25,6 +25,7 @@ from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw
 
+JSON = {"Content-Type": "application/json"}
 DESCRIPTION = Path(__file__).parents[3] / "docs" / "collecting.openapi.json"
 UNLIMITED = Rate(1e9, 1e9)
 CHECKS = (
@@ -86,7 +87,7 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
     )
     def send(address: str, wrong: dict[str, Any], more: dict[str, Any]) -> None:
         body = {**joined, "responses": [{**answer("t1-0"), **wrong}], "platform": None, **more}
-        header = {"Authorization": f"Bearer {joined['secret']}"}
+        header = {"Authorization": f"Bearer {joined['secret']}", **JSON}
         _proper(served.http.post(address, content=json.dumps(body), headers=header))
 
     send()
@@ -99,7 +100,7 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
 )
 @given(address=st.sampled_from([*ADDRESSES, "/", "/admin/responses.csv"]), body=st.binary())
 def test_bytes_that_are_no_json_are_answered(served: Served, address: str, body: bytes) -> None:
-    _proper(served.http.post(address, content=body))
+    _proper(served.http.post(address, content=body, headers=JSON))
 
 
 methods = st.sampled_from([b"GET", b"POST", b"HEAD", b"", b"BREW"])
@@ -110,6 +111,7 @@ headers = st.lists(
     st.binary(max_size=20)
     | st.sampled_from(
         [
+            b"Content-Type: application/json",
             b"Content-Length: 5",
             b"Content-Length: -1",
             b"Content-Length: 99999999999999999999",

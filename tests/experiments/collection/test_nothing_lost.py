@@ -69,7 +69,7 @@ def test_a_journal_that_claims_too_much_is_found_out(tmp_path: Path) -> None:
     given = '{"trial_id": "t", "rating": 1, "left": 2, "position": 3, "rt_ms": 4}'
     journal = tmp_path / "j"
     journal.write_text(
-        f'{{"number": 1, {joined}}}\n{{"number": 1, "answer": {given}}}\n'
+        f'{{"run": {{}}}}\n{{"number": 1, {joined}}}\n{{"number": 1, "answer": {given}}}\n'
         '{"number": 1, "saved": ["t"]}\n{"number": 1, "saved": ["u"'
     )
     assert acknowledged(journal, 2) == {("p1", "t", 1, 2, 3)}

@@ -68,6 +68,18 @@ def test_codes_differ_between_people_where_the_study_has_none(serve: Serve) -> N
     assert len(set(codes)) == 2
 
 
+def test_a_link_without_a_code_brings_no_code_that_the_platform_would_not_know(
+    serve: Serve,
+) -> None:
+    served = serve(redirect="https://example.org/?cc=C0DE")
+    joined = served.join(group="2")
+    served.save(joined, *(answer(f"t2-{n}") for n in range(4)))
+    assert served.complete(joined).json() == {
+        "code": None,
+        "redirect": "https://example.org/?cc=C0DE",
+    }
+
+
 IMPOSSIBLE: tuple[dict[str, Any], ...] = (
     {"rating": 0},
     {"rating": 7},
@@ -100,6 +112,7 @@ def test_an_impossible_answer_is_refused_with_its_whole_request(serve: Serve) ->
     assert served.download("responses").text.count("\n") == 1
 
 
+JSON = {"Content-Type": "application/json"}
 UNREADABLE = (
     (b"", 400),
     (b"{", 400),
@@ -120,16 +133,36 @@ UNREADABLE = (
 def test_a_body_that_says_nothing_is_refused(serve: Serve) -> None:
     served = serve()
     for body, status in UNREADABLE:
-        refused = served.http.post("/api/participants", content=body)
+        refused = served.http.post("/api/participants", content=body, headers=JSON)
         assert refused.status_code == status, body[:50]
         assert refused.json()["error"]
+
+
+def test_what_any_web_page_may_send_without_being_asked_back_is_refused(serve: Serve) -> None:
+    """Content types that browsers send across origins without a preflight (Fetch standard)."""
+    served = serve()
+    plain = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
+    for kind in (*plain, "", "text/plain; application/json"):
+        for address in ("participants", "resume", "responses", "complete"):
+            refused = served.http.post(
+                f"/api/{address}", content=b"{}", headers={"Content-Type": kind}
+            )
+            assert refused.status_code == 415, kind
+            assert "application/json" in refused.json()["error"]
+    assert served.download("participants").text.count("\n") == 1
+    said = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert served.http.post("/api/participants", content=b"{}", headers=said).status_code == 201
 
 
 def test_a_body_without_a_stated_length_or_an_end_is_not_waited_for(serve: Serve) -> None:
     served = serve(limits=Limits(body_seconds=0.2))
     endless = (b" " * 50_000 for _ in range(10))
-    assert served.http.post("/api/participants", content=endless).status_code == 413
-    head = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    given = served.http.post("/api/participants", content=endless, headers=JSON)
+    assert given.status_code == 413
+    head = (
+        b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 9\r\n\r\n{"
+    )
     assert raw(served.port, head, patience=2).startswith(b"HTTP/1.1 408 ")
 
 

@@ -66,11 +66,12 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
 
 def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: Path) -> None:
     made = simulate(groups=(1, 1), each=1, conditions=CONDITIONS)
-    served = serve(export(tmp_path / "study", made.trials))
+    served = serve(export(tmp_path / "study", made.trials), redirect="https://example.org/")
     people = artificial_participants(made.trials, made.scores, "a", seed=1)
     journal = tmp_path / "journal"
     visit = Visit(f"http://127.0.0.1:{served.port}", 4)
     whole = take_part(people, visit, journal)
+    assert journal.read_text().count('"code": null') == 4
     lines = journal.read_text().splitlines()
     journal.write_text("\n".join(lines[: len(lines) // 2]) + '\n{"number": 2, "sa')
     again = take_part(people, visit, journal)
@@ -79,13 +80,45 @@ def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: P
     assert served.download("participants").text.count("complete") == 4 + 1  # and the column's name
 
 
-def test_a_server_of_other_trials_refuses_them_in_words(serve: Serve, tmp_path: Path) -> None:
+def test_the_journal_of_another_run_or_database_is_refused_and_kept(
+    serve: Serve, tmp_path: Path
+) -> None:
+    made = simulate(groups=(1,), each=1)
+    folder = export(tmp_path / "study", made.trials)
+    served = serve(folder)
+    people = artificial_participants(made.trials, made.scores, "a", noise=1)
+    journal = tmp_path / "journal"
+    visit = Visit(f"http://127.0.0.1:{served.port}", 1)
+    take_part(people, visit, journal)
+    kept = journal.read_bytes()
+    other = artificial_participants(made.trials, made.scores, "b", noise=1)
+    elsewhere = replace(visit, url="http://127.0.0.1:9")
+    for who, where in (
+        (other, visit),
+        (replace(other, model="a"), visit),
+        (replace(people, seed=1), visit),
+        (replace(people, noise=2.0), visit),
+        (replace(people, lapses=0.5), visit),
+        (people, elsewhere),
+    ):
+        with pytest.raises(InputError, match="journal belongs to a run of another model"):
+            take_part(who, where, journal)
+    assert journal.read_bytes() == kept
+    anew = serve(folder, database=tmp_path / "new.sqlite")
+    lines = journal.read_text().replace(f":{served.port}", f":{anew.port}")
+    journal.write_text(lines)
+    with pytest.raises(WorkerError, match=r"journal is of participants whom this server.s"):
+        take_part(people, replace(visit, url=f"http://127.0.0.1:{anew.port}"), journal)
+
+
+def test_nobody_joins_a_study_of_other_trials(serve: Serve, tmp_path: Path) -> None:
     made, other = simulate(groups=(1,), each=1), simulate(("x", "y", "z"), (1,), each=1)
     served = serve(export(tmp_path / "study", _renamed(other.trials)))
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
-    visit = Visit(f"http://127.0.0.1:{served.port}", 1)
-    with pytest.raises(WorkerError, match="There is no such trial in group 1"):
+    visit = Visit(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
+    with pytest.raises(InputError, match=r"shows other trials than trials\.csv"):
         take_part(people, visit, tmp_path / "journal")
+    assert served.download("participants").text.count("\n") == 1  # the columns' names
 
 
 def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:

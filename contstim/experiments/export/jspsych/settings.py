@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from contstim.errors import InputError
+from contstim.experiments.addresses import check_web_address
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ class PageSettings:
         datapipe_id: DataPipe's name of the experiment; needed there, empty elsewhere.
         datapipe_address: DataPipe's API, with a slash at the end.
         completion_code: what participants see when all is saved; empty: none, or from the server
-            a code for each participant.
+            a code for each participant unless there is a redirect.
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
@@ -75,5 +75,4 @@ class PageSettings:
                 f"{self.language!r} names no language; give en, de, pt-BR or the like."
             )
         for address in filter(None, (self.redirect, self.datapipe_address)):
-            if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
-                raise InputError(f"{address!r} is no web address; it must begin with https://.")
+            check_web_address(address)
