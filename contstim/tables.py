@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     Column: TypeAlias = Sequence[Any] | FloatArray | IntArray
 
 
+FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
+"""A cell that begins with one may be a formula to a spreadsheet, quoted or not.
+
+Those of OWASP's page on CSV injection, with the full-width forms that some systems take alike.
+"""
+
 TABLE_KINDS = (".csv", ".parquet", ".jsonl")
 
 

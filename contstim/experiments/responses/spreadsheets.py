@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 
-# Those of OWASP's page on CSV injection, with the full-width forms that some systems take alike.
-_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+from contstim.tables import FORMULA_SIGNS
+
+_FORMULA = re.compile(f"'*[{re.escape(FORMULA_SIGNS)}]")
 
 
 def inert(text: str) -> str:
