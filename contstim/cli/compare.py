@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    KeptScores,
+    Prompt,
+    Quiet,
+    Seed,
+    remark,
+    scoring_progress,
+)
 from contstim.errors import ContstimError, InputError
 
 if TYPE_CHECKING:
@@ -43,10 +52,7 @@ def compare(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
-    ] = None,
+    store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -28,6 +29,10 @@ Dtype = Annotated[
 Prompt = Annotated[
     str | None,
     typer.Option(help="What causal transformers read before a sentence; it never counts."),
+]
+KeptScores = Annotated[
+    Path | None,
+    typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import Device, Dtype, KeptScores, Prompt, Quiet, remark, scoring_progress
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,10 +86,7 @@ def acceptability(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
-    ] = None,
+    store: KeptScores = None,
     quiet: Quiet = False,
 ) -> None:
     """Say how well models follow gradient judgements of acceptability.

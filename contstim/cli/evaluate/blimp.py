@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    KeptScores,
+    Prompt,
+    Quiet,
+    Seed,
+    remark,
+    scoring_progress,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -94,10 +103,7 @@ def blimp(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
-    ] = None,
+    store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    KeptScores,
+    Prompt,
+    Quiet,
+    Seed,
+    remark,
+    scoring_progress,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +59,7 @@ def desiderata(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
-    store: Annotated[
-        Path | None,
-        typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
-    ] = None,
+    store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
