@@ -10,12 +10,12 @@ import numpy as np
 from contstim.errors import ScoreError
 from contstim.models.scoring import score_sentences
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.models.base import LanguageModel
-    from contstim.sentence import Sentence
     from contstim.store import Store
 
 _SHOWN = 5
@@ -28,6 +28,16 @@ class LeftOut:
     sentence: str
     model: str
     reason: str
+
+
+def refused_by(models: Sequence[LanguageModel], sentences: Sequence[Sentence]) -> list[LeftOut]:
+    """What models refuse of some sentences, in the order of the models, then of the sentences."""
+    return [
+        LeftOut(sentence.text, model.name, reason)
+        for model in models
+        for sentence, reason in zip(sentences, model.refusals(sentences), strict=True)
+        if reason
+    ]
 
 
 def score_readable(
@@ -52,12 +62,7 @@ def score_readable(
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
     distinct = list(dict.fromkeys(sentences))
-    left_out = [
-        LeftOut(sentence.text, model.name, reason)
-        for model in models
-        for sentence, reason in zip(distinct, model.refusals(distinct), strict=True)
-        if reason
-    ]
+    left_out = refused_by(models, distinct)
     refused = {one.sentence for one in left_out}
     kept = [sentence for sentence in distinct if sentence.text not in refused]
     return score_sentences(models, kept, store=store, progress=progress), left_out
@@ -70,9 +75,7 @@ def scores_from_table(table: ScoreTable, sentences: Sequence[Sentence]) -> Score
         ScoreError: the table has no texts, lacks sentences (lists the first ones), or scores one of
             them in two ways.
     """
-    if table.sentences is None:
-        raise ScoreError("These scores come without sentences; they must have a column 'sentence'.")
-    rows = {text: row for row, text in reversed(list(enumerate(table.sentences)))}
+    rows = rows_by_text(table, "The table")
     texts = list(dict.fromkeys(sentence.text for sentence in sentences))
     missing = [text for text in texts if text not in rows]
     if missing:
@@ -81,8 +84,29 @@ def scores_from_table(table: ScoreTable, sentences: Sequence[Sentence]) -> Score
             f"The scores lack {len(missing):,} of {len(texts):,} sentences: "
             f"{'; '.join(map(repr, missing[:_SHOWN]))}{more}. Score them with 'contstim score'."
         )
-    for row, text in enumerate(table.sentences):
-        if text in rows and not (table.log_probs[row] == table.log_probs[rows[text]]).all():
-            raise ScoreError(f"The table scores {text!r} in two ways; keep one of the rows.")
     order = np.array([rows[text] for text in texts], np.int64)
     return ScoreTable(tuple(texts), table.models, table.log_probs[order])
+
+
+def rows_by_text(table: ScoreTable, name: str) -> dict[str, int]:
+    """The first row of each sentence, by how it reads (`Sentence.text`).
+
+    Args:
+        table: scores.
+        name: of the table, for messages.
+
+    Raises:
+        ScoreError: the table has no texts, or scores a sentence in two ways.
+    """
+    if table.sentences is None:
+        raise ScoreError(
+            f"{name} has scores without sentences; they must have a column 'sentence'."
+        )
+    rows: dict[str, int] = {}
+    for row, sentence in enumerate(table.sentences):
+        first = rows.setdefault(Sentence.parse(sentence).text, row)
+        if first != row and (table.log_probs[first] != table.log_probs[row]).any():
+            raise ScoreError(
+                f"{name} scores {sentence!r} in two ways, in rows {first} and {row}: leave one out."
+            )
+    return rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.experiments.benchmarks.outputs import write_evaluation
-from contstim.experiments.benchmarks.scored import LeftOut
+from contstim.experiments.benchmarks.scored import LeftOut, refused_by
 from contstim.experiments.figures.canvas import BLUE, ORANGE, new_figure, styled
 from contstim.experiments.markdown import markdown_table
 
@@ -104,12 +104,7 @@ def judge(
 ) -> JudgedSet:
     """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
     plain = [one.plain for one in sentences]
-    left_out = [
-        LeftOut(sentence.text, model.name, reason)
-        for model in classifiers
-        for sentence, reason in zip(plain, model.refusals(plain), strict=True)
-        if reason
-    ]
+    left_out = refused_by(classifiers, plain)
     refused = {one.sentence for one in left_out}
     kept = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
     asked = [plain[row] for row in kept]

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ScoreError
+from contstim.experiments.benchmarks.scored import rows_by_text
 from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from contstim.arrays import FloatArray
 
 
 def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
@@ -32,7 +30,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         ScoreError: a table comes without sentences or scores a sentence in two ways, or fewer than
             two sentences are common.
     """
-    rows = {name: _rows(name, table) for name, table in tables.items()}
+    rows = {name: rows_by_text(table, name) for name, table in tables.items()}
     every = dict.fromkeys(text for own in rows.values() for text in own)
     lacks = {name: tuple(t for t in every if t not in own) for name, own in rows.items()}
     common = [text for text in every if all(text in own for own in rows.values())]
@@ -52,23 +50,3 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
 
 def _name(table: str, model: str, tables: Mapping[str, ScoreTable]) -> str:
     return f"{table}:{model}" if sum(model in t.models for t in tables.values()) > 1 else model
-
-
-def _rows(name: str, table: ScoreTable) -> dict[str, int]:
-    """The row of each text; repeated texts must have the same scores."""
-    if table.sentences is None:
-        raise ScoreError(
-            f"{name} has scores without sentences; they must have a column 'sentence'."
-        )
-    rows: dict[str, int] = {}
-    for row, sentence in enumerate(table.sentences):
-        first = rows.setdefault(Sentence.parse(sentence).text, row)
-        if first != row and not _same(table.log_probs[first], table.log_probs[row]):
-            raise ScoreError(
-                f"{name} scores {sentence!r} in two ways, in rows {first} and {row}: leave one out."
-            )
-    return rows
-
-
-def _same(one: FloatArray, other: FloatArray) -> bool:
-    return bool((one == other).all())

@@ -11,7 +11,12 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, having
-from contstim.experiments.benchmarks.scored import LeftOut, score_readable, scores_from_table
+from contstim.experiments.benchmarks.scored import (
+    LeftOut,
+    refused_by,
+    score_readable,
+    scores_from_table,
+)
 from contstim.models.scoring import score_continuations
 
 if TYPE_CHECKING:
@@ -194,12 +199,7 @@ def _prefix(
 ) -> tuple[Comparison, list[LeftOut]]:
     asked = [pair.continuations(method) or () for pair in pairs]
     sentences = list(dict.fromkeys(one.sentence for both in asked for one in both))
-    unread = [
-        LeftOut(sentence.text, model.name, reason)
-        for model in models
-        for sentence, reason in zip(sentences, model.refusals(sentences), strict=True)
-        if reason
-    ]
+    unread = refused_by(models, sentences)
     refused = {one.sentence for one in unread}
     kept = [i for i, both in enumerate(asked) if not any(c.sentence.text in refused for c in both)]
     texts = [one for i in kept for one in asked[i]]
