@@ -16,7 +16,7 @@ from contstim.models.base import Convention, LanguageModel, Replacements, TokenS
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.replace import log10_of_replacements
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,8 @@ class KenlmModel(LanguageModel):
 
     Every candidate word's score is known exactly. From an ARPA file they come all at once from
     sorted tables; a KenLM binary file, whose n-grams cannot be listed, is asked word by word.
-    Conditional probabilities are KenLM's float32 numbers, summed in float64.
+    Conditional probabilities are KenLM's float32 numbers, summed in float64. `<s>`, `</s>` and
+    `<unk>` in a sentence are unknown words like any other.
 
     Raises:
         ModelError: the file is missing or KenLM cannot read it.
@@ -74,7 +75,7 @@ class KenlmModel(LanguageModel):
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         full_scores = self._kenlm.full_scores
-        totals = (sum(word[0] for word in full_scores(sentence.bare)) for sentence in sentences)
+        totals = (sum(word[0] for word in full_scores(_plain(sentence))) for sentence in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
 
     @property
@@ -92,7 +93,7 @@ class KenlmModel(LanguageModel):
                 for number, token, term in zip(
                     (*range(len(sentence)), -1),
                     (*sentence.words, "</s>"),
-                    self._kenlm.full_scores(sentence.bare),
+                    self._kenlm.full_scores(_plain(sentence)),
                     strict=True,
                 )
             ]
@@ -102,14 +103,14 @@ class KenlmModel(LanguageModel):
     def word_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Log-probabilities of the words without the end of the sentence, (n_sentences,), nats."""
         full_scores = self._kenlm.full_scores
-        totals = (sum(w[0] for w in full_scores(s.bare, eos=False)) for s in sentences)
+        totals = (sum(w[0] for w in full_scores(_plain(s), eos=False)) for s in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
         full_scores = self._kenlm.full_scores
         totals = (
-            sum(word[0] for word in islice(full_scores(sentence.bare, eos=False), start, None))
+            sum(word[0] for word in islice(full_scores(_plain(sentence), eos=False), start, None))
             for sentence, start in continuations
         )
         return np.fromiter(totals, np.float64, len(continuations)) * _NATS
@@ -144,6 +145,14 @@ class KenlmModel(LanguageModel):
     def vocabulary(self, min_count: int) -> Vocabulary:
         """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
         return read_counts(self.path, min_count)
+
+
+def _plain(sentence: Sentence) -> str:
+    """What KenLM reads: `<s>` and `</s>` as words of a text are unknown ones, not boundaries."""
+    bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
+    if "<" not in bare:
+        return bare
+    return " ".join(unknown if word in SPECIAL_WORDS else word for word in sentence.words)
 
 
 def _digest(path: Path) -> str:
