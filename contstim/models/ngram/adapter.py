@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
+from contstim.models.ngram.precautions import check_file
 from contstim.models.ngram.replace import log10_of_replacements
 from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
 
@@ -157,20 +159,35 @@ def _plain(sentence: Sentence) -> str:
 
 def _digest(path: Path) -> str:
     if not path.is_file():
+        what = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
-            f"There is no n-gram model at {path}. Train one with 'contstim train ngram'."
+            f"There is no n-gram model at {path}. {what}Train one with 'contstim train ngram'."
         )
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def _load(path: Path) -> Any:
     import kenlm
 
+    check_file(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(str(path), config)
-    except (OSError, RuntimeError) as error:
-        raise ModelError(f"KenLM cannot read {path}: {error}.") from error
+    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+        raise ModelError(f"KenLM cannot read {path}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What KenLM says is wrong, without where in its code; what it cites may be no text."""
+    cited = isinstance(error, UnicodeDecodeError)
+    text = error.object.decode("utf-8", "replace") if cited else str(error)  # type: ignore[attr-defined]
+    said = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", text.strip(), flags=re.DOTALL)
+    said = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", said, flags=re.DOTALL)
+    said = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", said).split())
+    return (said[:300] or "the file is not whole").rstrip(".") + "."
