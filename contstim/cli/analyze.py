@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark
+from contstim.cli.output import Quiet, Seed, remark, warn_of_training_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.table import Table
 
     from contstim.experiments.analysis.run import Analysis
+    from contstim.stimuli import Trial
 
 Samples = Annotated[
     int, typer.Option(min=0, help="Bootstrap resamples of participants and items; 0 for none.")
@@ -76,8 +77,10 @@ def analyze(
     from contstim.experiments.inference import read_contrasts
     from contstim.experiments.responses import CatchRule, read_responses
     from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.models.contamination import RECORDED, read_contamination, recorded
     from contstim.records import write_record
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import read_trials
 
     design = read_trials(trials)
@@ -101,11 +104,24 @@ def analyze(
             worst=worst,
             progress=progress,
         )
-    write_analysis(found, out, title="Which models people agree with", pair=pair)
-    write_record(out / "report.html", seed=seed, **facts(found))
+    seen = read_contamination(scores, table.models, map(Sentence.parse, _natural(design)))
+    title = "Which models people agree with"
+    write_analysis(found, out, title=title, pair=pair, seen=seen)
+    write_record(out / "report.html", seed=seed, **facts(found), **{RECORDED: recorded(seen)})
     remark(str(found.admission.report), quiet=quiet)
     show(found, quiet=quiet)
+    warn_of_training_texts(seen, "natural sentences")
     remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+
+
+def _natural(trials: Iterable[Trial]) -> Iterator[str]:
+    """The natural sentences that models are judged by."""
+    from contstim.stimuli import Condition, Kind
+
+    for trial in trials:
+        if trial.condition is not Condition.CATCH:
+            kinds = (trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)
+            yield from (text for kind, text in kinds if kind is Kind.NATURAL)
 
 
 def facts(found: Analysis) -> dict[str, object]:

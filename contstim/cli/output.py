@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rich.text import Text
 
     from contstim.models.base import LanguageModel
+    from contstim.models.contamination import Contamination
     from contstim.sentence import Sentence
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
@@ -44,6 +45,16 @@ def remark(text: str, *, quiet: bool = False) -> None:
     """A line on standard error, unless quiet."""
     if not quiet:
         print(text, file=sys.stderr)
+
+
+def warn_of_training_texts(
+    found: Mapping[str, Contamination | None], what: str = "sentences"
+) -> None:
+    """Say, even if quiet, how many sentences models were trained on."""
+    from contstim.models.contamination import warnings_of
+
+    for warning in warnings_of(found, what):
+        remark(f"warning: {warning}")
 
 
 def show_warning(

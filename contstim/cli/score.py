@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    Prompt,
+    Quiet,
+    remark,
+    scoring_progress,
+    warn_of_training_texts,
+)
 
 
 def score(
@@ -46,6 +54,9 @@ def score(
     Every score is kept as soon as it is known: an interrupted run, started again, goes on where it
     stopped, and no sentence is scored twice.
 
+    Says how many of the sentences stand in the training text of a model that contstim trained, and
+    keeps it in the record.
+
     With `--per-word` the columns are sentence, model, position (of the word, from 0; the end of the
     sentence counts as one more), word, token, log_prob and surprisal, in nats. A model's rows add
     up to its score of the sentence.
@@ -56,6 +67,7 @@ def score(
     from contstim.errors import InputError
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
+    from contstim.models.contamination import RECORDED, contamination, recorded
     from contstim.models.scoring import error_table, score_sentences, token_table
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
@@ -66,6 +78,8 @@ def score(
         raise InputError("A table of words is no .npz; name a .csv, .parquet or .jsonl file.")
     stimuli = read_stimuli(sentences)
     models = load_models(model, device=device, dtype=dtype, prompt=prompt)
+    seen = contamination({one.name: one.training_text for one in models}, stimuli)
+    warn_of_training_texts(seen)
     distinct = len(set(stimuli))
     with scoring_progress(distinct, quiet=quiet) as progress:
         if per_word:
@@ -77,7 +91,7 @@ def score(
     if standard_errors is not None:
         write_table(standard_errors, error_table(models, stimuli))
         write_record(standard_errors, models=conventions(models))
-    write_record(out, models=conventions(models))
+    write_record(out, models=conventions(models), **{RECORDED: recorded(seen)})
     remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)
     for scored in models:
         sampled = len(stimuli) - int(scored.exact(stimuli).sum())

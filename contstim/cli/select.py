@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.output import Quiet, remark, warn_of_training_texts
 from contstim.errors import InputError
 
 Counts = Annotated[
@@ -57,9 +57,11 @@ def natural(
     Example: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
     """
     from contstim.counts import read_pair_counts
+    from contstim.models.contamination import RECORDED, read_contamination, recorded
     from contstim.optimization.selection import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_pairs
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
@@ -68,8 +70,9 @@ def natural(
     exempt = REPEATABLE_ENGLISH if no_repeats else None
     if repeatable is not None:
         exempt = read_repeatable(repeatable)
+    table = ScoreTable.read(scores)
     found = select_natural(
-        ScoreTable.read(scores),
+        table,
         per_pair=per_pair,
         repeatable=exempt,
         counts=None if counts is None else read_pair_counts(counts),
@@ -77,7 +80,10 @@ def natural(
     )
     write_pairs(out, found.pairs)
     found.certificate.save(Path(f"{out}.certificate.json"))
-    write_record(out, scores=str(scores), per_pair=per_pair)
+    selected = (text for pair in found.pairs for text in (pair.sentence_1, pair.sentence_2))
+    seen = read_contamination(scores, table.models, map(Sentence.parse, selected))
+    write_record(out, scores=str(scores), per_pair=per_pair, **{RECORDED: recorded(seen)})
+    warn_of_training_texts(seen, "selected sentences")
     remark(
         f"{out}: {len(found.pairs):,} pairs; objective {found.certificate.objective:.10f}, proven "
         f"bound {found.certificate.bound:.10f}.",

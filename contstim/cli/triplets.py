@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    Prompt,
+    Quiet,
+    Seed,
+    remark,
+    warn_of_training_texts,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,7 +97,9 @@ def triplets(
     from contstim.jobs.bench import Bench
     from contstim.jobs.study import Study
     from contstim.jobs.triplets import find_triplets
+    from contstim.models.contamination import RECORDED, contamination, recorded
     from contstim.records import write_record
+    from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
@@ -131,11 +141,16 @@ def triplets(
             if path is not None:
                 write_table(path, export())
                 write_record(path, **facts)
+    seen = contamination(
+        found.training_texts, [Sentence.parse(triplet.natural) for triplet in found.triplets]
+    )
     write_triplets(out, found.triplets)
-    write_record(out, **facts, pairs=[asdict(pair) for pair in found.pairs])
+    pairs = [asdict(pair) for pair in found.pairs]
+    write_record(out, **facts, pairs=pairs, **{RECORDED: recorded(seen)})
     remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
+    warn_of_training_texts(seen, "natural sentences")
     _tell_failures(found, quiet=quiet)
     if not found.complete:
         raise typer.Exit(INCOMPLETE)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.jobs.bench import Bench
     from contstim.models.base import Convention, LanguageModel
+    from contstim.models.training_text import TrainingText
     from contstim.optimization.synthesis import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Examined:
-    """What the driver has to know of a model: its convention, and the words it lets a search use.
+    """What the driver has to know of a model.
 
-    `words` is None where every word will do.
+    Attributes:
+        convention: how its scores come about.
+        words: those that it lets a search use; None where every word will do.
+        training_text: the sentences that it was trained on; None where they are not known.
     """
 
     convention: Convention
     words: Vocabulary | None
+    training_text: TrainingText | None = None
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Examine(Task):
     def perform(self, bench: Bench) -> Examined:
         """See `Task.perform`."""
         (model,) = bench.models((self.model,))
-        return Examined(model.convention, bench.usable_words(model))
+        return Examined(model.convention, bench.usable_words(model), model.training_text)
 
 
 @dataclass(frozen=True)

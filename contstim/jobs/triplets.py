@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contstim.jobs.study import Study
     from contstim.jobs.tasks import Examined
     from contstim.models.base import Convention
+    from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.stimuli import Triplet
     from contstim.store.database import Database
@@ -38,12 +39,14 @@ class Found:
         failures: the jobs that failed, in the same order.
         pairs: statistics of each pair of models.
         conventions: how each model's scores came about, by its name.
+        training_texts: the sentences that each was trained on, where they are known.
     """
 
     triplets: tuple[Triplet, ...]
     failures: tuple[Job, ...]
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
+    training_texts: Mapping[str, TrainingText | None]
 
     @property
     def complete(self) -> bool:
@@ -137,4 +140,5 @@ def _found(
         tuple(sorted(failed, key=lambda job: order[job.model_1, job.model_2])),
         pair_statistics(study.pairs, kept, missing),
         {name: found.convention for name, found in examined.items()},
+        {name: found.training_text for name, found in examined.items()},
     )

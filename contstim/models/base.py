@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -132,6 +133,14 @@ class LanguageModel(ABC):
     @abstractmethod
     def convention(self) -> Convention:
         """How this model's scores come about."""
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """The sentences that the model was trained on; None where nothing is known of them.
+
+        Models that contstim trained know theirs.
+        """
+        return None
 
     @abstractmethod
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:

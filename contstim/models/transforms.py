@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -49,6 +50,11 @@ class Transformed(LanguageModel):
     def __init__(self, model: LanguageModel, name: str) -> None:
         self.name = name
         self._model = model
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`."""
+        return self._model.training_text
 
     @abstractmethod
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from contstim.experiments.responses import Response, write_responses
+from contstim.models.training_text import sentence_hash
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Trial, write_trials
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -63,6 +65,31 @@ def test_thirty_people_in_one_group(tmp_path: Path, made: Experiment) -> None:
     assert record["seed"] == 3
     assert (record["units"], record["bootstrap"]) == ("participants", 50)
     assert {"scipy", "matplotlib", "statsmodels"} <= record["versions"].keys()
+
+
+def test_natural_sentences_that_a_model_was_trained_on_are_named(
+    tmp_path: Path, made: Experiment
+) -> None:
+    """Witness: two natural sentences of the trials, put into the record of the scores by hand."""
+    write(tmp_path, made)
+    rated = [trial for trial in made.trials if trial.condition is not Condition.CATCH]
+    texts = list(dict.fromkeys(t for one in rated for t in (one.sentence_1, one.sentence_2)))
+    catch = [trial.sentence_1 for trial in made.trials if trial.condition is Condition.CATCH]
+    hashes = [f"{sentence_hash(Sentence.parse(t)):016x}" for t in (*texts[:2], *catch, "Not here")]
+    told = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
+    (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": told}))
+    done = run(tmp_path, "analyze", *FILES, *"--out results --bootstrap 0 -q".split())
+    assert done.returncode == 0, done.stderr
+    share = f"2 of {len(texts)} natural sentences ({200 / len(texts):.1f} %)"
+    said = f"{share} stand in the training text of a: such scores measure memory."
+    assert f"warning: {said}" in done.stderr
+    assert said in (tmp_path / "results" / "report.html").read_text()
+    with (tmp_path / "results" / "tables" / "training_texts.csv").open(newline="") as file:
+        found = {row["model"]: int(row["in_training_text"]) for row in csv.DictReader(file)}
+    assert found == {"a": 2, "c": 0}
+    record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
+    assert record["training_text"]["a"]["found"] == 2
+    assert record["training_text"]["b"] is None
 
 
 Change = Callable[[Experiment], Experiment]

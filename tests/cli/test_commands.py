@@ -226,7 +226,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
         ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
         ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
-        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "KenLM cannot read"),
+        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "empty.txt is not an ARPA file"),
         ("score --model what --sentences corpus.txt --out s.csv", "does not name a model"),
         (
             "score --model kenlm:bigram.arpa --model kenlm:bigram.arpa --sentences corpus.txt "
@@ -353,3 +353,43 @@ def test_prose_is_excluded_as_prose(folder: Path) -> None:
     after = (folder / "p.txt").read_text().splitlines()
     assert before == ["The harbour was quiet that morning.", "A woman waited for her sister."]
     assert after == before[1:]
+
+
+def test_sentences_of_the_training_text_are_counted_by_score_and_select(
+    folder: Path, english: list[Sentence]
+) -> None:
+    """Witness: 20 sentences of the training text among new ones, counted by hand."""
+    new = [Sentence.parse(line) for line in (folder / "natural.txt").read_text().splitlines()]
+    assert (
+        "training text"
+        not in run(
+            folder,
+            *"score --model kenlm:bigram.arpa --sentences natural.txt --out new.csv".split(),
+        ).stderr
+    )
+    known = list(dict.fromkeys(english))[:20]
+    text = "".join(f"{sentence.text}\n" for sentence in [*known, *new[:60]])
+    (folder / "mixed.txt").write_text(text)
+    models = "--model kenlm:bigram.arpa --model kenlm:trigram.arpa".split()
+    done = run(folder, "score", *models, *"--sentences mixed.txt --out mixed.csv -q".split())
+    assert done.returncode == 0, done.stderr
+    share = f"20 of 80 sentences (25.0 %) stand in the training text of {models[1]}, {models[3]}"
+    assert f"warning: {share}" in done.stderr
+    record = json.loads((folder / "mixed.csv.meta.json").read_text())
+    assert record["training_text"]["kenlm:bigram.arpa"]["found"] == 20
+    select = "select natural --scores mixed.csv --per-pair 10 --out mixed-pairs.csv -q".split()
+    done = run(folder, *select)
+    assert done.returncode == 0, done.stderr
+    chosen = {row[n] for row in rows(folder / "mixed-pairs.csv") for n in SIDES}
+    held = len(chosen & {sentence.text for sentence in known})
+    record = json.loads((folder / "mixed-pairs.csv.meta.json").read_text())
+    assert record["training_text"]["kenlm:trigram.arpa"] == {
+        "sentences": len(chosen),
+        "found": held,
+        "hashes": record["training_text"]["kenlm:trigram.arpa"]["hashes"],
+    }
+    assert (f"{held} of {len(chosen)} selected sentences" in done.stderr) == (held > 0)
+    assert held > 0
+
+
+SIDES = ("sentence_1", "sentence_2")

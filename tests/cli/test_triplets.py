@@ -143,3 +143,21 @@ def test_without_a_vocabulary_the_words_are_the_models_own(folder: Path) -> None
     done = triplets("-q", inputs=(*MODELS, *INPUTS[:2], "--per-pair", "3"))
     assert done.exit_code == 0, done.exception
     assert len(read_triplets(folder / "t.csv")) == 3
+
+
+def test_natural_sentences_that_models_were_trained_on_are_said_to_be(
+    folder: Path, trained: Path, english: list[Sentence]
+) -> None:
+    """Witness: sentences taken from the training text itself."""
+    words = Vocabulary.load(folder / "vocab.txt")
+    known = [s for s in dict.fromkeys(english) if not words.missing(s) and 4 < len(s) < 9][:6]
+    (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in known))
+    for n in (2, 3):
+        name = f"{n}gram.arpa.sentences.npy"
+        shutil.copy(trained / name, folder / f"{n}.arpa.sentences.npy")
+    done = triplets("--quiet")
+    assert done.exit_code == 0, done.output
+    line = "warning: 3 of 3 natural sentences (100.0 %) stand in the training text of kenlm:2.arpa"
+    assert line in done.stderr
+    record = json.loads((folder / "t.csv.meta.json").read_text())
+    assert record["training_text"]["kenlm:3.arpa"]["found"] == 3

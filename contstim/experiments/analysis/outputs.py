@@ -13,12 +13,20 @@ from contstim.files import write_text
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.analysis.tables import Columns
+    from contstim.models.contamination import Contamination
 
 
 def write_analysis(
-    analysis: Analysis, folder: Path | str, *, title: str, pair: tuple[str, str] | None = None
+    analysis: Analysis,
+    folder: Path | str,
+    *,
+    title: str,
+    pair: tuple[str, str] | None = None,
+    seen: Mapping[str, Contamination | None] | None = None,
 ) -> None:
     """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
 
@@ -27,6 +35,7 @@ def write_analysis(
         folder: made where it is missing; files of the same names are replaced.
         title: the page's heading.
         pair: two models whose sentences to draw; by default the most consistent rivals.
+        seen: which of the sentences stand in the training text of each model.
 
     Raises:
         InputError: a file cannot be written, or no trial sets the pair against each other.
@@ -34,14 +43,16 @@ def write_analysis(
     folder = Path(folder)
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
-    for name, columns in result_tables(analysis).items():
+    seen = seen or {}
+    results = result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
+    for name, columns in results.items():
         if columns:
             write_table(folder / "tables" / f"{name}.csv", columns)
     images = {}
     with styled():
         for name, figure in drawings(analysis, pair):
             images[name] = save(figure, folder / "figures" / name)
-    write_text(folder / "report.html", report(analysis, images, title=title))
+    write_text(folder / "report.html", report(analysis, images, title=title, seen=seen))
 
 
 def result_tables(analysis: Analysis) -> dict[str, Columns]:

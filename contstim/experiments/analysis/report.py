@@ -12,12 +12,14 @@ from contstim.experiments.analysis.page import heading, image, page, paragraph, 
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.inference import CEILING
 from contstim.experiments.responses import Problem
+from contstim.models.contamination import warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from contstim.experiments.analysis.effects import Comparison, Interval, Result
     from contstim.experiments.analysis.run import Analysis
+    from contstim.models.contamination import Contamination
 
 _PAIRS = {
     "agreement": (
@@ -35,16 +37,24 @@ _PAIRS = {
 }
 
 
-def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> str:
+def report(
+    analysis: Analysis,
+    images: Mapping[str, bytes],
+    *,
+    title: str,
+    seen: Mapping[str, Contamination | None] | None = None,
+) -> str:
     """The page as HTML.
 
     Args:
         analysis: what was found.
         images: figures as PNG, by name.
         title: the page's heading.
+        seen: which of the sentences stand in the training text of each model.
     """
     body = [
         *_people(analysis),
+        *_training_texts(seen or {}),
         *_orientation(analysis),
         *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
         *_pairs_of_models(images),
@@ -81,6 +91,11 @@ def _people(analysis: Analysis) -> Iterator[str]:
     kept = [one.participant for one in uniform if one.participant in ratings.participants]
     if kept:
         yield paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
+
+
+def _training_texts(seen: Mapping[str, Contamination | None]) -> Iterator[str]:
+    for warning in warnings_of(seen, "natural sentences"):
+        yield paragraph(warning, note=True)
 
 
 def _orientation(analysis: Analysis) -> Iterator[str]:

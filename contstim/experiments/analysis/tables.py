@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from contstim.experiments.consistency import MIDDLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.models.contamination import Contamination
 
 Columns = dict[str, list[Any]]
 
@@ -27,6 +28,20 @@ def columns_of(rows: Iterable[dict[str, Any]]) -> Columns:
     """Rows with the same keys, turned into columns."""
     rows = list(rows)
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
+    """A row for each model whose training text is known: how many of the sentences it holds."""
+    return columns_of(
+        {
+            "model": model,
+            "natural_sentences": one.sentences,
+            "in_training_text": len(one.found),
+            "share": one.share,
+        }
+        for model, one in seen.items()
+        if one is not None
+    )
 
 
 def participants_table(results: Iterable[Result], ratings: Ratings) -> Columns:

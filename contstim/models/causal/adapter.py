@@ -22,6 +22,7 @@ from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens, word_tokens
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.special_tokens import readable
+from contstim.models.training_text import TrainingText
 from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ class CausalModel(LanguageModel):
             end_scored=True,
             fingerprint=f"causal-{digest[:24]}",
         )
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`; a hub's checkpoint tells nothing of its text."""
+        return TrainingText.beside(self._checkpoint.location)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""

@@ -16,6 +16,7 @@ from contstim.models.catalog import CLASSIFIER_RULES
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.classifier.labels import acceptable_label
 from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
+from contstim.models.training_text import TrainingText
 from contstim.models.words import refusals
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class ClassifierModel(LanguageModel):
             fingerprint=f"classifier-{digest[:24]}",
             unit=UNIT,
         )
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`; a hub's checkpoint tells nothing of its text."""
+        return TrainingText.beside(self._checkpoint.location)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Signed confidences, (n_sentences,); see `LanguageModel.log_probs` for what it raises."""

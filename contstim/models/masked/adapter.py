@@ -25,6 +25,7 @@ from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
+from contstim.models.training_text import TrainingText
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
@@ -134,6 +135,11 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.exact`."""
         plans = (self._plan(encoding.word_of) for encoding in self._encode(sentences))
         return np.fromiter((plan.draw_of is None for plan in plans), np.bool_, len(sentences))
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`; a hub's checkpoint tells nothing of its text."""
+        return TrainingText.beside(self.checkpoint.location)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""

@@ -19,6 +19,7 @@ from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.precautions import check_file
 from contstim.models.ngram.replace import log10_of_replacements
 from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,6 +60,11 @@ class KenlmModel(LanguageModel):
             end_scored=True,
             fingerprint=f"kenlm-{self._digest[:24]}",
         )
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`."""
+        return TrainingText.beside(self.path)
 
     @cached_property
     def tables(self) -> NgramTables | None:

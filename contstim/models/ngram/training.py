@@ -1,13 +1,17 @@
-"""From a text to a model file: an ARPA file, the word counts, and a record of both."""
+"""From a text to a model file: an ARPA file, word counts, hashes of the sentences, a record."""
 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from contstim.models.ngram.arpa import write_arpa
 from contstim.models.ngram.counts import write_counts
 from contstim.models.ngram.estimate import Estimate, estimate
+from contstim.models.training_text import sentence_hash, write_training_text
 from contstim.records import write_record
 
 if TYPE_CHECKING:
@@ -18,16 +22,17 @@ if TYPE_CHECKING:
 
 
 def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> Estimate:
-    """Estimate an n-gram model and write it as `out`, with counts and a record beside it.
+    """Estimate an n-gram model and write it as `out`; beside it counts, hashes, and a record.
 
     Raises:
         InputError: the order is not 1 to 6, or the file cannot be written.
         CorpusError: see `estimate`.
     """
-    digest = hashlib.sha256()
-    trained = estimate(_hashed(sentences, digest), order)
+    digest, hashes = hashlib.sha256(), array("Q")
+    trained = estimate(_hashed(sentences, digest, hashes), order)
     write_arpa(trained.tables, out)
     write_counts(out, trained)
+    write_training_text(out, np.frombuffer(hashes, np.uint64))
     write_record(
         out,
         order=order,
@@ -39,7 +44,10 @@ def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> E
     return trained
 
 
-def _hashed(sentences: Iterable[Sentence], digest: hashlib._Hash) -> Iterator[Sentence]:
+def _hashed(
+    sentences: Iterable[Sentence], digest: hashlib._Hash, hashes: array[int]
+) -> Iterator[Sentence]:
     for sentence in sentences:
         digest.update(f"{sentence.text}\n".encode())
+        hashes.append(sentence_hash(sentence))
         yield sentence

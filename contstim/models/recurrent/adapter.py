@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.recurrent.network import RecurrentNetwork
     from contstim.models.recurrent.words import WordList
+    from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -44,19 +45,32 @@ class RecurrentModel(LanguageModel):
         words: what its numbers stand for.
         name: names columns and files.
         device: where the network runs.
+        training_text: the sentences that it was trained on, where they are known.
     """
 
     rule: ClassVar[str]
     end_scored: ClassVar[bool]
 
     def __init__(
-        self, network: RecurrentNetwork, words: WordList, *, name: str, device: str = "cpu"
+        self,
+        network: RecurrentNetwork,
+        words: WordList,
+        *,
+        name: str,
+        device: str = "cpu",
+        training_text: TrainingText | None = None,
     ) -> None:
         self.name = name
+        self._training_text = training_text
         self._network = network.to(device).eval()
         self._words = words
         self._device = device
         self._budget = Budget.for_device(device).tokens
+
+    @property
+    def training_text(self) -> TrainingText | None:
+        """See `LanguageModel.training_text`."""
+        return self._training_text
 
     @cached_property
     def convention(self) -> Convention:

@@ -9,6 +9,7 @@ from contstim.models.checkpoints import resolve_device
 from contstim.models.recurrent.both_sides import BothSidesModel
 from contstim.models.recurrent.folder import read_folder
 from contstim.models.recurrent.left_to_right import LeftToRightModel
+from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,4 +38,10 @@ def load_recurrent(
     if family and family != kind:
         raise ModelError(f"{location} holds a model of kind {kind}: write {kind}:{location}.")
     adapter = BothSidesModel if network.shape.reads_both_sides else LeftToRightModel
-    return adapter(network, words, name=name or str(location), device=resolve_device(device))
+    return adapter(
+        network,
+        words,
+        name=name or str(location),
+        device=resolve_device(device),
+        training_text=TrainingText.beside(location),
+    )

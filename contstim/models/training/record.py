@@ -114,7 +114,7 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_formatter("{x:,g}")
     axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right")
     axes.spines[["top", "right"]].set_visible(False)
     with writing(path) as partial:
         FigureCanvasAgg(figure).print_png(partial)  # type: ignore[no-untyped-call]

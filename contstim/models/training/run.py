@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from contstim.models.training.checkpoint import (
 from contstim.models.training.loop import BUILDING, Trainer, seeded
 from contstim.models.training.record import Training, best_of
 from contstim.models.training.settings import flattened, option
+from contstim.models.training_text import TrainingText, write_training_text
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ def run(
         identity["validation_sha256"] = _digest(validation)
     begun = is_begun(out, identity)
     if begun and not (out / CHECKPOINT).is_file():
+        if TrainingText.beside(out) is None:  # trained by an earlier version, on this very text
+            write_training_text(out, chain(sentences, validation or ()))
         return Training.read(out)
     training, apart = _parts(sentences, validation, settings)
     with seeded(settings.seed, BUILDING, place):
@@ -108,6 +112,7 @@ def run(
     }
     _restore(task, state.best)
     task.save(out)
+    write_training_text(out, chain(training, apart))
     finished = Training(out, state.curve, ended, facts)
     finished.write()
     forget_checkpoint(out)

@@ -1,0 +1,110 @@
+"""Which sentences a model was trained on: kept as hashes beside it, eight bytes a sentence.
+
+A model has seen a sentence when its training text holds the same words in the same order. Case,
+punctuation, end marks and spacing do not count, since texts are split and cleaned in many ways.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.files import writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from contstim.arrays import BoolArray
+    from contstim.sentence import Sentence
+
+    Hashes = NDArray[np.uint64]
+
+_IN_A_FOLDER = "training_sentences.npy"
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """The sentences of a training text, as hashes in a file.
+
+    Attributes:
+        path: the file, sorted numbers in NumPy's format.
+    """
+
+    path: Path
+
+    @classmethod
+    def beside(cls, model: Path | str) -> TrainingText | None:
+        """What stands beside a model's file or in its folder; None: nothing is known."""
+        path = _path(Path(model))
+        return cls(path.absolute()) if path.is_file() else None
+
+    def holds(self, sentences: Sequence[Sentence]) -> BoolArray:
+        """Which sentences the text holds, (n_sentences,).
+
+        Raises:
+            ModelError: the file cannot be read, or is something else.
+        """
+        kept = self._read()
+        sought = sentence_hashes(sentences)
+        rows = np.searchsorted(kept, sought)
+        found: BoolArray = np.append(kept, np.uint64(0))[rows] == sought
+        return found & (rows < len(kept))
+
+    def _read(self) -> Hashes:
+        try:
+            with self.path.open("rb") as file:
+                version = np.lib.format.read_magic(file)
+                if version != (1, 0):
+                    raise ValueError("it is of another version")
+                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+                content = file.read()
+            if len(shape) != 1 or dtype != np.uint64 or len(content) != 8 * shape[0]:
+                raise ValueError("it is cut off, or not a list of hashes")
+            kept = np.frombuffer(content, np.uint64)
+            if (kept[1:] <= kept[:-1]).any():
+                raise ValueError("they do not rise")
+            return kept
+        except (OSError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+            raise ModelError(
+                f"{self.path} does not hold the hashes of a training text ({error}). Train the "
+                f"model anew; or remove the file, and nothing is known of the text."
+            ) from error
+
+
+def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:
+    """Keep the sentences of a model's training text, or their hashes, beside it.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    given = sentences if isinstance(sentences, np.ndarray) else sentence_hashes(sentences)
+    with writing(_path(Path(model))) as partial, partial.open("wb") as file:
+        np.save(file, np.unique(given), allow_pickle=False)
+
+
+def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
+    """A hash of the words of each sentence, (n_sentences,)."""
+    return np.frombuffer(array("Q", map(sentence_hash, sentences)), np.uint64)
+
+
+def sentence_hash(sentence: Sentence) -> int:
+    """A number that sentences of the same words have in common, and others hardly ever."""
+    plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
+    words = " ".join(_WORD.findall(plain)) or plain
+    digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _path(model: Path) -> Path:
+    return model / _IN_A_FOLDER if model.is_dir() else Path(f"{model}.sentences.npy")

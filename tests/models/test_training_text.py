@@ -1,0 +1,132 @@
+"""What models know of the sentences that they were trained on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contstim.english import generate
+from contstim.errors import ModelError
+from contstim.models.catalog import load_model
+from contstim.models.contamination import (
+    RECORDED,
+    contamination,
+    read_contamination,
+    recorded,
+    warnings_of,
+)
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.training_text import TrainingText, sentence_hash, write_training_text
+from contstim.sentence import Sentence
+from tests.models.damages import DAMAGES
+from tests.models.training.runs import KINDS, SENTENCES, train
+
+
+def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
+    """Sentences that models were trained on, as they may stand in another file; and new ones."""
+    seen = list(dict.fromkeys(english))[:37]
+    rewritten = [
+        Sentence((s.words[0].upper() + ",", *s.words[1:]), "!") if row % 2 else s
+        for row, s in enumerate(seen)
+    ]
+    known = set(map(sentence_hash, english))
+    new = [s for s in dict.fromkeys(generate(900, seed=99)) if sentence_hash(s) not in known]
+    return rewritten, new[:163]
+
+
+def test_an_ngram_model_knows_its_sentences_and_no_others(
+    trigram: KenlmModel, english: list[Sentence]
+) -> None:
+    """Witness: the training text itself."""
+    seen, new = natural(english)
+    assert trigram.training_text is not None
+    assert trigram.training_text.holds(english).all()
+    assert trigram.training_text.holds([*new, *seen]).tolist() == [False] * 163 + [True] * 37
+    assert trigram.training_text.holds([]).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
+    kind: str, tmp_path: Path
+) -> None:
+    out = tmp_path / kind
+    train(kind, out)
+    model = load_model(str(out), device="cpu")
+    assert model.training_text is not None
+    assert model.training_text.holds(SENTENCES).all()
+    assert not model.training_text.holds([Sentence.parse("Nobody ever wrote this")]).any()
+    mean = load_model(f"{out}+mean", device="cpu")
+    assert mean.training_text == model.training_text
+    model.training_text.path.unlink()  # as where an earlier version trained it
+    assert load_model(str(out), device="cpu").training_text is None
+    train(kind, out)
+    again = load_model(str(out), device="cpu").training_text
+    assert again is not None
+    assert again.holds(SENTENCES).all()
+
+
+def test_of_other_models_nothing_is_known(tiny_checkpoint: Callable[[str], Path]) -> None:
+    for name in ("bert", "gpt2"):
+        assert load_model(f"hf:{tiny_checkpoint(name)}", device="cpu").training_text is None
+
+
+@pytest.mark.parametrize(
+    "text", ["the Dog, sees the cat", "The dog sees the cat!", "THE  DOG sees “the cat”"]
+)
+def test_case_marks_and_spacing_do_not_matter(text: str) -> None:
+    assert sentence_hash(Sentence.parse(text)) == sentence_hash(
+        Sentence.parse("The dog sees the cat")
+    )
+
+
+@pytest.mark.parametrize("text", ["The cat sees the dog", "The dog sees the cats", "The dog sees"])
+def test_other_words_and_orders_are_other_sentences(text: str) -> None:
+    assert sentence_hash(Sentence.parse(text)) != sentence_hash(
+        Sentence.parse("The dog sees the cat")
+    )
+
+
+UNSEEN = ("missing", "carriage returns")  # no file, and other numbers that are as good
+
+
+@pytest.mark.parametrize("damage", [name for name in DAMAGES if name not in UNSEEN])
+def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "m.arpa").write_text("")
+    write_training_text(tmp_path / "m.arpa", SENTENCES)
+    text = TrainingText.beside(tmp_path / "m.arpa")
+    assert text is not None
+    DAMAGES[damage](text.path)
+    with pytest.raises(ModelError, match="does not hold the hashes of a training text"):
+        text.holds(SENTENCES)
+
+
+def test_warnings_name_models_and_shares(trigram: KenlmModel, english: list[Sentence]) -> None:
+    seen, new = natural(english)
+    texts = {"3-gram": trigram.training_text, "other": None, "twin": trigram.training_text}
+    found = contamination(texts, [*seen, *new, *new])
+    (warning,) = warnings_of(found)
+    assert warning.startswith(
+        "37 of 200 sentences (18.5 %) stand in the training text of 3-gram, twin:"
+    )
+    assert found["other"] is None
+    assert warnings_of(contamination(texts, new)) == []
+
+
+def test_a_record_tells_of_any_part_of_the_sentences(
+    trigram: KenlmModel, english: list[Sentence], tmp_path: Path
+) -> None:
+    seen, new = natural(english)
+    found = contamination({"a": trigram.training_text, "b": None}, [*seen, *new])
+    scores = tmp_path / "scores.csv"
+    record = tmp_path / "scores.csv.meta.json"
+    record.write_text(json.dumps({RECORDED: recorded(found)}))
+    some = read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
+    assert some["a"] is not None
+    assert (some["a"].sentences, len(some["a"].found)) == (10, 3)
+    assert some["b"] is some["c"] is None
+    for text in ("", "null", "[" * 100_000, '{"training_text": 3}', '{"training_text": {"a": 3}}'):
+        record.write_text(text)
+        assert read_contamination(scores, ("a",), seen) == {"a": None}
