@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark, warn_of_training_texts
+from contstim.cli.output import Quiet, Seed, progress_bars, remark, warn_of_training_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -172,9 +172,6 @@ def _consistency_table(found: Analysis) -> Table:
 @contextmanager
 def steps(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error for a known number of steps."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as progress:
+    with progress_bars(quiet=quiet, passing=True) as progress:
         task = progress.add_task("comparing", total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

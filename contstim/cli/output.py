@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -12,6 +14,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from rich.progress import Progress as Bars
+    from rich.progress import ProgressColumn
+    from rich.progress import Task as BarTask
     from rich.text import Text
 
     from contstim.models.base import LanguageModel
@@ -39,6 +44,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left 
 
 
 _SHOW_EVERY = 10_000
+_TELL_EVERY = 60.0  # seconds
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
@@ -66,12 +72,63 @@ def show_warning(
 
 
 @contextmanager
+def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) -> Iterator[Bars]:
+    """Bars on standard error; where that is no terminal, a plain line a minute for each.
+
+    Args:
+        columns: what stands beside each other; by default a name, a bar, a share and the time left.
+        quiet: show nothing.
+        passing: whether the bars go away at the end.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    plain = not console.is_terminal and not quiet
+    with Progress(*columns, console=console, disable=quiet or plain, transient=passing) as bars:
+        if not plain:
+            yield bars
+            return
+        over = Event()
+        teller = Thread(target=_tell_now_and_then, args=(bars, over), daemon=True)
+        teller.start()
+        try:
+            yield bars
+        finally:
+            over.set()
+            teller.join()
+
+
+def _tell_now_and_then(bars: Bars, over: Event) -> None:
+    """Print where each task is, at most once a minute, until it is over."""
+    began = perf_counter()
+    while not over.wait(_TELL_EVERY):
+        for task in bars.tasks:
+            if task.started and not task.finished:
+                print(_told(bars, task, perf_counter() - began), file=sys.stderr, flush=True)
+
+
+def _told(bars: Bars, task: BarTask, seconds: float) -> str:
+    """A task in words: its columns of text, how much is done, and how long it takes."""
+    from rich.progress import TextColumn
+
+    texts = [c(task) for c in bars.columns if type(c) is TextColumn]
+    words = [str(text) for text in texts if str(text).strip()] or [task.description]
+    if task.total:
+        words.append(f"{task.completed:,.0f} of {task.total:,.0f} ({task.percentage:.0f} %)")
+    words.append(f"{seconds / 60:,.0f} min")
+    if task.total and task.completed:
+        left = seconds * (task.total - task.completed) / task.completed
+        words.append(f"about {left / 60:,.0f} min left")
+    return ", ".join(words)
+
+
+@contextmanager
 def scoring_progress(
     n_sentences: int, *, quiet: bool
 ) -> Iterator[Callable[[LanguageModel, int], None]]:
     """A bar per model on standard error, with the time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
     columns = (
@@ -81,7 +138,7 @@ def scoring_progress(
         TimeLeft(),
     )
     bars: dict[str, int] = {}
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
+    with progress_bars(*columns, quiet=quiet) as progress:
 
         def advance(model: LanguageModel, more: int) -> None:
             if model.name not in bars:
@@ -94,11 +151,10 @@ def scoring_progress(
 @contextmanager
 def simulation_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar of simulated experiments on standard error, with the time left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("simulating"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+    with progress_bars(*columns, quiet=quiet, passing=True) as bars:
         task = bars.add_task("simulating", total=None)
 
         def advance(done: int, total: int) -> None:
@@ -109,13 +165,10 @@ def simulation_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 def counting(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
     """Pass sentences on, and show on standard error how many have been read."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sentences"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=Console(stderr=True), disable=quiet, transient=True
-    ) as progress:
+    with progress_bars(*columns, quiet=quiet, passing=True) as progress:
         task = progress.add_task("reading", total=None)
         for number, sentence in enumerate(sentences, start=1):
             if number % _SHOW_EVERY == 0:

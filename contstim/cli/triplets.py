@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    progress_bars,
     remark,
     warn_of_training_texts,
 )
@@ -175,15 +177,12 @@ def _executor(
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
     """A line for remarks, and a bar over all jobs with the time left, on standard error."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, disable=quiet, speed_estimate_period=3_600
-    ) as progress:
+    with progress_bars(*columns, quiet=quiet) as progress:
+        progress.speed_estimate_period = 3_600
         bar = progress.add_task("models", total=None)
         started = False
 
@@ -194,7 +193,8 @@ def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
                 started = True
             progress.update(bar, total=wanted, completed=settled)
 
-        yield lambda text: console.print(text, markup=False, highlight=False), advance
+        say = partial(progress.console.print, markup=False, highlight=False)
+        yield say, advance
 
 
 def _print_statistics(found: Found) -> None:

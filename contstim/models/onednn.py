@@ -6,6 +6,7 @@ unused; oneDNN, part of the same build, does not. The weights stay where and wha
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -30,6 +31,18 @@ class _TransposedLinear(Conv1D):
 
 
 _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
+
+
+_KEPT_PRODUCTS = 64
+
+
+def bound_onednn_memory() -> None:
+    """Let oneDNN keep few of the products that it prepared, if it has not begun.
+
+    It keeps 1,024 of them, one for every size that ever occurred, and each with memory of its own.
+    Batches of a text hardly ever have the same size: a long training would fill gigabytes.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_KEPT_PRODUCTS))
 
 
 def use_onednn(model: torch.nn.Module) -> None:

@@ -226,7 +226,10 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
         ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
         ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
-        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "empty.txt is not an ARPA file"),
+        (
+            "score --model kenlm:empty.txt --sentences corpus.txt --out s.csv",
+            "empty.txt is not an ARPA file",
+        ),
         ("score --model what --sentences corpus.txt --out s.csv", "does not name a model"),
         (
             "score --model kenlm:bigram.arpa --model kenlm:bigram.arpa --sentences corpus.txt "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from contstim.cli.output import Device, Quiet, counting, remark
+from contstim.cli.output import Device, Quiet, counting, progress_bars, remark
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingPrecision,
@@ -70,7 +70,8 @@ def network_command(
     command.__doc__ = f"""{summary}
 
     The folder gets the model, training.json (settings, versions, losses) and curve.png. A training
-    that was interrupted goes on after its last whole epoch when the same command is given again.
+    that was interrupted goes on from its last checkpoint (after every epoch, and every five
+    minutes) when the same command is given again.
 
     Example: `contstim train {network.kind} --text corpus.txt --out {network.kind} --epochs 4`
     """
@@ -154,9 +155,7 @@ def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
 
     What it yields is told where a training is, and the training's name where there are several.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
 
     columns = (
         TextColumn("{task.description}"),
@@ -166,7 +165,7 @@ def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
         TimeRemainingColumn(),
     )
     begun: dict[str, TaskID] = {}
-    with Bars(*columns, console=Console(stderr=True), disable=quiet) as bars:
+    with progress_bars(*columns, quiet=quiet) as bars:
 
         def show(now: Progress, name: str = "") -> None:
             losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"

@@ -63,7 +63,7 @@ def train_acceptability(
     All are trained and validated on the same sentences. Seeds count up from that of the settings
     and decide the first weights of the head, the order of sentences, and what dropout hides. Each
     folder also gets `training.json` and `curve.png`; losses are those of the labels. A restart that
-    is finished is not repeated, one that was interrupted goes on after its last whole epoch.
+    is finished is not repeated, one that was interrupted goes on from its last checkpoint.
 
     Args:
         sentences: the text, of which a share is kept apart for validation.

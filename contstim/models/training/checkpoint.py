@@ -1,8 +1,8 @@
 """The state of a training run on disk, and whether a run may go on with it.
 
 One safetensors file holds the weights, the best weights so far, AdamW's moments, and as text the
-settings and the curve. It is replaced whole after every epoch: a kill or a full disk leaves the one
-before.
+settings and the curve. It is replaced whole after every epoch, and every five minutes within one,
+then with the state of chance: a kill or a full disk leaves the one before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.models.tensors import write_tensors
-from contstim.models.training.loop import Epoch
+from contstim.models.training.loop import Epoch, Part
 from contstim.models.training.settings import option
 
 if TYPE_CHECKING:
@@ -38,10 +38,17 @@ _NOT_OPTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """How far a run has come: the epochs done, and the weights of the best of them, by name."""
+    """How far a run has come.
+
+    Attributes:
+        curve: the epochs done.
+        best: the weights of the best of them, by name.
+        part: what of the next one is done; None: nothing.
+    """
 
     curve: tuple[Epoch, ...]
     best: Mapping[str, Tensor]
+    part: Part | None = None
 
 
 def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer, state: State) -> None:
@@ -56,6 +63,10 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer, state: 
         for moment, tensor in trainer.optimizer.state[weight].items():
             tensors[f"{moment}/{name}"] = tensor
     told = {"settings": dict(identity), "curve": [asdict(epoch) for epoch in state.curve]}
+    if state.part is not None:
+        numbers = vars(state.part)
+        tensors |= {f"chance/{i}": one for i, one in enumerate(state.part.chance)}
+        told["part"] = {name: value for name, value in numbers.items() if name != "chance"}
     write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(told)})
 
 
@@ -69,12 +80,13 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> State:
     import torch
 
     path = folder / CHECKPOINT
-    curve = tuple(Epoch(**epoch) for epoch in _told(path)["curve"])
-    parts: dict[str, dict[str, Tensor]] = {"best": {}, "weights": {}}
+    told = _told(path)
+    curve = tuple(Epoch(**epoch) for epoch in told["curve"])
+    parts: dict[str, dict[str, Tensor]] = {"best": {}, "weights": {}, "chance": {}}
     for name, tensor in safetensors.torch.load_file(path).items():
         part, _, owner = name.partition("/")
         parts.setdefault(part, {})[owner] = tensor
-    best, weights = parts.pop("best"), parts.pop("weights")
+    best, weights, chance = (parts.pop(name) for name in ("best", "weights", "chance"))
     named = dict(trainer.task.network.named_parameters())
     if {n: w.shape for n, w in named.items()} != {n: w.shape for n, w in weights.items()}:
         raise InputError(f"{path} holds another network. Remove it to train anew.")
@@ -86,7 +98,10 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> State:
             }
             if moments:  # there are none before the first step, nor of weights without a gradient
                 trainer.optimizer.state[weight] = moments
-    return State(curve, best)
+    if "part" not in told:
+        return State(curve, best)
+    generators = tuple(chance[name] for name in sorted(chance))
+    return State(curve, best, Part(**told["part"], chance=generators))
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:

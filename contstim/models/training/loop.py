@@ -2,7 +2,8 @@
 
 An epoch depends on nothing but the weights and the optimizer's moments at its beginning, the
 settings, and the number of the epoch, from which all that is left to chance in it is drawn. So a
-run that goes on from the end of an epoch equals one that was never interrupted.
+run that goes on from the end of an epoch equals one that was never interrupted; and one that goes
+on from within an epoch does, on a CPU, if chance goes on from where it was.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.onednn import use_onednn
+from contstim.models.onednn import bound_onednn_memory, use_onednn
 from contstim.models.training.batches import padded, shuffled_batches, sorted_batches
 from contstim.models.training.settings import option
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from contstim.models.training.task import Task
     from contstim.sentence import Sentence
 
+_KEEP_EVERY = 300.0  # seconds between two checkpoints within an epoch
+_LARGEST_LOSS = 700.0  # nats; e to the power of more is no float
 BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2  # stages of a run, each with a chance of its own
 
 
@@ -81,6 +84,27 @@ class Progress:
     validation_loss: float | None
 
 
+@dataclass(frozen=True, eq=False)
+class Part:
+    """How far an epoch has come.
+
+    Attributes:
+        steps: done in it.
+        loss: sum over its predictions so far, nats.
+        predictions: so far.
+        cpu_seconds: so far.
+        seconds: wall time so far.
+        chance: the state of torch's generators, the CPU's first.
+    """
+
+    steps: int
+    loss: float
+    predictions: int
+    cpu_seconds: float
+    seconds: float
+    chance: tuple[Tensor, ...]
+
+
 class Trainer:
     """Trains a task epoch by epoch; its state lies in the weights and the optimizer.
 
@@ -110,6 +134,7 @@ class Trainer:
         self._device = device
         self._bf16 = bf16
         if device == "cpu":
+            bound_onednn_memory()
             use_onednn(task.network)
         task.network.to(device)
         self.optimizer = _optimizer(task.network, settings)
@@ -117,40 +142,66 @@ class Trainer:
         self.steps = self.steps_an_epoch * settings.epochs
 
     def epoch(
-        self, before: Sequence[Epoch], report: Callable[[Progress], None] | None = None
+        self,
+        before: Sequence[Epoch],
+        report: Callable[[Progress], None] | None = None,
+        *,
+        part: Part | None = None,
+        keep: Callable[[Part], None] = lambda _part: None,
     ) -> Epoch:
         """Run the epoch that comes after those before.
+
+        Args:
+            before: what they brought.
+            report: told after every step.
+            part: what of it is done, by a trainer whose state this one has.
+            keep: told every few minutes what is done.
 
         Raises:
             ModelError: the loss is no longer a number.
         """
         settings, number = self.settings, len(before)
         began, cpu = perf_counter(), process_time()
+        if part is not None:
+            began, cpu = began - part.seconds, cpu - part.cpu_seconds
         batches = shuffled_batches(
             _lengths(self._training),
             settings.batch_size,
             np.random.default_rng([settings.seed, number]),
         )
-        total, count = 0.0, 0
+        done, total, count = (part.steps, part.loss, part.predictions) if part else (0, 0.0, 0)
+        kept = perf_counter()
         with seeded(settings.seed, _EPOCHS + number, self._device):
+            if part is not None:
+                _resume_chance(part.chance, self._device)
             self.task.network.train()
-            for step, batch in enumerate(batches, start=number * self.steps_an_epoch):
+            for place, batch in enumerate(batches[done:], start=done + 1):
+                step = number * self.steps_an_epoch + place
                 log_probs = self._log_probs(self._training, batch)
-                self._update(-log_probs.mean(), step)
+                self._update(-log_probs.mean(), step - 1)
                 total -= float(log_probs.detach().sum())
                 count += len(log_probs)
-                if not math.isfinite(total):
-                    raise ModelError(
-                        f"The loss is no longer a number after {step + 1:,} steps: lower "
-                        f"{option('learning_rate')} (now {settings.learning_rate}) or "
-                        f"{option('clip')}."
-                    )
+                self._check(total / count, step)
                 if report is not None:
-                    report(self._progress(before, step + 1, total / count))
+                    report(self._progress(before, step, total / count))
+                if perf_counter() - kept >= _KEEP_EVERY and place < len(batches):
+                    spent = process_time() - cpu, perf_counter() - began
+                    keep(Part(place, total, count, *spent, _chance(self._device)))
+                    kept = perf_counter()
         trained = perf_counter() - began
         loss = self.validate()
+        self._check(loss, self.steps_an_epoch * (number + 1))
         seconds = process_time() - cpu, perf_counter() - began
         return Epoch(total / count, loss, count, *seconds, trained)
+
+    def _check(self, loss: float, step: int) -> None:
+        """Refuse to go on with a loss from which no training recovers."""
+        if not loss < _LARGEST_LOSS:  # nor is nan
+            raise ModelError(
+                f"The loss is {loss:g} after {step:,} steps and no longer a number that training "
+                f"can lower: lower {option('learning_rate')} (now "
+                f"{self.settings.learning_rate:g}) or {option('clip')}."
+            )
 
     def validate(self) -> float:
         """Mean loss of the sentences kept apart, nats; masks are the same every time."""
@@ -203,6 +254,17 @@ def _optimizer(network: torch.nn.Module, settings: TrainingSettings) -> torch.op
 
 def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
+
+
+def _chance(device: str) -> tuple[Tensor, ...]:
+    cpu = torch.get_rng_state()
+    return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)
+
+
+def _resume_chance(states: tuple[Tensor, ...], device: str) -> None:
+    torch.set_rng_state(states[0])
+    if device.startswith("cuda") and len(states) > 1:
+        torch.cuda.set_rng_state(states[1])
 
 
 @contextmanager

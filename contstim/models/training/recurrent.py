@@ -37,7 +37,7 @@ def train_recurrent(
     """Train a recurrent network on a text and leave it in a folder that `load_model` reads.
 
     The folder also gets `training.json` and `curve.png`. Interrupted and called again with the same
-    text and settings, the training goes on after the last whole epoch, on a CPU as if it had never
+    text and settings, the training goes on from the last checkpoint, on a CPU as if it had never
     stopped; called again when it is finished, it returns what the folder holds.
 
     Args:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,13 +29,13 @@ from contstim.models.training_text import TrainingText, write_training_text
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from torch import Tensor
 
     from contstim.models.checkpoints import Device
-    from contstim.models.training.loop import Epoch, Progress
+    from contstim.models.training.loop import Epoch, Part, Progress
     from contstim.models.training.settings import (
         NetworkSettings,
         TrainingPrecision,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     )
     from contstim.models.training.task import Task
 
+_TOO_LARGE = ("memory", "allocate", "overflow", "too large", "larger than")
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 
 
@@ -91,16 +94,26 @@ def run(
             write_training_text(out, chain(sentences, validation or ()))
         return Training.read(out)
     training, apart = _parts(sentences, validation, settings)
-    with seeded(settings.seed, BUILDING, place):
+    with seeded(settings.seed, BUILDING, place), _fitting_memory():
         task = build(training)
-    trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
+        trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
     if begun:
         state = read_checkpoint(out, trainer)
     else:
         state = State((), {})
         write_checkpoint(out, identity, trainer, state)
     while (ended := _end(state.curve, settings)) is None:
-        epoch = trainer.epoch(state.curve, on_progress)
+
+        def keep(part: Part, state: State = state) -> None:
+            write_checkpoint(out, identity, trainer, replace(state, part=part))
+
+        try:
+            with _fitting_memory():
+                epoch = trainer.epoch(state.curve, on_progress, part=state.part, keep=keep)
+        except ModelError:
+            if not state.curve:
+                _leave_nothing(out)
+            raise
         state = _after(state, epoch, task)
         write_checkpoint(out, identity, trainer, state)
     facts = {
@@ -111,6 +124,7 @@ def run(
         "threads": torch.get_num_threads(),
     }
     _restore(task, state.best)
+    _check_finite(task)
     task.save(out)
     write_training_text(out, chain(training, apart))
     finished = Training(out, state.curve, ended, facts)
@@ -142,6 +156,37 @@ def _restore(task: Task, weights: Mapping[str, Tensor]) -> None:
         for name, weight in task.network.named_parameters():
             weight.copy_(weights[name])
     task.network.eval()
+
+
+@contextmanager
+def _fitting_memory() -> Iterator[None]:
+    """Say in our words that a network is too large."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        text = str(error).lower()
+        if not isinstance(error, MemoryError) and not any(w in text for w in _TOO_LARGE):
+            raise
+        raise ModelError(
+            "A network of these sizes does not fit into memory. Choose smaller ones, a smaller "
+            f"vocabulary, or a smaller {option('batch_size')}."
+        ) from error
+
+
+def _leave_nothing(out: Path) -> None:
+    """Remove the checkpoint of a training that failed before anything was won, and its folder."""
+    forget_checkpoint(out)
+    if not any(out.iterdir()):
+        out.rmdir()
+
+
+def _check_finite(task: Task) -> None:
+    for name, weight in task.network.named_parameters():
+        if not bool(torch.isfinite(weight).all()):
+            raise ModelError(
+                f"The training left numbers in {name} that are not finite, so there is no model: "
+                f"lower {option('learning_rate')} or {option('clip')}, in another folder."
+            )
 
 
 def _parts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -10,6 +11,8 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_BYTES_A_WEIGHT = 16  # the weight, its gradient, and AdamW's two moments
+_MOST, _MOST_LAYERS = 10**9, 1_000
 RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 TransformerKind: TypeAlias = Literal["gpt2", "bert"]
 TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
@@ -48,6 +51,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         _at_least(self, 1, "epochs", "batch_size", "patience")
+        _at_most(self, _MOST, "epochs", "batch_size", "patience", "weight_decay")
         _at_least(self, 0, "seed", "weight_decay")
         _between(self, "warmup", "validation")
         _positive(self, "learning_rate", "clip")
@@ -83,6 +87,9 @@ class RecurrentSettings:
         _one_of(self, "kind", get_args(RecurrentKind))
         _at_least(self, 1, "embedding", "hidden", "layers", "min_count", "vocabulary_size")
         _share(self, "dropout")
+        _at_most(self, _MOST_LAYERS, "layers")
+        _at_most(self, _MOST, "embedding", "hidden")
+        _fits(self.layers * self.hidden * (self.hidden + self.embedding))
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,9 @@ class TransformerSettings:
             )
         if self.mask_share is not None:
             _between(self, "mask_share")
+        _at_most(self, _MOST_LAYERS, "layers")
+        _at_most(self, _MOST, "width", "window")
+        _fits(12 * self.layers * self.width**2 + self.window * self.width)
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,23 @@ def _positive(settings: Settings, *names: str) -> None:
     for name in names:
         if not 0 < getattr(settings, name) < float("inf"):
             _refuse(settings, name, "above 0")
+
+
+def _at_most(settings: Settings, most: int, *names: str) -> None:
+    for name in names:
+        if not getattr(settings, name) <= most:
+            _refuse(settings, name, f"at most {most:,}")
+
+
+def _fits(weights: int) -> None:
+    """Refuse a network whose weights, gradients and moments this machine's memory cannot hold."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if weights * _BYTES_A_WEIGHT > memory:
+        raise InputError(
+            f"A network of these sizes has {weights:,} weights or more, which take "
+            f"{weights * _BYTES_A_WEIGHT / 2**30:,.0f} GiB to train; this machine has "
+            f"{memory / 2**30:,.0f}. Choose smaller sizes or fewer layers."
+        )
 
 
 def _one_of(settings: Settings, name: str, allowed: Iterable[str]) -> None:

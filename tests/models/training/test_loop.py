@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,14 +18,14 @@ from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.folder import read_folder
 from contstim.models.training.batches import padded, shuffled_batches, sorted_batches, split
-from contstim.models.training.loop import Progress, learning_rate
+from contstim.models.training.loop import Progress, Trainer, learning_rate
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
     TransformerSettings,
 )
 from contstim.sentence import Sentence
-from tests.models.training.runs import SENTENCES, TRAINING, losses, train
+from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=300), st.integers(1, 9))
@@ -139,7 +140,7 @@ def test_progress_counts_every_step(tmp_path: Path) -> None:
 
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
     broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
-    with pytest.raises(ModelError, match=r"no longer a number after .* lower --learning-rate"):
+    with pytest.raises(ModelError, match=r"after .* no longer a number .* lower --learning-rate"):
         train("rnn", tmp_path / "rnn", broken)
 
 
@@ -174,6 +175,13 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         (TrainingSettings, {"validation": 0.0}, "--validation must be between 0 and 1"),
         (TrainingSettings, {"warmup": 1.0}, "--warmup must be between 0 and 1"),
         (TrainingSettings, {"seed": -1}, "--seed must be 0 or more"),
+        (TrainingSettings, {"epochs": 10**400}, "--epochs must be at most 1,000,000,000"),
+        (TrainingSettings, {"weight_decay": 1e300}, "--weight-decay must be at most"),
+        (RecurrentSettings, {"hidden": 10**9}, r"take [\d,]+ GiB to train; this machine has"),
+        (RecurrentSettings, {"hidden": 10**400}, "--hidden must be at most"),
+        (RecurrentSettings, {"layers": 10**5}, "--layers must be at most 1,000"),
+        (TransformerSettings, {"width": 10**6}, r"take [\d,]+ GiB to train; this machine has"),
+        (TransformerSettings, {"window": 10**12}, "--window must be at most"),
         (RecurrentSettings, {"kind": "gru"}, "--kind must be one of rnn, lstm, bilstm"),
         (RecurrentSettings, {"hidden": 0}, "--hidden"),
         (RecurrentSettings, {"dropout": 1.0}, "--dropout must be from 0 to below 1"),
@@ -196,3 +204,64 @@ def test_one_sentence_is_no_text(tmp_path: Path) -> None:
     for text in ([], [Sentence.parse("Hello there")]):
         with pytest.raises(InputError, match="fewer than one batch"):
             train_recurrent(text, tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rate", [1e5, 1e30, 1e38])
+def test_a_learning_rate_beyond_measure_leaves_no_model(
+    kind: str, rate: float, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=r"no longer a number .*--learning-rate"):
+        train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
+    assert not (tmp_path / kind).exists()
+
+
+def test_a_loss_that_only_validation_finds_is_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last step of an epoch may be the one that spoils the weights."""
+    monkeypatch.setattr(Trainer, "validate", lambda _: math.nan)
+    with pytest.raises(ModelError, match="The loss is nan after 5 steps"):
+        train("rnn", tmp_path / "rnn")
+    assert not (tmp_path / "rnn").exists()
+
+
+def test_weights_that_are_not_finite_are_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A weight that no sentence kept apart uses may be spoilt while all losses are numbers."""
+    trainers: list[Trainer] = []
+
+    def validate(trainer: Trainer) -> float:
+        trainers.append(trainer)
+        return 3.0 - len(trainers)  # the last epoch is the best
+
+    def spoil(now: Progress) -> None:
+        if now.step == now.steps:
+            trainers[0].task.network.get_parameter("forwards.bias_hh_l0").data[:] = math.nan
+
+    monkeypatch.setattr(Trainer, "validate", validate)
+    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 that are not finite"):
+        train("lstm", tmp_path / "lstm", on_progress=spoil)
+    assert not (tmp_path / "lstm" / "model.safetensors").exists()
+
+
+def test_one_word_is_enough(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.models.training import runs
+
+    monkeypatch.setattr(runs, "SENTENCES", [Sentence(("a", "a"))] * 40)
+    train(kind, tmp_path / kind)
+    model = load_model(f"{kind}:{tmp_path / kind}", device="cpu")
+    assert (model.log_probs([Sentence(("a",)), Sentence(("b", "a"))]) < 0).all()
+
+
+@pytest.fixture(params=["rnn", "lstm", "bilstm"])
+def kind(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+def test_training_bounds_what_onednn_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    train("rnn", tmp_path / "rnn")
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"

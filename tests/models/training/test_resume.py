@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from contstim.errors import InputError
+from contstim.models.training import loop
 from contstim.models.training.checkpoint import CHECKPOINT
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import Training
@@ -57,6 +58,30 @@ def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
     assert_same(tmp_path / "parts", tmp_path / "whole")
     assert not (tmp_path / "parts" / CHECKPOINT).exists()
     assert losses(whole)[2][0] < losses(whole)[0][0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stop", [1, 7, 13])
+def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
+    kind: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Witness: the same training without an interruption, with dropout and masks at work."""
+    monkeypatch.setattr(loop, "_KEEP_EVERY", 0.0)
+    whole = train(kind, tmp_path / "whole")
+
+    def interrupt(progress: Progress) -> None:
+        if progress.step == stop + 1:
+            raise _InterruptedError
+
+    with pytest.raises(_InterruptedError):
+        train(kind, tmp_path / "parts", on_progress=interrupt)
+    torch.manual_seed(12345)
+    steps: list[int] = []
+    resumed = train(kind, tmp_path / "parts", on_progress=lambda now: steps.append(now.step))
+    assert steps[0] == stop + 1  # no step is done twice
+    assert losses(resumed) == losses(whole)
+    assert [one.predictions for one in resumed.curve] == [one.predictions for one in whole.curve]
+    assert_same(tmp_path / "parts", tmp_path / "whole")
 
 
 @pytest.mark.parametrize("kind", ["lstm", "bert"])
@@ -199,6 +224,39 @@ def killed(tensors, path, metadata):
 safetensors.torch.save_file = killed
 train("lstm", Path(sys.argv[1]))
 """
+
+
+KILLED_WITHIN = """
+import os, signal, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from contstim.models.training import loop
+from tests.models.training.runs import train
+loop._KEEP_EVERY = 0.0
+def kill(now):
+    if now.step == 8:  # the third of the second epoch
+        os.kill(os.getpid(), signal.SIGKILL)
+train("lstm", Path(sys.argv[1]), on_progress=kill)
+"""
+
+
+def test_a_kill_within_an_epoch_loses_what_came_after_the_last_checkpoint(tmp_path: Path) -> None:
+    """Witness: a process killed in the second epoch, and a training that was left alone."""
+    out, root = tmp_path / "lstm", Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_WITHIN, str(out)],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    steps: list[int] = []
+    resumed = train("lstm", out, on_progress=lambda progress: steps.append(progress.step))
+    assert steps[0] == 8
+    assert losses(resumed) == losses(train("lstm", tmp_path / "whole"))
+    assert_same(out, tmp_path / "whole")
 
 
 def test_a_kill_during_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> None:
