@@ -14,6 +14,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     remark,
     scoring_progress,
 )
@@ -52,6 +53,7 @@ def compare(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -76,7 +78,9 @@ def compare(
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     texts = read_stimuli(sentences) if sentences else None
     total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
     with (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contstim.cli.output import Quiet, counting, remark
+from contstim.cli.output import Quiet, TrustRemoteCode, counting, remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def controls(
             help="Catch trials that must be right; by default eleven of twelve, or that share.",
         ),
     ] = None,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
@@ -84,7 +85,7 @@ def controls(
         frequencies = word_frequencies(counting(read_sentences(text), quiet=quiet))
         measured["log_frequency"] = mean_log_frequencies(sentences, frequencies)
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    counts |= count_tokens(load_models(model or []), sentences)
+    counts |= count_tokens(load_models(model or [], trust_remote_code=trust_remote_code), sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
     for name, rows in (

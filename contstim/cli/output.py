@@ -30,6 +30,13 @@ Prompt = Annotated[
     str | None,
     typer.Option(help="What causal transformers read before a sentence; it never counts."),
 ]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Let transformers run Python code that comes with a checkpoint. Read it first.",
+    ),
+]
 KeptScores = Annotated[
     Path | None,
     typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),

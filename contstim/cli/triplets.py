@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, TrustRemoteCode, remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def triplets(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -106,7 +107,15 @@ def triplets(
         seed,
         allow_unknown,
     )
-    bench = Bench(device, dtype, prompt, study.vocabulary, allow_unknown, models_in_memory)
+    bench = Bench(
+        device,
+        dtype,
+        prompt,
+        study.vocabulary,
+        allow_unknown,
+        models_in_memory,
+        trust_remote_code,
+    )
     workshop = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as kept:
         with _progress(quiet=quiet) as (say, progress):

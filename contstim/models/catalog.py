@@ -47,7 +47,8 @@ class Family:
         summary: what it is.
         loader: `module:attribute`, called with the location, `name` and the options it takes.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype` and `prompt` the loader takes.
+        options: which of `family`, `rule`, `device`, `dtype`, `prompt` and `trust_remote_code` the
+            loader takes.
         endings: file names that mean this family where none is given.
     """
 
@@ -107,7 +108,7 @@ FAMILIES: dict[str, Family] = {
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
-            options=("rule", "device", "dtype", "prompt"),
+            options=("rule", "device", "dtype", "prompt", "trust_remote_code"),
         ),
         Family(
             name="classifier",
@@ -115,7 +116,7 @@ FAMILIES: dict[str, Family] = {
             "scores are no log-probabilities",
             loader="contstim.models.classifier.adapter:load_classifier",
             rules=CLASSIFIER_RULES,
-            options=("device", "dtype"),
+            options=("device", "dtype", "trust_remote_code"),
         ),
         *(
             Family(
@@ -216,6 +217,7 @@ def load_model(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> LanguageModel:
     """Load one model.
 
@@ -225,6 +227,7 @@ def load_model(
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
+        trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
@@ -237,6 +240,7 @@ def load_model(
         "device": device,
         "dtype": dtype,
         "prompt": prompt,
+        "trust_remote_code": trust_remote_code,
     }
     module, _, attribute = family.loader.partition(":")
     loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
@@ -258,6 +262,7 @@ def load_models(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> list[LanguageModel]:
     """Load several models, refusing repeated names before any is loaded; see `load_model`.
 
@@ -266,7 +271,13 @@ def load_models(
     """
     check_specifications(specifications)
     return [
-        load_model(specification, device=device, dtype=dtype, prompt=prompt)
+        load_model(
+            specification,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+        )
         for specification in specifications
     ]
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, KeptScores, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    KeptScores,
+    Prompt,
+    Quiet,
+    TrustRemoteCode,
+    remark,
+    scoring_progress,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,6 +95,7 @@ def acceptability(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     quiet: Quiet = False,
 ) -> None:
@@ -126,7 +136,9 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     if models:
         found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(found)

@@ -16,6 +16,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     remark,
     scoring_progress,
 )
@@ -103,6 +104,7 @@ def blimp(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -147,7 +149,9 @@ def blimp(
     if sample:
         pairs = draw(pairs, sample, seed)
     known, beside = _known(data, people, published)
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     learned: list[Learned] = []
     if sizes and text:
         learner = Learner(train, order, epochs, device)

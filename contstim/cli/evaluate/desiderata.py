@@ -15,6 +15,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     remark,
     scoring_progress,
 )
@@ -59,6 +60,7 @@ def desiderata(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -87,7 +89,9 @@ def desiderata(
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
     names = [*model, *([reference] if reference and reference not in model else [])]
-    loaded = load_models(names, device=device, dtype=dtype, prompt=prompt)
+    loaded = load_models(
+        names, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     by_name: dict[str, LanguageModel] = dict(zip(names, loaded, strict=True))
     total = len(set(chosen)) + len(carriers) * len(wanted)
     with (

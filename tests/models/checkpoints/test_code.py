@@ -134,3 +134,28 @@ def test_nobody_is_asked_on_the_terminal(copy: Copy, marker: Path, tmp_path: Pat
     assert "--trust-remote-code" in " ".join(done.stderr.split())
     assert not marker.exists()
     assert json.dumps(sorted(path.name for path in tmp_path.glob("scores*"))) == "[]"
+
+
+COMMANDS = (
+    "score",
+    "vocabulary",
+    "synthesize",
+    "triplets",
+    "compare",
+    "controls",
+    "evaluate blimp",
+    "evaluate desiderata",
+    "evaluate acceptability",
+    "train acceptability",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_takes_models_has_the_option(command: str) -> None:
+    from typer.testing import CliRunner
+
+    from contstim.cli import app
+
+    done = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0
+    assert "--trust-remote-code" in done.output
