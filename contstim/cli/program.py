@@ -1,12 +1,6 @@
-"""The commands: each parses its options, calls one function, and prints.
-
-A mistake in what the user gave is one message on standard error and exit status 2.
-"""
+"""The program: its commands, each of which parses its options, calls one function, and prints."""
 
 from __future__ import annotations
-
-import sys
-import warnings
 
 import typer
 
@@ -31,8 +25,6 @@ from contstim.cli import (
     train,
     triplets,
 )
-from contstim.cli.output import show_warning
-from contstim.errors import ContstimError
 from contstim.version import __version__
 
 app = typer.Typer(
@@ -79,13 +71,3 @@ app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")
 app.add_typer(generate.app, name="generate")
 app.command("demo")(demo.demo)
-
-
-def main() -> None:
-    """The entry point of the `contstim` program."""
-    warnings.showwarning = show_warning
-    try:
-        app()
-    except ContstimError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)

@@ -1,0 +1,103 @@
+"""The command line: how the program begins and ends.
+
+A mistake in what the user gave is one message on standard error and exit status 2; an interrupt is
+silence and exit status 130, from the first moment on. So this module is light: the commands are
+imported when an interrupt is provided for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import warnings
+
+from contstim.errors import ContstimError, InputError
+
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
+if TYPE_CHECKING:
+    from typing import NoReturn, TextIO
+
+    from contstim.cli.program import app
+
+__all__ = ["app", "main"]
+
+_MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
+
+
+def main() -> None:
+    """The entry point of the `contstim` program."""
+    before = signal.signal(signal.SIGINT, _leave)
+    from contstim.cli.output import show_warning
+    from contstim.cli.program import app
+
+    warnings.showwarning = show_warning
+    signal.signal(signal.SIGINT, before)
+    try:
+        _check_arguments(sys.argv[1:])
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what fails here would else fail when nothing can tell it
+    except ContstimError as error:
+        _end(f"error: {error}")
+    except BrokenPipeError:  # `contstim models | head -1`: who reads has read enough
+        _close(sys.stdout)
+        sys.exit(_CLOSED_PIPE)
+    except OSError as error:
+        about = error.filename or "standard input or output"
+        _end(f"error: Cannot read or write {about}: {error.strerror or error}.")
+    except UnicodeEncodeError as error:
+        _end(
+            f"error: Standard output cannot show {error.object[error.start : error.end]!r} in "
+            f"{error.encoding}. Set PYTHONIOENCODING=utf-8 and run the same command again."
+        )
+    except KeyboardInterrupt:
+        _close(sys.stdout)
+        sys.exit(_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def __getattr__(name: str) -> object:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from contstim.cli.program import app
+
+    return app
+
+
+def _leave(*_signal: object) -> NoReturn:
+    os._exit(_INTERRUPTED)
+
+
+def _end(message: str) -> NoReturn:
+    """Say what is wrong, without a word more from standard output, and end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close(sys.stdout)
+    print(message, file=sys.stderr)
+    sys.exit(_MISTAKE)
+
+
+def _close(stream: TextIO) -> None:
+    """Make nothing of what a stream still holds, so that its end is quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError) as error:  # it has no file, or is closed already
+        if getattr(error, "errno", None) not in (None, errno.EBADF):
+            raise
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    """Refuse what records, tables and pages could not hold."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"The argument {argument!r} is not UTF-8. Give texts in UTF-8, and files names "
+                f"in it, for instance with 'convmv -f LATIN1 -t UTF-8'."
+            ) from None
