@@ -26,23 +26,25 @@ DEEPEST = 64
 _LONGEST_SHOWN = 40
 
 
-def parse_json(text: str | bytes, source: object) -> Any:
+def parse_json(text: str | bytes, source: object, *, constants: bool = False) -> Any:
     """The value that a JSON text holds.
 
     Args:
         text: as characters, or as bytes in UTF-8.
         source: where the text is from, such as a path, or a path and a row, for messages.
+        constants: whether NaN, Infinity and -Infinity are taken, which Python writes for numbers
+            that JSON does not have.
 
     Raises:
         InputError: it is not JSON in UTF-8; it holds NaN, an infinity, a number too large for
-            floating point, half of a surrogate pair, a null character, or a name twice in one
-            object; or it is nested deeper than `DEEPEST`.
+            floating point, half of a surrogate pair, or a name twice in one object; or it is
+            nested deeper than `DEEPEST`.
     """
     text = _decoded(text, source)
     with _naming(source, "JSON"):
         value = json.loads(
             text,
-            parse_constant=_refuse_constant,
+            parse_constant=float if constants else _refuse_constant,
             parse_float=_finite,
             object_pairs_hook=_distinct,
         )
@@ -50,13 +52,15 @@ def parse_json(text: str | bytes, source: object) -> Any:
     return value
 
 
-def parse_json_object(text: str | bytes, source: object) -> dict[str, Any]:
+def parse_json_object(
+    text: str | bytes, source: object, *, constants: bool = False
+) -> dict[str, Any]:
     """The object, a mapping from names to values, that a JSON text holds.
 
     Raises:
         InputError: it holds another value; and see `parse_json`.
     """
-    value = parse_json(text, source)
+    value = parse_json(text, source, constants=constants)
     if not isinstance(value, dict):
         raise InputError(
             f'{source} is not a JSON object: expected {{"name": value, …}}, not {shortened(value)}.'
@@ -79,7 +83,7 @@ def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
 
 
 def parse_json_lines(
-    lines: Iterable[str], path: Path | str
+    lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of JSON lines with the number of each line, from 1; blank lines are left out.
 
@@ -88,7 +92,7 @@ def parse_json_lines(
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield number, parse_json_object(line, f"{path}, line {number}")
+            yield number, parse_json_object(line, f"{path}, line {number}", constants=constants)
 
 
 def read_json(path: Path | str) -> Any:
@@ -212,8 +216,6 @@ def _check(value: object) -> None:
 
 
 def _check_characters(text: str) -> None:
-    if "\0" in text:
-        raise ValueError("a text holds a null character")
     try:
         text.encode()
     except UnicodeEncodeError:
