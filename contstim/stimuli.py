@@ -243,9 +243,9 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
 
     Raises:
         InputError: the file cannot be read, lacks a column, has no rows, or holds a value of
-            another type; a trial_id is empty or given twice, a group is below 1, the sentences of a trial do not
-            differ, or its models are not those of its condition: two where it is controversial,
-            else none.
+            another type; a trial_id is empty or given twice, a group is below 1, the sentences of a
+            trial do not differ, or its models are not those of its condition: two where it is
+            controversial, else none.
     """
     trials = _read(path, Trial)
     if not trials:
