@@ -173,8 +173,9 @@ def _unanimity(analysis: Analysis) -> Iterator[str]:
 def _regressions(analysis: Analysis) -> Iterator[str]:
     yield heading("Choices by log-probability ratio")
     yield paragraph(
-        "Logistic regression of choices on a model's log-probability ratio: log odds per nat, "
-        "standard errors clustered by participants and by trials.",
+        "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
+        "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
+        "of a trial comes first makes no difference.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
