@@ -44,7 +44,10 @@ def analyze(
     ] = None,
     units: Annotated[
         Literal["auto", "groups", "participants"],
-        typer.Option(help="What tests compare; auto: groups, or participants where there is one."),
+        typer.Option(
+            help="What tests compare; auto: groups, or participants where there is one group. "
+            "Participants saw the same trials, so their tests speak of these very items only."
+        ),
     ] = "auto",
     bootstrap: Samples = 1000,
     fdr: Annotated[
@@ -126,9 +129,24 @@ def show(found: Analysis, *, quiet: bool) -> None:
     remark(str(found.admission), quiet=quiet and not found.admission.excluded)
     console = Console()
     console.print(_consistency_table(found))
-    console.print("* significantly below the noise ceiling on the same trials", markup=False)
-    if found.caution:
-        remark(f"warning: {found.caution}")
+    console.print(_legend(found), markup=False)
+    for caution in found.cautions:
+        remark(f"warning: {caution}")
+
+
+def _legend(found: Analysis) -> str:
+    """What a star means; where nothing can be tested, that no star says nothing."""
+    from contstim.experiments.analysis.report import shown
+
+    legend = "* significantly below the noise ceiling on the same trials"
+    cannot: dict[str, list[str]] = {}
+    for result in shown(found):
+        text = result.reach.cannot(str(found.sampling.units))
+        cannot.setdefault(text, []).append(result.scope.name.lower())
+    if "" not in cannot and len(cannot) == 1:
+        return f"Differences {next(iter(cannot))}."
+    limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]
+    return "; ".join([legend, *limits])
 
 
 def _consistency_table(found: Analysis) -> Table:

@@ -15,7 +15,7 @@ from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.inference import CEILING, every_contrast
+from contstim.experiments.inference import CEILING, THESE_ITEMS, every_contrast
 from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 
@@ -75,15 +75,20 @@ class Analysis:
     regressions: tuple[ChoiceRegression, ...]
 
     @property
-    def caution(self) -> str:
-        """Why no test can be significant, where none can; else empty."""
-        units = self.sampling.units
-        n = len(self.ratings.groups if units == "groups" else self.ratings.participants)
-        if 2 * 0.5**n < self.sampling.false_discovery_rate:
-            return ""
-        return f"With {n} {units} no signed-rank test can be significant" + (
-            ", whatever the data; tests may compare participants instead." if n > 1 else "."
-        )
+    def cautions(self) -> tuple[str, ...]:
+        """What limits the tests: too few units, or participants who all saw the same items."""
+        units = str(self.sampling.units)
+        limits: dict[str, list[str]] = {}
+        for one in self.results:
+            limit = one.reach.caution(units, self.sampling.false_discovery_rate)
+            limits.setdefault(limit, []).append(str(one.scope))
+        everywhere = len(limits) == 1
+        cautions = [
+            limit if everywhere else f"{', '.join(dict.fromkeys(scopes))}: {limit}"
+            for limit, scopes in limits.items()
+            if limit
+        ]
+        return (*cautions, *([THESE_ITEMS] if units == "participants" else []))
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
