@@ -17,12 +17,13 @@ from contstim.tables import read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
 
     from contstim.arrays import FloatArray, IntArray
+    from contstim.experiments.analysis.scopes import Scope
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 THESE_ITEMS = (
@@ -119,6 +120,25 @@ class Reach:
         if self.fewest_units != self.most_units:
             return f"{self.fewest_units} to {self.most_units} {units}"
         return counted(self.most_units, units.removesuffix("s"), units)
+
+
+def family_cautions(
+    families: Iterable[tuple[Scope, Reach]], units: str, rate: float
+) -> Iterator[str]:
+    """What limits the families of tests of some scopes: a sentence for each limit.
+
+    Args:
+        families: scope and reach.
+        units: what the tests compare, in the plural.
+        rate: the false-discovery rate.
+    """
+    limits: dict[str, list[str]] = {}
+    for scope, family in families:
+        limits.setdefault(family.caution(units, rate), []).append(str(scope))
+    for limit, scopes in limits.items():
+        if limit:
+            where = "" if len(limits) == 1 else f"{', '.join(dict.fromkeys(scopes))}: "
+            yield where + limit
 
 
 def smallest_p_value(units: int) -> float:

@@ -15,7 +15,7 @@ from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.inference import CEILING, THESE_ITEMS, every_contrast
+from contstim.experiments.inference import CEILING, THESE_ITEMS, every_contrast, family_cautions
 from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 
@@ -77,18 +77,10 @@ class Analysis:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What limits the tests: too few units, or participants who all saw the same items."""
-        units = str(self.sampling.units)
-        limits: dict[str, list[str]] = {}
-        for one in self.results:
-            limit = one.reach.caution(units, self.sampling.false_discovery_rate)
-            limits.setdefault(limit, []).append(str(one.scope))
-        everywhere = len(limits) == 1
-        cautions = [
-            limit if everywhere else f"{', '.join(dict.fromkeys(scopes))}: {limit}"
-            for limit, scopes in limits.items()
-            if limit
-        ]
-        return (*cautions, *([THESE_ITEMS] if units == "participants" else []))
+        units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
+        families = [(one.scope, one.reach) for one in self.results]
+        items = [THESE_ITEMS] if units == "participants" else []
+        return (*family_cautions(families, units, rate), *items)
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
