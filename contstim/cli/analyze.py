@@ -39,7 +39,8 @@ def analyze(
         int | None,
         typer.Option(
             min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+            help="Catch trials that must be right; by default eleven of twelve, or that share; "
+            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
     units: Annotated[
@@ -78,7 +79,7 @@ def analyze(
     from contstim.experiments.analysis.run import analyze as run
     from contstim.experiments.inference import read_contrasts
     from contstim.experiments.responses import CatchRule, read_responses
-    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
@@ -93,7 +94,7 @@ def analyze(
             read_responses(responses),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            catch=ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch),
+            catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
             sampling=Sampling(
                 None if units == "auto" else units,
                 samples=bootstrap,

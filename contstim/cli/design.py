@@ -91,6 +91,7 @@ def design(
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
+    from contstim.wording import counted
 
     if power != (scores is not None):
         raise InputError("--scores are what --power simulates participants from: give both.")
@@ -112,8 +113,8 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    counted = WordFrequencies(natural if text is None else read_sentences(text))
-    summary = summarise(found, counted, seconds_per_trial=seconds_per_trial)
+    frequencies = WordFrequencies(natural if text is None else read_sentences(text))
+    summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
     if scores is not None:
         table = ScoreTable.read(scores)
@@ -139,10 +140,16 @@ def design(
     if simulated is not None:
         write_text(f"{out}.power.md", power_markdown(simulated))
         write_table(f"{out}.power.csv", power_table(simulated))
+    for caution in dict.fromkeys((simulated or summary).cautions):
+        remark(f"warning: {caution}")
     certificate = found.certificate
+    minutes = max(1, round(max(summary.minutes)))
     remark(
-        f"{out}: {certificate.trials:,} trials for {groups} groups, {certificate.trials_per_group} "
-        f"for each participant, about {max(summary.minutes):.0f} minutes; {certificate.method}, "
+        f"{out}: {counted(certificate.trials, 'trial')} for {counted(groups, 'group')}, "
+        f"{certificate.trials_per_group:,} for each participant, about "
+        f"{counted(minutes, 'minute')}; {certificate.method}, "
         f"{certificate.status}. Read {out}.summary.md before you preregister.",
         quiet=quiet,
     )
+    for note in summary.catch:
+        remark(note, quiet=quiet)

@@ -12,6 +12,7 @@ from contstim.experiments.analysis.evaluation import evaluate
 from contstim.experiments.analysis.scopes import scope_mask
 from contstim.experiments.inference import (
     CEILING,
+    FALSE_DISCOVERY_RATE,
     false_discovery,
     reach,
     signed_rank_test,
@@ -47,7 +48,7 @@ class Sampling:
     samples: int = 1000
     seed: int = 0
     level: float = 0.95
-    false_discovery_rate: float = 0.05
+    false_discovery_rate: float = FALSE_DISCOVERY_RATE
 
 
 @dataclass(frozen=True)

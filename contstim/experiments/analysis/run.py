@@ -16,7 +16,7 @@ from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.inference import CEILING, THESE_ITEMS, every_contrast, family_cautions
-from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
+from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def analyze(
     scores: ScoreTable,
     *,
     contrasts: Sequence[Contrast] | None = None,
-    catch: CatchRule | None = ELEVEN_OF_TWELVE,
+    catch: CatchRule | None = DEFAULT_RULE,
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,
