@@ -39,12 +39,16 @@ def analyze(
         int | None,
         typer.Option(
             min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+            help="Catch trials that must be right; by default eleven of twelve, or that share; "
+            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
     units: Annotated[
         Literal["auto", "groups", "participants"],
-        typer.Option(help="What tests compare; auto: groups, or participants where there is one."),
+        typer.Option(
+            help="What tests compare; auto: groups, or participants where there is one group. "
+            "Participants saw the same trials, so their tests speak of these very items only."
+        ),
     ] = "auto",
     bootstrap: Samples = 1000,
     fdr: Annotated[
@@ -75,7 +79,7 @@ def analyze(
     from contstim.experiments.analysis.run import analyze as run
     from contstim.experiments.inference import read_contrasts
     from contstim.experiments.responses import CatchRule, read_responses
-    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
@@ -90,7 +94,7 @@ def analyze(
             read_responses(responses),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            catch=ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch),
+            catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
             sampling=Sampling(
                 None if units == "auto" else units,
                 samples=bootstrap,
@@ -126,9 +130,24 @@ def show(found: Analysis, *, quiet: bool) -> None:
     remark(str(found.admission), quiet=quiet and not found.admission.excluded)
     console = Console()
     console.print(_consistency_table(found))
-    console.print("* significantly below the noise ceiling on the same trials", markup=False)
-    if found.caution:
-        remark(f"warning: {found.caution}")
+    console.print(_legend(found), markup=False)
+    for caution in found.cautions:
+        remark(f"warning: {caution}")
+
+
+def _legend(found: Analysis) -> str:
+    """What a star means; where nothing can be tested, that no star says nothing."""
+    from contstim.experiments.analysis.report import shown
+
+    legend = "* significantly below the noise ceiling on the same trials"
+    cannot: dict[str, list[str]] = {}
+    for result in shown(found):
+        text = result.reach.cannot(str(found.sampling.units))
+        cannot.setdefault(text, []).append(result.scope.name.lower())
+    if "" not in cannot and len(cannot) == 1:
+        return f"Differences {next(iter(cannot))}."
+    limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]
+    return "; ".join([legend, *limits])
 
 
 def _consistency_table(found: Analysis) -> Table:
