@@ -186,7 +186,7 @@ class WithFloor(Objective):
         return self.objective.shortfall(log_probs[:-1]) + _below(self.floor, log_probs[-1])
 
 
-def _below(floor: FloatArray | float, values: FloatArray) -> FloatArray:
+def _below(floor: FloatArray | float, values: FloatArray | float) -> FloatArray:
     """How far values are below a floor, nats; 0 where they reach it, exactly; nan for nan."""
     with np.errstate(invalid="ignore"):  # -inf - -inf
         missing = floor - values

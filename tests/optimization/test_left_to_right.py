@@ -77,10 +77,11 @@ def test_recurrent_networks_score_the_published_candidates_and_no_others(
         return genuine(sentence, position, some)
 
     monkeypatch.setattr(network, "replacement_log_probs", note)
-    models = (network, table) if role == "accept" else (table, network)
+    both: tuple[LanguageModel, LanguageModel] = (network, table)
+    models = both if role == "accept" else both[::-1]
     thresholds, shares = set(), []
     for position in range(len(NATURAL)):
-        search = search_for(*models, natural=NATURAL, vocabulary=words)
+        search = search_for(models[0], models[1], NATURAL, words)
         asked.clear()
         found = GOLAN2023.proposer.propose(Place(search.score(NATURAL), position, 1), search)
         expected, threshold = published_candidates(network, NATURAL, position, words.at(position))

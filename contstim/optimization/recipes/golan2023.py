@@ -43,7 +43,7 @@ GOLAN2023 = Recipe(
         # under that model alone, and from the word that stands there; a gain among them is taken.
         # Ours never falls: a better approximation predicts no worse.
         # Then the best prediction is scored, whether it promises a gain or not, five times at most;
-        # the code goes on for as long as each is better than those before it, or fails five times.
+        # the code counts only words no better than an earlier one, and stops at six in a row.
         patience=5,
         # A missed constraint outweighs any loss, so that words that keep it by prediction come
         # first, and then those that miss it least.
