@@ -105,6 +105,8 @@ def analyze(
             worst=worst,
             progress=progress,
         )
+    if found.origin.warning:
+        remark(f"warning: {found.origin.warning}")
     write_analysis(found, out, title="Which models people agree with", pair=pair)
     write_record(out / "report.html", seed=seed, **facts(found))
     remark(str(found.admission.report), quiet=quiet)
@@ -117,6 +119,7 @@ def facts(found: Analysis) -> dict[str, object]:
     return {
         "participants": len(found.ratings.participants),
         "left_out": {one.participant: one.reason for one in found.admission.excluded},
+        "simulated_participants": found.origin.simulated,
         "units": found.sampling.units,
         "bootstrap": found.sampling.samples,
         "false_discovery_rate": found.sampling.false_discovery_rate,
@@ -129,6 +132,8 @@ def show(found: Analysis, *, quiet: bool) -> None:
 
     remark(str(found.admission), quiet=quiet and not found.admission.excluded)
     console = Console()
+    if found.origin.warning:
+        console.print(f"{found.origin.warning}", style="bold red", markup=False)
     console.print(_consistency_table(found))
     console.print(_legend(found), markup=False)
     for caution in found.cautions:
@@ -157,7 +162,9 @@ def _consistency_table(found: Analysis) -> Table:
 
     results = shown(found)
     columns = [{one.model: one for one in result.models} for result in results]
-    table = Table("model", title="Consistency with people")
+    artificial = found.origin.simulated > 0
+    whom = "artificial participants" if artificial else "people"
+    table = Table("model", title=f"Consistency with {whom}")
     for result in results:
         measure = result.measure.name.rpartition("-")[2]
         table.add_column(f"{result.scope.name.lower()}\n{measure}", justify="right")

@@ -95,8 +95,14 @@ def controls(
     ):
         if rows:
             _write(out / f"{name}.csv", rows)
-    write_record(out / "controls", excluded=[asdict(one) for one in admission.excluded])
+    write_record(
+        out / "controls",
+        excluded=[asdict(one) for one in admission.excluded],
+        simulated_participants=admission.origin.simulated,
+    )
     remark(str(admission), quiet=quiet)
+    if admission.origin.warning:
+        remark(f"warning: {admission.origin.warning}")
     _print(tests, preferences)
 
 
