@@ -34,7 +34,10 @@ def controls(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Count the tokens of this model, scored under this name; repeatable."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
+        ),
     ] = None,
     min_catch: Annotated[
         int | None,
