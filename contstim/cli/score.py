@@ -10,6 +10,7 @@ import typer
 from contstim.cli.output import (
     Device,
     Dtype,
+    Model,
     Prompt,
     Quiet,
     TrustRemoteCode,
@@ -19,9 +20,7 @@ from contstim.cli.output import (
 
 
 def score(
-    model: Annotated[
-        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa or hf:gpt2; repeatable.")
-    ],
+    model: Model,
     sentences: Annotated[
         Path, typer.Option(help="Sentences, one a line, or a table with columns of sentences.")
     ],

@@ -125,6 +125,7 @@ class Bench:
         self.loads += 1
         return load_model(
             name,
+            name=name,
             device=self.device,
             dtype=self.dtype,
             prompt=self.prompt,
