@@ -12,6 +12,7 @@ sizes        whether the configuration can be of these weights
 stored       what the files of weights hold
 weights      whether all weights are there, have a place, and are numbers
 tokenizers   whether the tokenizer is the network's own
+windows      how many tokens the network can read
 probes       whether the network reads what its kind promises, and no more
 """
 
