@@ -87,7 +87,8 @@ def design(
     from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
     from contstim.experiments.summary_figure import draw_summary
     from contstim.files import write_text
-    from contstim.records import require_log_probabilities, write_record
+    from contstim.models.recorded import require_log_probabilities
+    from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table

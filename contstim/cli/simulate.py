@@ -68,7 +68,8 @@ def simulate(
     """
     from contstim.experiments.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses
-    from contstim.records import require_log_probabilities, write_record
+    from contstim.models.recorded import require_log_probabilities
+    from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 
