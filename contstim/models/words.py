@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
+from contstim.models.special_tokens import refuse_special_ids, refuse_special_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -176,23 +177,6 @@ def _letters_for_bytes() -> dict[str, int]:
 _BYTES_OF = _letters_for_bytes()
 
 
-def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
-    """Refuse sentences that hold a special token of the tokenizer as a word.
-
-    Raises:
-        ModelError: one does; names it.
-    """
-    special = [str(token) for token in tokenizer.all_special_tokens]
-    for sentence in sentences:
-        text = sentence.text
-        found = next((token for token in special if token in text), None)
-        if found is not None:
-            raise ModelError(
-                f"{text[:60]!r} holds {found!r}, which this tokenizer reads as a special token, "
-                f"not as a word. Leave the sentence out."
-            )
-
-
 @dataclass(frozen=True, slots=True)
 class _Matched:
     ids: list[int]
@@ -218,6 +202,7 @@ def _encode_texts(
     for row, (sentence, text) in enumerate(zip(sentences, texts, strict=True)):
         ids = encoded["input_ids"][row]
         special = np.array(encoded["special_tokens_mask"][row], np.bool_)
+        refuse_special_ids(tokenizer, sentence, ids, special)
         if tokenizer.is_fast:
             spans = np.array(encoded["offset_mapping"][row], np.int64).reshape(-1, 2)
             bounds = _bounds([len(word) for word in sentence.words], len(text) - len(text.lstrip()))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from contstim.errors import ModelError
+from contstim.models.special_tokens import readable
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
@@ -274,3 +275,47 @@ def test_a_maltese_letter_is_no_space_where_tokens_are_not_bytes() -> None:
 
 def test_tokenizers_in_python_are_judged_by_their_vocabulary(slow_xlm: Any) -> None:
     assert words_are_independent(slow_xlm)
+
+
+ADDED = "<tool_call>", "covid", " <think>"
+
+
+@pytest.fixture(scope="module")
+def with_added_tokens(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Any]:
+    """Tokenizers to which tokens were added that are not called special, in lower case."""
+
+    def load(name: str) -> Any:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(name))
+        tokenizer.add_tokens([transformers.AddedToken(t, normalized=True) for t in ADDED])
+        return tokenizer
+
+    return load
+
+
+@pytest.mark.parametrize("kind", ["bert", "electra", "gpt2", "llama", "roberta"])
+@pytest.mark.parametrize("word", ["<tool_call>", "<TOOL_CALL>", "a<think>b", "<think>", "<Think>"])
+def test_added_tokens_that_steer_are_refused_in_whatever_case_they_are_recognised(
+    with_added_tokens: Callable[[str], Any], kind: str, word: str
+) -> None:
+    """Witness: the ids that the tokenizer itself gives to the text."""
+    tokenizer = with_added_tokens(kind)
+    sentence = Sentence(("The", word, "ran"))
+    steering = {
+        id_ for id_, token in tokenizer.added_tokens_decoder.items() if token.content != "covid"
+    } - {tokenizer.unk_token_id}
+    obeyed = steering & set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
+    assert obeyed or word not in ("<tool_call>",)
+    if obeyed or word.strip("ab") in map(str.strip, ADDED):
+        with pytest.raises(ModelError, match="reads as a special token"):
+            encode(tokenizer, sentence, special_tokens=False)
+    else:
+        assert not steering & set(encode(tokenizer, sentence, special_tokens=False).ids)
+
+
+def test_an_added_token_that_is_a_word_is_a_word(
+    with_added_tokens: Callable[[str], Any],
+) -> None:
+    tokenizer = with_added_tokens("bert")
+    encoding = encode(tokenizer, Sentence(("The", "covid", "ran")), special_tokens=False)
+    assert tokenizer.convert_tokens_to_ids("covid") in encoding.ids
+    assert readable(tokenizer, ["covid", "<think>", "[SEP]", "dog"]).tolist() == [1, 0, 0, 1]
