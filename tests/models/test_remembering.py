@@ -134,3 +134,29 @@ def test_ids_of_a_vocabulary_are_looked_up_once(
         trigram.replacements(SENTENCE, 2, EVERY[start : start + 3])
     trigram.replacements(SENTENCE, 2, EVERY)
     assert asked.count(len(EVERY)) == 1
+
+
+@pytest.mark.parametrize("kind", ["spaced", "roberta"])
+def test_a_model_remembers_what_did_not_fit_into_memory(
+    tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Witness: the scores of the same sentences where memory suffices."""
+    model = network(kind, tiny_checkpoint(kind))
+    sentences = [Sentence.parse(text) for text in TEXTS]
+    expected = model.log_probs(sentences)
+    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    forward, failed = checkpoint.model.forward, []
+
+    def in_little_memory(*arguments: Any, input_ids: Any, **options: Any) -> Any:
+        if input_ids.numel() > 100:
+            failed.append(input_ids.shape)
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`")
+        return forward(*arguments, input_ids=input_ids, **options)
+
+    monkeypatch.setattr(checkpoint.model, "forward", in_little_memory)
+    for call in range(10):
+        found = model.log_probs(sentences)
+        if call == 0:
+            first = len(failed)
+    assert first == len(failed) > 0
+    assert found == pytest.approx(expected, abs=1e-4)

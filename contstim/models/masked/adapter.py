@@ -98,7 +98,7 @@ class MaskedModel(LanguageModel):
         restricted = rule in {"chain", "chain-sampled"}
         classes = token_classes(checkpoint.tokenizer, network.n_outputs) if restricted else None
         self._passes = Passes(
-            network, Normaliser(classes, network.device), Budget.for_device(network.device).tokens
+            network, Normaliser(classes, network.device), Budget.for_device(network.device)
         )
         self._words_are_independent = words_are_independent(checkpoint.tokenizer)
         self._plan = self._remember_plans()
