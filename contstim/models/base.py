@@ -155,6 +155,9 @@ class LanguageModel(ABC):
     name: str
     """Names columns, files and trials; stable between runs."""
 
+    specification: str = ""
+    """What it was loaded from, as `contstim.models.catalog` reads it; empty where made in code."""
+
     @property
     @abstractmethod
     def convention(self) -> Convention:
@@ -276,5 +279,14 @@ class LanguageModel(ABC):
 
 
 def conventions(models: Iterable[LanguageModel]) -> dict[str, dict[str, object]]:
-    """How each model's scores come about, by its name: what a record says beside an output."""
-    return {model.name: asdict(model.convention) for model in models}
+    """How each model's scores come about, by its name: what a record says beside an output.
+
+    A model that was loaded has its specification there too, whatever it is called.
+    """
+    return {model.name: recorded(model.specification, model.convention) for model in models}
+
+
+def recorded(specification: str, convention: Convention) -> dict[str, object]:
+    """A model's specification, where there is one, and its convention: its entry in a record."""
+    origin: dict[str, object] = {"specification": specification} if specification else {}
+    return origin | asdict(convention)
