@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import platform
 import sys
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import read_json_object
 from contstim.errors import InputError
 from contstim.files import is_device, write_text
 from contstim.version import __version__
@@ -67,12 +69,17 @@ def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose
     from contstim.models.base import Convention
 
     path = record_path(scores)
-    try:
-        told = dict(json.loads(path.read_text(encoding="utf-8"))).get("models", {})
-        known = {model: Convention(**told[model]) for model in models if model in told}
-    except FileNotFoundError:
+    if not path.exists():
         return
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    told = read_json_object(path).get("models", {})
+    names = [field.name for field in fields(Convention)]
+    try:
+        known = {
+            model: Convention(**{name: told[model][name] for name in names if name in told[model]})
+            for model in models
+            if model in told
+        }
+    except TypeError as error:
         raise InputError(
             f"{path} is not the record of a table of scores: {error}. Score the sentences again, "
             f"or move the record away."
