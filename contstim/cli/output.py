@@ -52,6 +52,8 @@ KeptScores = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
 
+INCOMPLETE = 3
+"""Exit status where a search found nothing, or some of what was wanted could not be found."""
 
 _SHOW_EVERY = 10_000
 

@@ -57,7 +57,10 @@ class Trail:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: a triplet and the two ways to it, or the reason why there is none."""
+    """What became of a job: a triplet and the two ways to it, or the reason why there is none.
+
+    A triplet whose three sentences are not all different has a reason besides.
+    """
 
     state: State
     reason: str = ""
@@ -75,7 +78,7 @@ class Job:
         place: the sentence's place, from 0, among those dealt to the pair.
         natural: the sentence.
         state: what became of it.
-        reason: why there is no triplet; empty where there is one.
+        reason: why there is no triplet, or why its sentences are not all different; else empty.
     """
 
     model_1: str
