@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -243,20 +242,23 @@ def _table(found: Evaluation) -> Table:
     """Overall accuracy and ties by method, a row for each model and for people."""
     from rich.table import Table
 
-    table = Table(title="Accuracy on minimal pairs")
+    from contstim.experiments.benchmarks.minimal_pairs.tables import cells as with_intervals
+
+    table = Table(title="Accuracy on minimal pairs (95 % interval)")
     table.add_column("", overflow="fold")
     cells: dict[str, list[str]] = {}
     for comparison in found.compared.made:
         accuracies = found.found[comparison.method]
-        for heading in (f"{comparison.method}", "ties"):
+        judged = f"{comparison.method}\n{accuracies.pairs_of():,} pairs"
+        for heading in (judged, "ties"):
             table.add_column(heading, justify="right")
         before = len(table.columns) - 3
         ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
-        for name, value in zip(accuracies.columns, accuracies.mean(), strict=True):
+        shown = with_intervals(accuracies.mean(), accuracies.interval())
+        for name, cell in zip(accuracies.columns, shown, strict=True):
             row = cells.setdefault(name, [])
             row += [""] * (before - len(row))
-            shown = "" if isnan(value) else f"{value:.3f}"
-            row += [shown, f"{ties[name]:,}" if name in ties else ""]
+            row += [cell, f"{ties[name]:,}" if name in ties else ""]
     for name, row in cells.items():
         table.add_row(name, *row)
     return table
