@@ -34,7 +34,10 @@ def controls(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Count the tokens of this model, scored under this name; repeatable."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
+        ),
     ] = None,
     min_catch: Annotated[
         int | None,
@@ -95,8 +98,14 @@ def controls(
     ):
         if rows:
             _write(out / f"{name}.csv", rows)
-    write_record(out / "controls", excluded=[asdict(one) for one in admission.excluded])
+    write_record(
+        out / "controls",
+        excluded=[asdict(one) for one in admission.excluded],
+        simulated_participants=admission.origin.simulated,
+    )
     remark(str(admission), quiet=quiet)
+    if admission.origin.warning:
+        remark(f"warning: {admission.origin.warning}")
     _print(tests, preferences)
 
 

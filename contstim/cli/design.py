@@ -87,7 +87,7 @@ def design(
     from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
     from contstim.experiments.summary_figure import draw_summary
     from contstim.files import write_text
-    from contstim.records import write_record
+    from contstim.records import require_log_probabilities, write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
@@ -102,6 +102,9 @@ def design(
             "Random pairs and catch trials are made of natural sentences: give --sentences, or "
             "--random-per-group 0 --catch-per-group 0."
         )
+    table = None if scores is None else ScoreTable.read(scores)
+    if scores is not None and table is not None:
+        require_log_probabilities(scores, table.models, "A simulation with noise in nats")
     natural = [] if sentences is None else read_stimuli(sentences)
     found = build_design(
         () if pairs is None else read_pairs(pairs),
@@ -116,8 +119,7 @@ def design(
     frequencies = WordFrequencies(natural if text is None else read_sentences(text))
     summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
-    if scores is not None:
-        table = ScoreTable.read(scores)
+    if table is not None:
         ceilings = Ceilings() if pilot is None else read_ceilings(pilot)
         if ceiling is not None:
             ceilings = ceilings.with_random(ceiling)

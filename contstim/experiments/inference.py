@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.tables import read_table
+from contstim.tables import parsed, read_table, text
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[Contrast, .
     table = read_table(path)
     if not {"first", "second"} <= table.keys() or not table["first"]:
         raise InputError(f"{path} states no contrasts; expected rows under first and second.")
-    stated = [Contrast(*map(str, row)) for row in zip(table["first"], table["second"], strict=True)]
+    first, second = (parsed(path, name, table[name], text, "name") for name in ("first", "second"))
+    stated = [Contrast(*row) for row in zip(first, second, strict=True)]
     for one in stated:
         known = one.first in models and one.second in (*models, CEILING)
         if not known or one.first == one.second:

@@ -12,16 +12,19 @@ from contstim.cli.output import (
     Device,
     Dtype,
     KeptScores,
+    Models,
     Prompt,
     Quiet,
     Seed,
+    names_for_tables,
+    print_table,
     remark,
+    results_table,
     scoring_progress,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparisons
     from contstim.experiments.benchmarks.minimal_pairs.curves import Learned, Learner
     from contstim.experiments.benchmarks.minimal_pairs.evaluation import Evaluation, Known
@@ -39,9 +42,7 @@ def blimp(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
-    model: Annotated[
-        list[str] | None, typer.Option(help="A model, such as hf:gpt2; repeatable.")
-    ] = None,
+    model: Models = None,
     scores: Annotated[
         Path | None,
         typer.Option(help="Scores of all sentences, as of `score`, in place of models."),
@@ -227,31 +228,27 @@ def _learned(
 
 
 def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
-    from rich.console import Console
 
     for one in found.compared.refusals:
         remark(f"{one.method}: {one.reason}")
     if found.compared.left_out:
         unread = len({one.sentence for one in found.compared.left_out})
         remark(f"{unread:,} sentences cannot be read by every model: {out / 'left_out.csv'}.")
-    Console().print(_table(found))
+    _print(found)
     remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
 
 
-def _table(found: Evaluation) -> Table:
+def _print(found: Evaluation) -> None:
     """Overall accuracy and ties by method, a row for each model and for people."""
-    from rich.table import Table
-
     from contstim.experiments.benchmarks.minimal_pairs.tables import cells as with_intervals
 
-    table = Table(title="Accuracy on minimal pairs (95 % interval)")
-    table.add_column("", overflow="fold")
+    table = results_table("", title="Accuracy on minimal pairs (95 % interval)")
     cells: dict[str, list[str]] = {}
     for comparison in found.compared.made:
         accuracies = found.found[comparison.method]
-        judged = f"{comparison.method}\n{accuracies.pairs_of():,} pairs"
+        judged = f"{comparison.method}\n{counted(accuracies.pairs_of(), 'pair')}"
         for heading in (judged, "ties"):
-            table.add_column(heading, justify="right")
+            table.add_column(heading, justify="right", overflow="fold")
         before = len(table.columns) - 3
         ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
         shown = with_intervals(accuracies.mean(), accuracies.interval())
@@ -259,6 +256,7 @@ def _table(found: Evaluation) -> Table:
             row = cells.setdefault(name, [])
             row += [""] * (before - len(row))
             row += [cell, f"{ties[name]:,}" if name in ties else ""]
+    names = names_for_tables(list(cells))
     for name, row in cells.items():
-        table.add_row(name, *row)
-    return table
+        table.add_row(names[name], *row)
+    print_table(table, names)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.page import heading, image, page, paragraph, table
+from contstim.experiments.analysis.page import banner, heading, image, page, paragraph, table
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.inference import CEILING
 from contstim.experiments.responses import Problem
@@ -45,6 +45,7 @@ def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> st
         title: the page's heading.
     """
     body = [
+        *banner(analysis.origin.warning),
         *_people(analysis),
         *_orientation(analysis),
         *(paragraph(caution, note=True) for caution in analysis.cautions),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.regressions import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
     from contstim.experiments.inference import Contrast
-    from contstim.experiments.responses import Admission, CatchRule, Response
+    from contstim.experiments.responses import Admission, CatchRule, Origin, Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -73,6 +73,11 @@ class Analysis:
     orientations: tuple[Orientation, ...]
     failures: tuple[Failure, ...]
     regressions: tuple[ChoiceRegression, ...]
+
+    @property
+    def origin(self) -> Origin:
+        """How many of those who take part are people, and how many artificial."""
+        return self.admission.origin
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, Report, check_responses
+from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ class Admission:
     participants: tuple[str, ...]
     excluded: tuple[Exclusion, ...]
     report: Report
+
+    @property
+    def origin(self) -> Origin:
+        """How many of those who are kept are people, and how many artificial."""
+        return origin_of(self.responses)
 
     def __str__(self) -> str:
         head = f"{len(self.participants):,} participants kept, {len(self.excluded):,} left out"

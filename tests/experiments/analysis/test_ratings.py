@@ -99,6 +99,9 @@ def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
     scores = experiment.scores
     texts = (*(scores.sentences or ()), "First g1x0")
+    with pytest.raises(InputError, match="scored in two ways, in rows 0 and"):
+        ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
+    texts = (*(scores.sentences or ()), "First  g1x0")
     twice = ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
     with pytest.raises(InputError, match="scored twice"):
         gather(experiment.trials, experiment.responses, twice)
