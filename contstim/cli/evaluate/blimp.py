@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +23,7 @@ from contstim.cli.output import (
     results_table,
     scoring_progress,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparisons
@@ -244,19 +244,22 @@ def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
 
 def _print(found: Evaluation) -> None:
     """Overall accuracy and ties by method, a row for each model and for people."""
-    table = results_table("", title="Accuracy on minimal pairs")
+    from contstim.experiments.benchmarks.minimal_pairs.tables import cells as with_intervals
+
+    table = results_table("", title="Accuracy on minimal pairs (95 % interval)")
     cells: dict[str, list[str]] = {}
     for comparison in found.compared.made:
         accuracies = found.found[comparison.method]
-        for heading in (f"{comparison.method}", "ties"):
+        judged = f"{comparison.method}\n{counted(accuracies.pairs_of(), 'pair')}"
+        for heading in (judged, "ties"):
             table.add_column(heading, justify="right", overflow="fold")
         before = len(table.columns) - 3
         ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
-        for name, value in zip(accuracies.columns, accuracies.mean(), strict=True):
+        shown = with_intervals(accuracies.mean(), accuracies.interval())
+        for name, cell in zip(accuracies.columns, shown, strict=True):
             row = cells.setdefault(name, [])
             row += [""] * (before - len(row))
-            shown = "" if isnan(value) else f"{value:.3f}"
-            row += [shown, f"{ties[name]:,}" if name in ties else ""]
+            row += [cell, f"{ties[name]:,}" if name in ties else ""]
     names = names_for_tables(list(cells))
     for name, row in cells.items():
         table.add_row(names[name], *row)
