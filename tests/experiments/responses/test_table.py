@@ -59,6 +59,6 @@ def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
-    path.write_text("participant,group,trial,rating,left,position,rt_ms\n")
-    with pytest.raises(InputError, match="no table of responses: it lacks trial_id"):
+    path.write_text("participant,group,trial,rating,left,position,rt_ms\np,1,t,2,1,1,9\n")
+    with pytest.raises(InputError, match="not a table of responses: it lacks trial_id"):
         read_responses(path)
