@@ -184,5 +184,5 @@ def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
         read_pairs(tmp_path / "p.csv")
     write_trials(tmp_path / "none.csv", [])
-    with pytest.raises(InputError, match="there is not a trial in it"):
+    with pytest.raises(InputError, match="a header and no rows"):
         read_trials(tmp_path / "none.csv")

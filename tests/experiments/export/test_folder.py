@@ -153,7 +153,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         ("examples.csv", "sentence_1,sentence_2,rating,explanation\na,b,7,c\n", "'7' under rating"),
         ("labels.csv", "name,text\nquestion,x\n", "lacks the labels agree"),
         ("practice.csv", "one,two\na,b\n", "lacks the columns sentence_1"),
-        ("consent.md", b"\xff", "as UTF-8"),
+        ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
 def test_texts_that_the_page_cannot_use_are_named(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.tables import TABLE_KINDS, parsed, read_table, text, whole_number
+from contstim.tables import TABLE_KINDS, count, parsed, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,17 +67,10 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
             f"{path} lacks {', '.join(missing)}; a frequency list has the columns word and count."
         )
     words = parsed(path, "word", table["word"], text, "word")
-    numbers = parsed(path, "count", table["count"], _count, "count; expected a whole number from 0")
+    numbers = parsed(path, "count", table["count"], count, "count; expected a whole number from 0")
     counts: dict[str, int] = {}
-    for word, count in zip(words, numbers, strict=True):
+    for word, occurrences in zip(words, numbers, strict=True):
         if word in counts:
             raise InputError(f"{path} counts {word!r} twice.")
-        counts[word] = count
+        counts[word] = occurrences
     return WordFrequencies(counts)
-
-
-def _count(cell: object) -> int:
-    count = whole_number(cell)
-    if count < 0:
-        raise ValueError(cell)
-    return count
