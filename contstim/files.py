@@ -13,12 +13,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_OWNER_ONLY = 0o600
+
+
 @contextmanager
-def writing(path: Path | str) -> Iterator[Path]:
+def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """A file beside the target to write into; it takes the target's place when all is written.
 
     So an interrupted run leaves the old file or none, never a part of one. Missing folders are
     made.
+
+    Args:
+        path: the target.
+        private: whether its owner alone may read it, because it holds a secret.
 
     Raises:
         InputError: the file cannot be written there.
@@ -29,6 +36,8 @@ def writing(path: Path | str) -> Iterator[Path]:
         if not target.name or target.is_dir():
             raise IsADirectoryError(None, "it is a folder")
         target.parent.mkdir(parents=True, exist_ok=True)
+        if private:
+            partial.touch(mode=_OWNER_ONLY)
         yield partial
         partial.replace(target)
     except OSError as error:
@@ -38,11 +47,11 @@ def writing(path: Path | str) -> Iterator[Path]:
             partial.unlink()
 
 
-def write_text(path: Path | str, text: str) -> None:
-    """Write a UTF-8 text with Unix line ends.
+def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
+    """Write a UTF-8 text with Unix line ends; see `writing`.
 
     Raises:
         InputError: see `writing`.
     """
-    with writing(path) as partial:
+    with writing(path, private=private) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")

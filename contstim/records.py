@@ -32,13 +32,15 @@ def record_path(output: Path | str) -> Path:
     return Path(f"{output}.meta.json")
 
 
-def write_record(output: Path | str, **facts: Any) -> Path:
+def write_record(output: Path | str, *, private: bool = False, **facts: Any) -> Path:
     """Write the command, the versions and the given facts (seed, conventions, counts) as JSON.
 
-    The record holds no times, so that the same run gives the same bytes.
+    The record holds no times, so that the same run gives the same bytes. A private one can be read
+    by its owner alone: for commands that were told a secret, such as a completion code.
     """
     path = record_path(output)
-    write_text(path, json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n")
+    content = json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False)
+    write_text(path, f"{content}\n", private=private)
     return path
 
 

@@ -60,7 +60,13 @@ def collect(
     kept = database or database_of(folder)
 
     def opened(server: Open) -> None:
-        write_record(kept, folder=str(folder), dropout_minutes=dropout, participants=participants)
+        write_record(
+            kept,
+            private=True,  # the command may hold the completion code and link
+            folder=str(folder),
+            dropout_minutes=dropout,
+            participants=participants,
+        )
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(

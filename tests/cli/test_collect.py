@@ -70,7 +70,8 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
     assert record["noise_nats"] > 0
-    for secret in (server.database, Path(f"{server.database}.token")):
+    for ending in ("", ".token", ".meta.json"):
+        secret = Path(f"{server.database}{ending}")
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 
 

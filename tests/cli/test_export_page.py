@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 from contstim.experiments.export.jspsych.library import LIBRARY
@@ -34,7 +35,9 @@ def test_export_jspsych(tmp_path: Path) -> None:
     index = (tmp_path / "experiment" / "index.html").read_text()
     assert '<html lang="de">' in index
     assert "<title>Pairs</title>" in index
-    record = json.loads((tmp_path / "experiment.meta.json").read_text())
+    path = tmp_path / "experiment.meta.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600  # the completion link is in the command
+    record = json.loads(path.read_text())
     assert record["study"] == study["id"]
     assert record["command"][1:3] == ["export", "jspsych"]
 

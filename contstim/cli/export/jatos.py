@@ -55,7 +55,7 @@ def jatos(
         library=vendor_from,
     )
     archive = export_jatos(read_trials(trials), out, settings)
-    write_record(archive, trials=str(trials))
+    write_record(archive, private=bool(completion_code or redirect), trials=str(trials))
     remark(
         f"{archive}: import it in JATOS. Edit the texts in {out / 'page'} and export again; "
         f"{out / 'page' / 'README.md'} says how to go on.",

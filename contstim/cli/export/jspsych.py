@@ -62,7 +62,8 @@ def jspsych(
         library=vendor_from,
     )
     study = export_jspsych(read_trials(trials), out, settings)
-    write_record(out, trials=str(trials), study=study["id"])
+    secret = bool(completion_code or redirect)
+    write_record(out, private=secret, trials=str(trials), study=study["id"])
     groups = study["groups"]
     remark(
         f"{out}: {sum(map(len, groups.values())):,} pairs in {len(groups)} groups. "
