@@ -32,16 +32,25 @@ def record_path(output: Path | str) -> Path:
     return Path(f"{output}.meta.json")
 
 
-def write_record(output: Path | str, *, private: bool = False, **facts: Any) -> Path:
+def write_record(output: Path | str, **facts: Any) -> Path:
     """Write the command, the versions and the given facts (seed, conventions, counts) as JSON.
 
-    The record holds no times, so that the same run gives the same bytes. A private one can be read
-    by its owner alone: for commands that were told a secret, such as a completion code.
+    The record holds no times, so that the same run gives the same bytes.
     """
     path = record_path(output)
-    content = json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False)
-    write_text(path, f"{content}\n", private=private)
+    write_text(path, _record(facts))
     return path
+
+
+def write_private_record(output: Path | str, **facts: Any) -> Path:
+    """The same, to be read by its owner alone: for commands that were told a secret."""
+    path = record_path(output)
+    write_text(path, _record(facts), private=True)
+    return path
+
+
+def _record(facts: dict[str, Any]) -> str:
+    return json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n"
 
 
 def provenance() -> dict[str, Any]:

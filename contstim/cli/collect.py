@@ -55,17 +55,14 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     from contstim.experiments.collection.serving import Open, Terms, database_of, serve
-    from contstim.records import write_record
+    from contstim.records import write_private_record
 
     kept = database or database_of(folder)
 
     def opened(server: Open) -> None:
-        write_record(
-            kept,
-            private=True,  # the command may hold the completion code and link
-            folder=str(folder),
-            dropout_minutes=dropout,
-            participants=participants,
+        # private, because the command may hold the completion code and link
+        write_private_record(
+            kept, folder=str(folder), dropout_minutes=dropout, participants=participants
         )
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"

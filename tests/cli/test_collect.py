@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -84,6 +85,18 @@ def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
         rows = list(csv.DictReader(file))
     assert {row["participant"] for row in rows} == {f"simulated-{n}" for n in (1, 2, 3)}
     assert {row["simulated"] for row in rows} == {"true"}
+
+
+def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    """The real command, against a port that this test holds."""
+    small_study(tmp_path / "study")
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = str(held.getsockname()[1])
+        done = run(tmp_path, "collect", "study", "--port", port)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Cannot listen at 127.0.0.1, port {port}" in done.stderr
+    assert "--port 0 for any that is free" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
 @pytest.mark.usefixtures("planted")

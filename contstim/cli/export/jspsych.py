@@ -47,7 +47,7 @@ def jspsych(
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
     """
     from contstim.experiments.export.jspsych import PageSettings, SaveTo, export_jspsych
-    from contstim.records import write_record
+    from contstim.records import write_private_record, write_record
     from contstim.stimuli import read_trials
 
     settings = PageSettings(
@@ -62,8 +62,8 @@ def jspsych(
         library=vendor_from,
     )
     study = export_jspsych(read_trials(trials), out, settings)
-    secret = bool(completion_code or redirect)
-    write_record(out, private=secret, trials=str(trials), study=study["id"])
+    write = write_private_record if completion_code or redirect else write_record
+    write(out, trials=str(trials), study=study["id"])
     groups = study["groups"]
     remark(
         f"{out}: {sum(map(len, groups.values())):,} pairs in {len(groups)} groups. "

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
+from contstim.experiments.export.jatos import export_jatos
 from contstim.experiments.export.jspsych import (
     PageSettings,
     SaveTo,
@@ -188,6 +189,31 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a file"):
         export_jspsych(TRIALS, tmp_path / "thesis.docx")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]
+
+
+@pytest.mark.parametrize("name", ["index.html", "README.md", "style.css", "study.json"])
+def test_somebody_elses_page_is_not_taken_for_an_export(tmp_path: Path, name: str) -> None:
+    """Files that happen to be called as ours are: every export leaves them as they are."""
+    for export in (export_jspsych, export_jatos):
+        folder = tmp_path / export.__name__
+        page = folder / "page" if export is export_jatos else folder
+        page.mkdir(parents=True)
+        (page / name).write_text('{"mine": true}')
+        save = SaveTo.JATOS if export is export_jatos else SaveTo.SERVER
+        with pytest.raises(InputError, match="holds other files"):
+            export(TRIALS, folder, PageSettings(save=save))
+        assert [path.name for path in page.iterdir()] == [name]
+        assert (page / name).read_text() == '{"mine": true}'
+    (tmp_path / "beside" / "thesis").mkdir(parents=True)
+    with pytest.raises(InputError, match="holds other files"):
+        export_jatos(TRIALS, tmp_path / "beside", PageSettings(save=SaveTo.JATOS))
+
+
+def test_texts_that_wait_for_a_page_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "consent.md").write_text("# Approved")
+    study = export_jspsych(TRIALS, tmp_path)
+    assert (tmp_path / "consent.md").read_text() == "# Approved" == study["texts"]["consent.md"]
+    assert (tmp_path / "debrief.md").exists()
 
 
 def test_trials_must_be_there_once(tmp_path: Path) -> None:
