@@ -55,6 +55,7 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     from contstim.experiments.collection.serving import Open, Terms, database_of, serve
+    from contstim.experiments.export.jspsych import unfilled_warning
     from contstim.records import write_private_record
 
     kept = database or database_of(folder)
@@ -72,6 +73,8 @@ def collect(
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )
+        if warning := unfilled_warning(folder):
+            remark(f"warning: {warning}")
         if host not in ("127.0.0.1", "localhost", "::1"):
             remark(
                 "warning: other machines can reach this server, and what it sends is not "

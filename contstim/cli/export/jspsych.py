@@ -46,7 +46,12 @@ def jspsych(
 
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
     """
-    from contstim.experiments.export.jspsych import PageSettings, SaveTo, export_jspsych
+    from contstim.experiments.export.jspsych import (
+        PageSettings,
+        SaveTo,
+        export_jspsych,
+        unfilled_warning,
+    )
     from contstim.records import write_private_record, write_record
     from contstim.stimuli import read_trials
 
@@ -65,6 +70,8 @@ def jspsych(
     write = write_private_record if completion_code or redirect else write_record
     write(out, trials=str(trials), study=study["id"])
     groups = study["groups"]
+    if warning := unfilled_warning(out):
+        remark(f"warning: {warning}")
     remark(
         f"{out}: {sum(map(len, groups.values())):,} pairs in {len(groups)} groups. "
         f"Edit the texts there; {out / 'README.md'} says how to go on.",
