@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
 from contstim.files import write_text
 
@@ -83,7 +84,7 @@ class Journal:
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             whole = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
-            entries = [json.loads(line) for line in whole]
+            entries = [parse_json_object(line, path) for line in whole]
             happened = [entry for entry in entries if "run" not in entry]
             for entry in happened:
                 self.copy(entry["number"]).take(entry)

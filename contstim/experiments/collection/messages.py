@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
+from contstim.documents import parse_json
+from contstim.errors import InputError
 from contstim.experiments.responses.table import SCALE
 
 LONGEST_TEXT = 16_384  # characters
@@ -56,16 +57,12 @@ def parse(body: bytes) -> dict[str, Any]:
         Refusal: it is not UTF-8, not JSON, or no object.
     """
     try:
-        content = json.loads(body.decode("utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        content = parse_json(body, "The body")
+    except InputError:
         raise Refusal(400, "The body is not JSON in UTF-8.") from None
     if not isinstance(content, dict):
         raise Refusal(422, "The body must be a JSON object.")
     return content
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def text(content: dict[str, Any], name: str) -> str:

@@ -27,6 +27,8 @@ def staged(folder: Path) -> Iterator[Path]:
     target = folder.resolve()
     made = None
     try:
+        if target.exists() and not target.is_dir():
+            raise NotADirectoryError(None, "it is not a folder")
         made = _make_folder(target.parent)
         work = _work_folder(target)
         try:
@@ -45,8 +47,8 @@ def staged(folder: Path) -> Iterator[Path]:
 
 def _work_folder(target: Path) -> Path:
     """Inside the target where there is one, so that moving stays within a file system."""
-    name = f".{os.getpid()}.partial"
-    return target / name if target.is_dir() else target.parent / f".{target.name[:100]}{name}"
+    place = target if target.is_dir() else target.parent
+    return place / f".{os.getpid()}.partial"
 
 
 def _make_folder(folder: Path) -> Path | None:

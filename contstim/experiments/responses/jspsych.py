@@ -6,12 +6,12 @@ What our own page saves is among them; there the reaction time is called rt_ms.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
@@ -165,13 +165,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
         table = read_csv(path)
         cells = zip(*table.values(), strict=True)
         return [dict(zip(table, row, strict=True)) for row in cells], 1
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-    values = _json(path, text)
+    values = _json(path, read_text(path))
     rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
     if not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
@@ -179,12 +173,12 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def _json(path: Path, text: str) -> list[Any]:
-    """One value, or one a line."""
-    try:
-        return [json.loads(text)]
-    except json.JSONDecodeError:
-        pass
-    try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is neither JSON nor JSON lines: {error}.") from error
+    """One value, or one a line: whose first line is then a whole value."""
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(lines) > 1:
+        try:
+            parse_json(lines[0][1], path)
+        except InputError:
+            return [parse_json(text, path)]
+        return [parse_json(line, f"{path}, line {n}") for n, line in lines]
+    return [parse_json(text, path)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.tables import TABLE_KINDS, number, read_table
+from contstim.tables import TABLE_KINDS, parsed, read_table, text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,19 +66,18 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
         raise InputError(
             f"{path} lacks {', '.join(missing)}; a frequency list has the columns word and count."
         )
+    words = parsed(path, "word", table["word"], text, "word")
+    numbers = parsed(path, "count", table["count"], _count, "count; expected a whole number from 0")
     counts: dict[str, int] = {}
-    for row, (word, count) in enumerate(zip(table["word"], table["count"], strict=True)):
+    for word, count in zip(words, numbers, strict=True):
         if word in counts:
             raise InputError(f"{path} counts {word!r} twice.")
-        counts[str(word)] = _count(path, row, count)
+        counts[word] = count
     return WordFrequencies(counts)
 
 
-def _count(path: Path | str, row: int, value: object) -> int:
-    try:
-        count = int(number(value, whole=True))
-    except (TypeError, ValueError):
-        count = -1
+def _count(cell: object) -> int:
+    count = whole_number(cell)
     if count < 0:
-        raise InputError(f"{path}, row {row}: {value!r} is no count; expected a whole number.")
+        raise ValueError(cell)
     return count
