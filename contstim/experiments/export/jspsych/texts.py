@@ -26,8 +26,13 @@ _COLUMNS = {
 }
 
 
-def keep_texts(folder: Path, practice: Path | None) -> dict[str, str]:
-    """Put the texts that a folder lacks into it, and read all of them as they stand.
+def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, str]:
+    """Write the texts that a folder lacks, and read all of them as they stand.
+
+    Args:
+        folder: of an earlier export, or none.
+        practice: a table to take its place; None: what is there.
+        into: where texts are written that the folder lacks.
 
     Raises:
         InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
@@ -35,12 +40,13 @@ def keep_texts(folder: Path, practice: Path | None) -> dict[str, str]:
     defaults = resources.files("contstim.experiments.export.jspsych") / "defaults"
     for name in TEXTS:
         if not (folder / name).exists():
-            write_text(folder / name, (defaults / name).read_text(encoding="utf-8"))
+            write_text(into / name, (defaults / name).read_text(encoding="utf-8"))
     if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
         _check_table(practice, PRACTICE)
-        shutil.copyfile(practice, folder / PRACTICE)
-    names = [*TEXTS, PRACTICE] if (folder / PRACTICE).exists() else [*TEXTS]
-    return {name: _read(folder / name) for name in names}
+        shutil.copyfile(practice, into / PRACTICE)
+    places = [place / name for name in (*TEXTS, PRACTICE) for place in (into, folder)]
+    found = {place.name: place for place in reversed(places) if place.exists()}
+    return {name: _read(found[name]) for name in (*TEXTS, PRACTICE) if name in found}
 
 
 def _read(path: Path) -> str:
