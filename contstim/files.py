@@ -34,8 +34,16 @@ def writing(path: Path | str) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     finally:
-        if partial.is_file():
+        if is_file(partial):
             partial.unlink()
+
+
+def is_file(path: Path | str) -> bool:
+    """Whether there is such a file; not where the name is longer than the file system takes."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
 
 
 def write_text(path: Path | str, text: str) -> None:

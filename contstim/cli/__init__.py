@@ -5,6 +5,7 @@ A mistake in what the user gave is one message on standard error and exit status
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 
@@ -88,4 +89,9 @@ def main() -> None:
         app()
     except ContstimError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        print(f"error: {error.filename!r} is longer than a file's name may be.", file=sys.stderr)
         sys.exit(2)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
@@ -147,7 +148,7 @@ class KenlmModel(LanguageModel):
 
 
 def _digest(path: Path) -> str:
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(
             f"There is no n-gram model at {path}. Train one with 'contstim train ngram'."
         )
