@@ -15,12 +15,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.files import is_file
-from contstim.tables import TABLE_KINDS, number, read_table
+from contstim.tables import TABLE_KINDS, parsed, read_table, text, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -124,21 +124,21 @@ def _read_counts(path: Path) -> WordFrequencies:
         raise InputError(
             f"{path} lacks {', '.join(missing)}; a frequency list has the columns word and count."
         )
+    words = parsed(path, "word", table["word"], text, "word")
+    numbers = [
+        parsed(path, name, table[name], _count, "count; expected a whole number from 0")
+        for name in columns
+    ]
     counts: dict[str, int] = {}
-    for row, (word, *parts) in enumerate(
-        zip(table["word"], *(table[name] for name in columns), strict=True)
-    ):
-        if str(word) in counts:
+    for word, *parts in zip(words, *numbers, strict=True):
+        if word in counts:
             raise InputError(f"{path} counts {word!r} twice.")
-        counts[str(word)] = sum(_count(path, row, part) for part in parts)
+        counts[word] = sum(parts)
     return WordFrequencies(counts)
 
 
-def _count(path: Path, row: int, value: Any) -> int:
-    try:
-        count = int(number(value, whole=True))
-    except (TypeError, ValueError):
-        count = -1
+def _count(cell: object) -> int:
+    count = whole_number(cell)
     if count < 0:
-        raise InputError(f"{path}, row {row}: {value!r} is not a count; expected a whole number.")
+        raise ValueError(cell)
     return count

@@ -75,8 +75,8 @@ def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -
         ("word,n\ncat,3\n", "lacks count"),
         ("word,count\n", "no words"),
         ("word,count\ncat,3\ncat,4\n", "counts 'cat' twice"),
-        ("word,count\ncat,-3\n", "row 0: '-3' is not a count"),
-        ("word,count\ncat,many\n", "row 0: 'many' is not a count"),
+        ("word,count\ncat,-3\n", "row 0: '-3' under count is not a count"),
+        ("word,count\ncat,many\n", "row 0: 'many' under count is not a count"),
     ],
 )
 def test_a_bad_frequency_list_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -45,12 +45,16 @@ def analyze(
         int | None,
         typer.Option(
             min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+            help="Catch trials that must be right; by default eleven of twelve, or that share; "
+            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
     units: Annotated[
         Literal["auto", "groups", "participants"],
-        typer.Option(help="What tests compare; auto: groups, or participants where there is one."),
+        typer.Option(
+            help="What tests compare; auto: groups, or participants where there is one group. "
+            "Participants saw the same trials, so their tests speak of these very items only."
+        ),
     ] = "auto",
     bootstrap: Samples = 1000,
     fdr: Annotated[
@@ -81,7 +85,7 @@ def analyze(
     from contstim.experiments.analysis.run import analyze as run
     from contstim.experiments.inference import read_contrasts
     from contstim.experiments.responses import CatchRule, read_responses
-    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
@@ -96,7 +100,7 @@ def analyze(
             read_responses(responses),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            catch=ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch),
+            catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
             sampling=Sampling(
                 None if units == "auto" else units,
                 samples=bootstrap,
@@ -107,6 +111,8 @@ def analyze(
             worst=worst,
             progress=progress,
         )
+    if found.origin.warning:
+        remark(f"warning: {found.origin.warning}")
     write_analysis(found, out, title="Which models people agree with", pair=pair)
     write_record(out / "report.html", seed=seed, **facts(found))
     remark(str(found.admission.report), quiet=quiet)
@@ -119,6 +125,7 @@ def facts(found: Analysis) -> dict[str, object]:
     return {
         "participants": len(found.ratings.participants),
         "left_out": {one.participant: one.reason for one in found.admission.excluded},
+        "simulated_participants": found.origin.simulated,
         "units": found.sampling.units,
         "bootstrap": found.sampling.samples,
         "false_discovery_rate": found.sampling.false_discovery_rate,
@@ -128,10 +135,27 @@ def facts(found: Analysis) -> dict[str, object]:
 def show(found: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
     remark(str(found.admission), quiet=quiet and not found.admission.excluded)
+    if found.origin.warning:
+        terminal().print(found.origin.warning, style="bold red", markup=False)
     _print_consistency(found)
-    print("* significantly below the noise ceiling on the same trials")
-    if found.caution:
-        remark(f"warning: {found.caution}")
+    print(_legend(found))
+    for caution in found.cautions:
+        remark(f"warning: {caution}")
+
+
+def _legend(found: Analysis) -> str:
+    """What a star means; where nothing can be tested, that no star says nothing."""
+    from contstim.experiments.analysis.report import shown
+
+    legend = "* significantly below the noise ceiling on the same trials"
+    cannot: dict[str, list[str]] = {}
+    for result in shown(found):
+        text = result.reach.cannot(str(found.sampling.units))
+        cannot.setdefault(text, []).append(result.scope.name.lower())
+    if "" not in cannot and len(cannot) == 1:
+        return f"Differences {next(iter(cannot))}."
+    limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]
+    return "; ".join([legend, *limits])
 
 
 def _print_consistency(found: Analysis) -> None:
@@ -143,7 +167,8 @@ def _print_consistency(found: Analysis) -> None:
     headings = [
         f"{one.scope.name.lower()}\n{one.measure.name.rpartition('-')[2]}" for one in results
     ]
-    table = results_table("model", *headings, title="Consistency with people")
+    whom = "artificial participants" if found.origin.simulated > 0 else "people"
+    table = results_table("model", *headings, title=f"Consistency with {whom}")
     for model in found.ratings.models:
         cells = [
             f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"

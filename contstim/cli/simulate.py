@@ -68,12 +68,14 @@ def simulate(
     """
     from contstim.experiments.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses
+    from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 
     if browser and server is None:
         raise InputError("--browser opens the page of a running study: give its --server.")
+    require_log_probabilities(scores, [model], "A participant with noise in nats")
     people = artificial_participants(
         read_trials(trials),
         ScoreTable.read(scores),

@@ -312,5 +312,5 @@ def _family_of(location: str) -> str:
     try:
         facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

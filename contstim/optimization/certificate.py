@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contstim.documents import read_json_object
 from contstim.errors import InputError
 from contstim.files import write_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from contstim.stimuli import Pair, Triplet
 
 
@@ -67,7 +69,7 @@ class Certificate:
             InputError: the file cannot be read or is no certificate.
         """
         try:
-            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+            facts = read_json_object(path)
             repeatable = facts.pop("repeatable")
             return cls(
                 **facts
@@ -78,9 +80,9 @@ class Certificate:
                     "prices": tuple((reject, accept, n) for reject, accept, n in facts["prices"]),
                 }
             )
-        except OSError as error:
-            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is no certificate of a selection: {error}.") from error
 
 
@@ -149,7 +151,7 @@ class TripletCertificate:
             InputError: the file cannot be read or is no certificate of triplets.
         """
         try:
-            facts = json.loads(Path(path).read_text(encoding="utf-8"))
+            facts = read_json_object(path)
             return cls(
                 **facts
                 | {
@@ -158,9 +160,9 @@ class TripletCertificate:
                     "prices": tuple((rule, price) for rule, price in facts["prices"]),
                 }
             )
-        except OSError as error:
-            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is no certificate of triplets: {error}.") from error
 
 

@@ -34,8 +34,8 @@ def test_features_are_read_by_sentence(tmp_path: Path) -> None:
     [
         ("sentence\nYes\n", "must have a column `sentence` and one for each feature"),
         ("text,length\nYes,1\n", "its columns are text, length"),
-        ("sentence,length\nYes,one\n", "row 0: 'one' under length is no number"),
-        ("sentence,length\nYes,nan\n", "'nan' under length is no number"),
+        ("sentence,length\nYes,one\n", "row 0: 'one' under length is not a number"),
+        ("sentence,length\nYes,nan\n", "'nan' under length is not a number"),
         ("sentence,length\nYes,1\nYes.,2\n", "'Yes.' has two values of length"),
     ],
 )

@@ -7,6 +7,7 @@ paradigm says and nowhere else.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -169,7 +170,7 @@ def generate_pairs(
     """
     wanted = shipped_paradigms() if paradigms is None else list(paradigms)
     names = [paradigm.uid for paradigm in wanted]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
     generators = {

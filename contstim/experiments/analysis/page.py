@@ -21,6 +21,8 @@ td { overflow-wrap: anywhere; min-width: 7rem; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.number { min-width: 0; }
 p.note { color: #555; }
+p.banner { font-size: 1.3rem; font-weight: 700; padding: .8rem 1rem; border-radius: .3rem;
+           color: #fff; background: #a40000; }
 """
 
 
@@ -43,6 +45,11 @@ def paragraph(text: str, *, note: bool = False) -> str:
     """A paragraph; a note is printed more lightly."""
     kind = ' class="note"' if note else ""
     return f"<p{kind}>{escape(text)}</p>"
+
+
+def banner(text: str) -> tuple[str, ...]:
+    """A warning that nobody overlooks; nothing where there is none."""
+    return (f'<p class="banner" role="alert">{escape(text)}</p>',) if text else ()
 
 
 def image(png: bytes, alternative: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import read_table
+from contstim.tables import listed, number, parsed, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,28 +31,19 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     if "sentence" not in table or len(table) < 2:
         raise InputError(
             f"{path} must have a column `sentence` and one for each feature; its columns are "
-            f"{', '.join(table)}."
+            f"{listed(table)}."
         )
-    texts = [Sentence.parse(str(text)).text for text in table["sentence"]]
+    sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
+    texts = [sentence.text for sentence in sentences]
     features: dict[str, dict[str, float]] = {}
     for name, cells in table.items():
         if name != "sentence":
             features[name] = {}
-            for row, (text, cell) in enumerate(zip(texts, cells, strict=True)):
-                value = _number(path, row, name, cell)
+            values = parsed(path, name, cells, number, "number")
+            for row, (text, value) in enumerate(zip(texts, values, strict=True)):
                 if features[name].setdefault(text, value) != value:
                     raise InputError(f"{path}, row {row}: {text!r} has two values of {name}.")
     return features
-
-
-def _number(path: Path | str, row: int, name: str, cell: object) -> float:
-    try:
-        value = float(str(cell))
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise InputError(f"{path}, row {row}: {cell!r} under {name} is no number.")
-    return value
 
 
 def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:

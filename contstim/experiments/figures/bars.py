@@ -40,8 +40,10 @@ def consistency_figure(
     models = sorted(result.models, key=lambda one: one.value)
     labels = [(names or {}).get(one.model, one.model) for one in models]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
-    widths = [max(_BARS, widest([title, result.measure.label])), _METRO + _LINE * len(models)]
-    figure = new_figure(0.3 + beside + sum(widths), 1.0 + 0.24 * len(models))
+    cannot = result.reach.cannot(str(units))
+    label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
+    widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
+    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
     _draw_ceiling(bars, models)
     _draw_bars(bars, models, result)
@@ -49,7 +51,7 @@ def consistency_figure(
     _draw_significance(metro, models, result)
     bars.set_yticks(range(len(models)), labels)
     bars.set_ylim(-0.6, len(models) - 0.4)
-    bars.set_xlabel(result.measure.label)
+    bars.set_xlabel(label)
     bars.set_title(title, loc="left", fontsize="medium")
     return figure
 

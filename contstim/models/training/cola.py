@@ -101,10 +101,10 @@ def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled
         )
     found = []
     for row, (mark, text) in enumerate(zip(lower[label], lower["sentence"], strict=True), start=1):
-        if str(mark).strip() not in ("0", "1"):
+        if isinstance(mark, bool) or str(mark).strip() not in ("0", "1"):
             raise InputError(f"{path}, row {row}: the label {mark!r} is neither 0 nor 1.")
         try:
-            sentence = Sentence.parse(str(text))
+            sentence = Sentence.parse(text)
         except SentenceError as error:
             raise InputError(f"{path}, row {row}: {error}") from error
         found.append(Labelled(sentence.words, sentence.end, str(mark).strip() == "1"))

@@ -105,7 +105,7 @@ def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: 
 def test_a_file_that_is_no_paradigm_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Cannot read"):
         read_paradigms(tmp_path / "absent.toml")
-    with pytest.raises(InputError, match="no TOML"):
+    with pytest.raises(InputError, match="not readable TOML"):
         read_paradigms(_file(tmp_path, "[one"))
 
 

@@ -157,7 +157,7 @@ def test_rows_that_cannot_be_read_are_named(
     [
         ("[]", "no row with a trial_id"),
         ("[1, 2]", "lists of objects"),
-        ("rt;response", "neither JSON nor JSON lines"),
+        ("rt;response", "not readable JSON"),
     ],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
