@@ -72,6 +72,14 @@ def is_device(path: Path | str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def is_file(path: Path | str) -> bool:
+    """Whether there is such a file; not where the name is longer than the file system takes."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
 def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
     """Write a UTF-8 text with Unix line ends; see `writing`.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.given import GivenModel
 
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if (Path(location) / "config.json").is_file():
+    if is_file(Path(location) / "config.json"):
         return "hf"
     try:
         facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.experiments.figures.canvas import save
-from contstim.experiments.markdown import markdown_table
+from contstim.experiments.markdown import markdown_code, markdown_table
 from contstim.files import write_text
 from contstim.models.base import conventions
 from contstim.records import provenance, write_record
@@ -94,5 +94,5 @@ def _models(models: Sequence[LanguageModel]) -> str:
 def _facts(facts: Mapping[str, Any]) -> str:
     run = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    lines = [f"- command: `{' '.join(run['command'])}`", f"- versions: {versions}"]
+    lines = [f"- command: {markdown_code(' '.join(run['command']))}", f"- versions: {versions}"]
     return "\n".join(lines + [f"- {name.replace('_', ' ')}: {v}" for name, v in facts.items()])

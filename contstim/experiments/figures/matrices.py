@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _DARK = 0.55  # of the colour scale, from where numbers are white
 _STRONG = 0.3  # the same for a scale with a middle, from there
+_CELL = 0.33  # inches
+_BAR = 0.15  # inches, the width of the colour scale
 _SLOPE = 0.71  # height of a name at 45 degrees
 
 
@@ -40,8 +42,9 @@ def matrix_figure(
         diverging: whether one half is the middle of the scale.
     """
     n, beside = len(models), widest(models)
-    width = max(1.2 + 0.25 * bool(rows) + beside + 0.36 * n, 0.2 + widest([title]))
-    figure = new_figure(width, 1.2 + _SLOPE * beside + 0.33 * n)
+    cell = max(_CELL, widest([rows]) / n if rows else 0)
+    width = max(1.35 + 0.25 * bool(rows) + beside + 1.1 * cell * n, 0.2 + widest([title]))
+    figure = new_figure(width, 0.6 + 0.2 * bool(columns) + _SLOPE * beside + cell * n)
     axes = figure.subplots()
     colours = "PuOr" if diverging else "Blues"
     low = 0.0 if diverging else np.floor(10 * np.nanmin(shares)) / 10
@@ -59,8 +62,8 @@ def matrix_figure(
     axes.spines[:].set_visible(False)
     axes.set(xlabel=columns, ylabel=rows)
     figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
-    bar = figure.colorbar(
-        image, ax=axes, shrink=0.7, ticks=[low, (low + 1) / 2, 1], format="{x:.0%}"
-    )
+    shape = {"fraction": _BAR / width, "aspect": 0.7 * cell * n / _BAR, "shrink": 0.7}
+    ticks = [low, (low + 1) / 2, 1]
+    bar = figure.colorbar(image, ax=axes, ticks=ticks, format="{x:.0%}", **shape)
     bar.outline.set_visible(False)
     return figure
