@@ -26,7 +26,7 @@ from contstim.english.minimal_pairs import read_paradigms
 from contstim.errors import ContstimError
 from contstim.experiments.benchmarks.acceptability.reading import read_judgements
 from contstim.experiments.benchmarks.acceptability.scores import published_scores
-from contstim.experiments.benchmarks.desiderata.frequencies import read_frequencies
+from contstim.frequencies import read_frequencies
 from contstim.experiments.benchmarks.minimal_pairs.people import (
     read_human_agreement,
     read_published_accuracies,
@@ -239,7 +239,7 @@ def _labels() -> bytes:
 
 
 def _page(path: Path) -> object:
-    return keep_texts(path.parent, None)
+    return keep_texts(path.parent, None, into=path.parent)
 
 
 STUDY = json.dumps(
