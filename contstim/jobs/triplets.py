@@ -67,10 +67,10 @@ def find_triplets(
     """Search for both directions of every natural sentence that a study's pairs are dealt.
 
     Each outcome is kept as it comes, in one transaction. A job that was killed goes on where it
-    stopped, and what it finds does not depend on where that was, nor on the executor or the number
-    of workers. A search that fails is tried three times; then its error is kept, and the others go
-    on. So it is with a search that finds nothing with any of its seeds: that is kept, and no other
-    sentence takes the place.
+    stopped, and what it finds does not depend on where that was, nor on the executor, the number of
+    workers or the order of the models. A search that fails is tried three times; then its error is
+    kept, and the others go on. So it is with a search that finds nothing with any of its seeds:
+    that is kept, and no other sentence takes the place.
 
     Args:
         study: what is wanted.
@@ -89,6 +89,7 @@ def find_triplets(
         WorkerError: workers cannot be started.
     """
     kept = TripletStore(database)
+    study = study.ordered(kept.models())
     with executor:
         executor.start(bench)
         foreman = Foreman(executor, say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import StoreError
@@ -121,6 +122,12 @@ class TripletStore:
             connection.executemany(
                 "INSERT OR REPLACE INTO setting VALUES (?, ?)", list(settings.items())
             )
+
+    def models(self) -> list[str]:
+        """The models of the settings kept before, in their order; none in a new store."""
+        kept = dict(self._database.rows("SELECT name, value FROM setting"))
+        numbers = takewhile(lambda number: f"model {number}" in kept, count(1))
+        return [kept[f"model {number}"] for number in numbers]
 
     def keep(self, pair: tuple[str, str], place: int, natural: str, outcome: Outcome) -> None:
         """Keep what became of a job, all of it or nothing.
