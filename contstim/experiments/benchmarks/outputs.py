@@ -86,9 +86,10 @@ def _models(models: Sequence[LanguageModel]) -> str:
     header = ("model", "specification", "rule", "context", "unit", "fingerprint")
     ways = [(m.name, m.specification or m.name, m.convention) for m in models]
     rows = [(*names, c.rule, repr(c.context), c.unit, c.fingerprint) for *names, c in ways]
-    if all(row[0] == row[1] for row in rows):
-        header, rows = (header[0], *header[2:]), [(row[0], *row[2:]) for row in rows]
-    return markdown_table(header, rows) if rows else ""
+    if all(name == specification for name, specification, *_ in rows):
+        shorter = [(name, *others) for name, _, *others in rows]
+        return markdown_table((header[0], *header[2:]), shorter) if rows else ""
+    return markdown_table(header, rows)
 
 
 def _facts(facts: Mapping[str, Any]) -> str:

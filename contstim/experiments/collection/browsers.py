@@ -157,8 +157,8 @@ def _playwright() -> Any:
         from playwright import sync_api
     except ModuleNotFoundError as error:
         raise WorkerError(
-            "Browsers are driven by Playwright, which is not installed: pip install playwright. "
-            "Without --browser, participants answer over the protocol."
+            "Browsers are driven by Playwright, which is not installed: pip install "
+            "'contstim[browser]'. Without --browser, participants answer over the protocol."
         ) from error
     return sync_api
 

@@ -11,13 +11,16 @@ from contstim.experiments.figures.canvas import SIZE, new_figure, widest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
     from contstim.arrays import FloatArray
 
 _DARK = 0.55  # of the colour scale, from where numbers are white
 _STRONG = 0.3  # the same for a scale with a middle, from there
 _CELL = 0.33  # inches
+_SHRUNK = 0.7  # the colour scale's share of the height
 _BAR = 0.15  # inches, the width of the colour scale
 _SLOPE = 0.71  # height of a name at 45 degrees
 
@@ -62,8 +65,24 @@ def matrix_figure(
     axes.spines[:].set_visible(False)
     axes.set(xlabel=columns, ylabel=rows)
     figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
-    shape = {"fraction": _BAR / width, "aspect": 0.7 * cell * n / _BAR, "shrink": 0.7}
     ticks = [low, (low + 1) / 2, 1]
-    bar = figure.colorbar(image, ax=axes, ticks=ticks, format="{x:.0%}", **shape)
-    bar.outline.set_visible(False)
+    colour_scale(image, axes, length=_SHRUNK * cell * n, ticks=ticks, labels="{x:.0%}")
     return figure
+
+
+def colour_scale(
+    image: AxesImage, axes: Axes, *, length: float, ticks: Sequence[float], labels: str
+) -> None:
+    """Draw what colours mean beside square axes: a bar of a length in inches, always as wide."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    bar = figure.colorbar(
+        image,
+        ax=axes,
+        ticks=ticks,
+        format=labels,
+        fraction=_BAR / figure.get_figwidth(),
+        aspect=length / _BAR,
+        shrink=_SHRUNK,
+    )
+    bar.outline.set_visible(False)

@@ -47,7 +47,7 @@ def faults(figure: Figure) -> list[str]:
     found += [
         f"{text.get_text()!r} is of {text.get_fontsize()} points"
         for text, _ in texts
-        if text.get_fontsize() < _SMALLEST
+        if float(text.get_fontsize()) < _SMALLEST
     ]
     found += [
         f"{one.get_text()!r} lies on {other.get_text()!r}"

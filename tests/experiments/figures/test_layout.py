@@ -35,7 +35,9 @@ from tests.experiments.analysis.simulation import simulate
 from tests.experiments.benchmarks.acceptability.tables import simulated
 from tests.experiments.figures.paper import faults
 
-NUMBERS = (2, 4, 9, 20)
+SIZES = ((2, False), (2, True), (4, True), (9, False), (20, True))
+"""Numbers of models, and whether their names are long."""
+
 PHENOMENA = (
     *("anaphor_agreement", "argument_structure", "binding", "control_raising", "npi_licensing"),
     *("determiner_noun_agreement", "ellipsis", "filler_gap_dependency", "irregular_forms"),
@@ -129,8 +131,7 @@ def test_a_designs_summary_can_be_read(groups: int) -> None:
         assert not faults(summary_figure(summarise(design, WordFrequencies.of(natural))))
 
 
-@pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
-@pytest.mark.parametrize("n", NUMBERS)
+@pytest.mark.parametrize(("n", "long"), SIZES)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -9,6 +9,7 @@ import numpy as np
 
 from contstim.experiments.benchmarks.acceptability.comparison import delta_correlations, fits
 from contstim.experiments.figures.canvas import BLUE, ORANGE, SIZE, new_figure, widest
+from contstim.experiments.figures.matrices import colour_scale
 from contstim.experiments.names import short_names
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
 
 _ACROSS = 3
-_BAR = 0.15  # inches, the width of the colour scale
 _STRONG = 0.6  # from where numbers are white
 
 
@@ -43,8 +43,7 @@ def correlation_figure(found: Evaluation) -> Figure:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
-    shape = {"fraction": _BAR / width, "aspect": 0.7 * 0.38 * n / _BAR, "shrink": 0.7}
-    figure.colorbar(image, ax=axes, ticks=[-1, 0, 1], **shape).outline.set_visible(False)
+    colour_scale(image, axes, length=0.27 * n, ticks=[-1, 0, 1], labels="{x:.0f}")
     return figure
 
 
