@@ -68,8 +68,8 @@ class WordFrequencies:
     @cached_property
     def _folded(self) -> Counter[str]:
         folded: Counter[str] = Counter()
-        for word, count in self.counts.items():
-            folded[word.lower()] += count
+        for word, occurrences in self.counts.items():
+            folded[word.lower()] += occurrences
         return folded
 
     @cached_property
