@@ -11,6 +11,7 @@ from contstim.corpus import read_lines
 from contstim.errors import VocabularyError
 from contstim.files import write_text
 from contstim.sentence import WORDS_ARE, is_word
+from contstim.special_words import special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +43,8 @@ class Vocabulary:
         repeatable: words that may occur twice in a sentence, in lower case.
 
     Raises:
-        VocabularyError: there is no word at all, or one contains white space.
+        VocabularyError: there is no word at all, or one contains white space or is a sign of
+            models, such as `<unk>` or `[MASK]`.
     """
 
     initial: tuple[str, ...]
@@ -59,6 +61,12 @@ class Vocabulary:
             if not is_word(word) or word in _HEADINGS:
                 raise VocabularyError(
                     f"{word!r} is not a word: {WORDS_ARE}, nor are they headings of this file."
+                )
+            sign = special_sign(word)
+            if sign is not None:
+                raise VocabularyError(
+                    f"{word!r} cannot stand in a sentence: language models take {sign!r} for a "
+                    f"sign and not for text. Take it out of the vocabulary."
                 )
 
     @property
@@ -123,7 +131,8 @@ class Vocabulary:
 
         A word is `initial` when it starts at least `min_count` sentences and `inner` when it stands
         at least `min_count` times elsewhere; most frequent first, ties in order of occurrence.
-        English articles and prepositions may repeat (`REPEATABLE_ENGLISH`).
+        English articles and prepositions may repeat (`REPEATABLE_ENGLISH`). Signs of models, such
+        as `<unk>` or `[MASK]`, are left out.
 
         Raises:
             VocabularyError: `min_count` is below 1, or no word is that frequent.
@@ -142,8 +151,10 @@ class Vocabulary:
         """The same from counts of words that start a sentence and of words elsewhere."""
         if min_count < 1:
             raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
-        starts = tuple(w for w, n in initial.most_common() if n >= min_count)
-        others = tuple(w for w, n in inner.most_common() if n >= min_count)
+        starts, others = (
+            tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
+            for counts in (initial, inner)
+        )
         if not starts and not others:
             raise VocabularyError(
                 f"No word occurs {min_count} times or more; lower --min-count or give more text."

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,11 +11,14 @@ from hypothesis import strategies as st
 
 from contstim.errors import VocabularyError
 from contstim.sentence import Sentence, is_word
+from contstim.special_words import special_sign
 from contstim.vocabulary import Vocabulary, read_repeatable
 
 HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 WORD = st.text(min_size=1, max_size=8).filter(
-    lambda w: is_word(w) and w not in HEADINGS and not w.startswith("\ufeff")
+    lambda w: (
+        is_word(w) and w not in HEADINGS and not w.startswith("\ufeff") and special_sign(w) is None
+    )
 )
 WORDS = st.lists(WORD, max_size=9).map(tuple)
 
@@ -108,3 +112,24 @@ def test_repeatable_words_come_from_a_plain_list_or_a_vocabulary_file(tmp_path: 
     Vocabulary(("Yes",), ("dog",)).save(headed)
     with pytest.raises(VocabularyError, match="no words under"):
         read_repeatable(headed)
+
+
+SIGNS = ("<s>", "</S>", "<unk>", "[MASK]", "[cls]", "<|endoftext|>", "dog</s>", "</w>", "[unused7]")
+
+
+@pytest.mark.parametrize("sign", [*SIGNS, "▁dog"])
+def test_signs_of_models_are_never_in_a_vocabulary(sign: str, tmp_path: Path) -> None:
+    text = [Sentence((sign, "the", "dog", sign)), Sentence(("The", sign, "dog"))]
+    assert set(Vocabulary.from_sentences(text).words) == {"The", "the", "dog"}
+    for lists in (((sign,), ("dog",)), (("The",), ("dog", sign))):
+        with pytest.raises(VocabularyError, match="cannot stand in a sentence"):
+            Vocabulary(*lists)
+    (tmp_path / "vocab.txt").write_text(f"dog\n{sign}\n")
+    with pytest.raises(VocabularyError, match=re.escape(repr(special_sign(sign)))):
+        Vocabulary.load(tmp_path / "vocab.txt")
+
+
+@pytest.mark.parametrize("word", ["[laugh]", "<3", "a<b", ">", "[sic]", "#tag", "x|y", "mask"])
+def test_other_words_with_brackets_are_words(word: str) -> None:
+    assert special_sign(word) is None
+    assert Vocabulary(("The",), (word,)).inner == (word,)

@@ -38,7 +38,7 @@ SameLength = Annotated[
 Fluency = Annotated[
     str | None,
     typer.Option(
-        metavar="MODEL:FLOOR",
+        metavar="[NAME=]MODEL:FLOOR",
         help="A further model, and the least log-probability (nats) that it must give.",
     ),
 ]

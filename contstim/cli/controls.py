@@ -34,13 +34,17 @@ def controls(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Count the tokens of this model, scored under this name; repeatable."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
+        ),
     ] = None,
     min_catch: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+            help="Catch trials that must be right; by default eleven of twelve, or that share; "
+            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -66,7 +70,7 @@ def controls(
         word_frequencies,
     )
     from contstim.experiments.responses import CatchRule, admit, read_responses
-    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.models.catalog import load_models
     from contstim.records import write_record
     from contstim.scores import ScoreTable
@@ -75,7 +79,7 @@ def controls(
     if not (features or text or tokens or model):
         raise InputError("Give something to control for: --features, --text, --tokens or --model.")
     design = read_trials(trials)
-    rule = ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch)
+    rule = DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch)
     admission = admit(design, read_responses(responses), catch=rule)
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     sentences = read_stimuli(trials)
@@ -94,8 +98,14 @@ def controls(
     ):
         if rows:
             _write(out / f"{name}.csv", rows)
-    write_record(out / "controls", excluded=[asdict(one) for one in admission.excluded])
+    write_record(
+        out / "controls",
+        excluded=[asdict(one) for one in admission.excluded],
+        simulated_participants=admission.origin.simulated,
+    )
     remark(str(admission), quiet=quiet)
+    if admission.origin.warning:
+        remark(f"warning: {admission.origin.warning}")
     _print(tests, preferences)
 
 
@@ -107,17 +117,19 @@ def _write(path: Path, rows: Sequence[Any]) -> None:
 
 
 def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePreference]) -> None:
+    from contstim.wording import counted, p_equation
+
     for test in tests:
         where = (
             "where people prefer the other sentence" if test.errors_only else "on all its trials"
         )
         print(
             f"{test.model} prefers fewer tokens {where}: {test.fewer:,} of {test.pairs:,}, "
-            f"adjusted p = {test.adjusted:.2g}"
+            f"adjusted {p_equation(test.adjusted)}"
         )
     for row in preferences:
         print(
-            f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of {row.trials:,} "
-            f"trials, people in {row.people_share:.1%}; t = {row.statistic:.2f}, adjusted p = "
-            f"{row.adjusted:.2g}"
+            f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of "
+            f"{counted(row.trials, 'trial')}, people in {row.people_share:.1%}; t = "
+            f"{row.statistic:.2f}, adjusted {p_equation(row.adjusted)}"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark
+from contstim.cli.output import Quiet, Seed, remark, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,9 +98,8 @@ def _check_folder(folder: Path, names: Sequence[str]) -> None:
 
 @contextmanager
 def _bar(total: int, *, quiet: bool) -> Iterator[Callable[[Paradigm], None]]:
-    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as progress:
+    with Progress(console=terminal(stderr=True), disable=quiet, transient=True) as progress:
         task = progress.add_task("paradigms", total=total)
         yield lambda _paradigm: progress.advance(task)

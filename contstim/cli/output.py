@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
     from contstim.models.base import LanguageModel
@@ -26,6 +28,13 @@ Dtype = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"],
     typer.Option(help="What transformers compute in; auto: float32. Half precision makes ties."),
 ]
+_MODEL = typer.Option(
+    metavar="[NAME=]MODEL",
+    help="A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
+    "figures and tables. Repeatable.",
+)
+Model = Annotated[list[str], _MODEL]
+Models = Annotated[list[str] | None, _MODEL]
 Prompt = Annotated[
     str | None,
     typer.Option(help="What causal transformers read before a sentence; it never counts."),
@@ -38,6 +47,44 @@ Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left 
 
 
 _SHOW_EVERY = 10_000
+
+
+def terminal(*, stderr: bool = False) -> Console:
+    """Where tables and bars are printed: whatever a user calls things is shown as it is.
+
+    Every command prints through this one, so that a model named `[bold]` breaks none.
+    """
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False)
+
+
+def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
+    """An empty table: texts first, then numbers; what is too wide is folded and never cut."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place < texts else "right", overflow="fold")
+    return table
+
+
+def names_for_tables(names: Sequence[str]) -> dict[str, str]:
+    """What to call each model in a table: its name, or a shorter one where any name is long."""
+    from contstim.experiments.benchmarks.names import LONGEST, short_names
+
+    if all(len(name) <= LONGEST for name in names):
+        return dict(zip(names, names, strict=True))
+    return dict(zip(names, short_names(names), strict=True))
+
+
+def print_table(table: Table, names: Mapping[str, str] | None = None) -> None:
+    """Print a table and, under it, the full names of the models that it calls otherwise."""
+    to = terminal()
+    to.print(table)
+    for name, short in (names or {}).items():
+        if short != name:
+            to.print(f"{short}: {name}", highlight=False, soft_wrap=True)
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
@@ -59,18 +106,18 @@ def scoring_progress(
     n_sentences: int, *, quiet: bool
 ) -> Iterator[Callable[[LanguageModel, int], None]]:
     """A bar per model on standard error, with the time left."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
+    from rich.table import Column
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeLeft(),
     )
     bars: dict[str, int] = {}
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
+    with Progress(*columns, console=terminal(stderr=True), disable=quiet) as progress:
 
         def advance(model: LanguageModel, more: int) -> None:
             if model.name not in bars:
@@ -83,11 +130,10 @@ def scoring_progress(
 @contextmanager
 def simulation_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar of simulated experiments on standard error, with the time left."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("simulating"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+    with Progress(*columns, console=terminal(stderr=True), disable=quiet, transient=True) as bars:
         task = bars.add_task("simulating", total=None)
 
         def advance(done: int, total: int) -> None:
@@ -98,12 +144,11 @@ def simulation_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 def counting(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
     """Pass sentences on, and show on standard error how many have been read."""
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sentences"), TimeElapsedColumn())
     with Progress(
-        *columns, console=Console(stderr=True), disable=quiet, transient=True
+        *columns, console=terminal(stderr=True), disable=quiet, transient=True
     ) as progress:
         task = progress.add_task("reading", total=None)
         for number, sentence in enumerate(sentences, start=1):

@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import Device, Dtype, Model, Prompt, Quiet, remark, scoring_progress
 
 
 def score(
-    model: Annotated[
-        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa or hf:gpt2; repeatable.")
-    ],
+    model: Model,
     sentences: Annotated[
         Path, typer.Option(help="Sentences, one a line, or a table with columns of sentences.")
     ],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark
+from contstim.cli.output import Quiet, Seed, remark, terminal
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.golan2023 import PUBLISHED_CEILING
 
@@ -68,12 +68,14 @@ def simulate(
     """
     from contstim.experiments.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses
+    from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 
     if browser and server is None:
         raise InputError("--browser opens the page of a running study: give its --server.")
+    require_log_probabilities(scores, [model], "A participant with noise in nats")
     people = artificial_participants(
         read_trials(trials),
         ScoreTable.read(scores),
@@ -126,10 +128,9 @@ def simulate(
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar of participants on standard error."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn("participants"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bars:
+    with Progress(*columns, console=terminal(stderr=True), disable=quiet, transient=True) as bars:
         task = bars.add_task("participants", total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)

@@ -32,11 +32,17 @@ if TYPE_CHECKING:
 def synthesize(
     accept: Annotated[
         list[str],
-        typer.Option(help="The model that is to find the sentence no less likely. Repeatable."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="The model that is to find the sentence no less likely. Repeatable.",
+        ),
     ],
     reject: Annotated[
         list[str],
-        typer.Option(help="The model that is to find it as unlikely as can be. Repeatable."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="The model that is to find it as unlikely as can be. Repeatable.",
+        ),
     ],
     sentence: Annotated[str, typer.Option(help="The natural sentence to start from.")],
     vocabulary: Annotated[

@@ -27,7 +27,11 @@ def vocabulary(
         Path | None, typer.Option(help="Take the 2023 study's lists from its resources folder.")
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="Keep only words this model knows; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="Keep only words that this model knows; NAME stands for it in files. Repeatable.",
+        ),
     ] = None,
     same_token_count: Annotated[
         bool,

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    Model,
+    Prompt,
+    Quiet,
+    Seed,
+    names_for_tables,
+    print_table,
+    remark,
+    terminal,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,9 +34,7 @@ INCOMPLETE = 3
 
 
 def triplets(
-    model: Annotated[
-        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa; give two or more.")
-    ],
+    model: Model,
     sentences: Annotated[Path, typer.Option(help="Natural sentences, one a line, or a table.")],
     out: Annotated[Path, typer.Option(help="The table of triplets to write.")],
     vocabulary: Annotated[
@@ -87,8 +96,11 @@ def triplets(
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
     from contstim.jobs.bench import Bench
+    from contstim.jobs.renaming import rename_columns, renamed
     from contstim.jobs.study import Study
     from contstim.jobs.triplets import find_triplets
+    from contstim.models.base import recorded
+    from contstim.models.catalog import given_models
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
@@ -97,8 +109,9 @@ def triplets(
 
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
+    given = given_models(model)
     study = Study(
-        tuple(model),
+        tuple(one.specification for one in given),
         tuple(read_stimuli(sentences)),
         None if vocabulary is None else Vocabulary.load(vocabulary),
         per_pair,
@@ -122,14 +135,18 @@ def triplets(
         facts = {
             "seed": seed,
             "recipe": recipe,
-            "models": {name: asdict(how) for name, how in found.conventions.items()},
+            "models": {
+                one.name: recorded(one.specification, found.conventions[one.specification])
+                for one in given
+            },
         }
+        found = renamed(found, given)
         for path, export in (
             (trajectories, TripletStore(kept).trajectories),
             (evaluations, TripletStore(kept).evaluations),
         ):
             if path is not None:
-                write_table(path, export())
+                write_table(path, rename_columns(export(), given))
                 write_record(path, **facts)
     write_triplets(out, found.triplets)
     write_record(out, **facts, pairs=[asdict(pair) for pair in found.pairs])
@@ -160,12 +177,11 @@ def _executor(
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
     """A line for remarks, and a bar over all jobs with the time left, on standard error."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     with Progress(
         *columns, console=console, disable=quiet, speed_estimate_period=3_600
     ) as progress:
@@ -179,15 +195,14 @@ def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
                 started = True
             progress.update(bar, total=wanted, completed=settled)
 
-        yield lambda text: console.print(text, markup=False, highlight=False), advance
+        yield lambda text: console.print(text, highlight=False), advance
 
 
 def _print_statistics(found: Found) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
+    names = names_for_tables(list(found.conventions))
     table = Table(box=SIMPLE_HEAD)
     table.add_column("models", overflow="fold")
     for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "failed"):
@@ -195,15 +210,14 @@ def _print_statistics(found: Found) -> None:
     for pair in found.pairs:
         means = (pair.controversiality, pair.drop_1, pair.drop_2)
         table.add_row(
-            Text(f"{pair.model_1}\n× {pair.model_2}"),
+            f"{names[pair.model_1]}\n× {names[pair.model_2]}",
             f"{pair.triplets:,}",
             *("–" if mean is None else f"{mean:.2f}" for mean in means),
             f"{pair.rows:,}",
             f"{pair.failed:,}",
         )
-    console = Console()
-    console.print(table)
-    console.print(
+    print_table(table, names)
+    terminal().print(
         "Means in nats: controversiality (Eq. 4), and how far each model's score falls; passes of "
         "both networks, in all."
     )

@@ -121,7 +121,7 @@ class Bench:
         if self.folder.is_dir():
             os.chdir(self.folder)
         self.loads += 1
-        return load_model(name, device=self.device, dtype=self.dtype, prompt=self.prompt)
+        return load_model(name, name=name, device=self.device, dtype=self.dtype, prompt=self.prompt)
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
         room = max(self.capacity, len(for_models)) - 1

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.models.catalog import check_specifications
+from contstim.models.catalog import given_models
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Study:
             raise InputError(f"The seed must not be negative, but is {self.seed}.")
         if self.recipe not in RECIPES:
             raise InputError(f"There is no recipe {self.recipe!r}; there are {', '.join(RECIPES)}.")
-        check_specifications(self.models)
+        given_models(self.models)
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

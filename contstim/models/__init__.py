@@ -10,7 +10,7 @@ recurrent/     RNN, LSTM and BiLSTM over words
 transformer    causal or masked, as the checkpoint says
 causal/        transformers that predict the next token
 masked/        transformers that predict hidden tokens
-checkpoints    network and tokenizer from a folder or the hub
+checkpoints/   network and tokenizer from a folder or the hub
 words          which tokens make up which word
 boundaries     probabilities among the tokens that keep words apart
 training/      from a text to a recurrent network or a small transformer

@@ -1,19 +1,22 @@
 """Model specifications, the families they name, and the models of the 2023 study.
 
 A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:trigram.arpa` or
-`hf:gpt2@chain+mean`. Families load lazily: naming one imports nothing.
+`hf:gpt2@chain+mean`; a name may stand before it, as in `gpt2=hf:gpt2@chain`. Families load lazily:
+naming one imports nothing.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from contstim.errors import ModelError
+from contstim.models.given import GivenModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -196,17 +199,38 @@ def parse_specification(text: str) -> Specification:
     return Specification(family, location, rule, transform, argument)
 
 
-def check_specifications(specifications: Sequence[str]) -> None:
-    """Refuse repeated names and malformed specifications before any model is loaded.
+def given_models(texts: Sequence[str]) -> list[GivenModel]:
+    """Read models as they are given, `[NAME=]SPECIFICATION` each, before any is loaded.
 
     Raises:
-        ModelError: a name is given twice, or see `parse_specification`.
+        ModelError: a name or a model is given twice, or see `GivenModel` and `parse_specification`.
     """
-    twice = sorted({s for s in specifications if specifications.count(s) > 1})
+    given = [GivenModel.parse(text) for text in texts]
+    _refuse_repeated([model.name for model in given])
+    same: dict[Specification, GivenModel] = {}
+    for model in given:
+        parsed = parse_specification(model.specification)
+        other = same.setdefault(_plain(parsed), model)
+        if other is not model:
+            raise ModelError(
+                f"{other.text} and {model.text} are the same model given twice. Leave one of them "
+                f"out."
+            )
+    return given
+
+
+def _refuse_repeated(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ModelError(f"Every model is named once; given twice: {', '.join(twice)}.")
-    for specification in specifications:
-        parse_specification(specification)
+        raise ModelError(
+            f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
+            f"them out, or tell them apart as NAME=MODEL."
+        )
+
+
+def _plain(parsed: Specification) -> Specification:
+    """The same for all ways to write a path."""
+    return replace(parsed, location=os.path.normpath(parsed.location))
 
 
 def load_model(
@@ -220,8 +244,8 @@ def load_model(
     """Load one model.
 
     Args:
-        specification: see `parse_specification`.
-        name: what to call it; by default its specification.
+        specification: see `parse_specification`; without `name`, `NAME=` may stand before it.
+        name: what to call it; by default the name that is given, or the specification.
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
@@ -229,7 +253,8 @@ def load_model(
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
     """
-    parsed = parse_specification(specification)
+    chosen = GivenModel(name, specification) if name else GivenModel.parse(specification)
+    parsed = parse_specification(chosen.specification)
     family = FAMILIES[parsed.family]
     given = {
         "family": parsed.family,
@@ -242,14 +267,15 @@ def load_model(
     loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
     model = loader(
         parsed.location,
-        name=name or specification,
+        name=chosen.name,
         **{option: given[option] for option in family.options},
     )
-    if not parsed.transform:
-        return model
-    from contstim.models.transforms import transformed
+    if parsed.transform:
+        from contstim.models.transforms import transformed
 
-    return transformed(model, parsed.transform, parsed.argument, name=name or specification)
+        model = transformed(model, parsed.transform, parsed.argument, name=chosen.name)
+    model.specification = chosen.specification
+    return model
 
 
 def load_models(
@@ -259,15 +285,20 @@ def load_models(
     dtype: Precision = "auto",
     prompt: str | None = None,
 ) -> list[LanguageModel]:
-    """Load several models, refusing repeated names before any is loaded; see `load_model`.
+    """Load several models, refusing repeated ones before any is loaded; see `load_model`.
+
+    Args:
+        specifications: `[NAME=]SPECIFICATION` each.
+        device: see `load_model`.
+        dtype: see `load_model`.
+        prompt: see `load_model`.
 
     Raises:
-        ModelError: a name is given twice, or see `load_model`.
+        ModelError: a name or a model is given twice, or see `load_model`.
     """
-    check_specifications(specifications)
     return [
-        load_model(specification, device=device, dtype=dtype, prompt=prompt)
-        for specification in specifications
+        load_model(given.specification, name=given.name, device=device, dtype=dtype, prompt=prompt)
+        for given in given_models(specifications)
     ]
 
 
@@ -280,5 +311,5 @@ def _family_of(location: str) -> str:
     try:
         facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -78,7 +78,8 @@ def tokens_of_words(
     """How many tokens each word is to each model: columns `word`, `place`, one a model.
 
     A word that may start a sentence and stand elsewhere has a row for each place, `initial` and
-    `inner`. A word-level model reads one token a word; 0 says that a model does not know the word.
+    `inner`. A word-level model reads one token a word; 0 says that a model does not know the word,
+    or cannot score it.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],
@@ -87,9 +88,11 @@ def tokens_of_words(
     for model in models:
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
-            counts = model.tokens_per_word(words, initial=initial)
-            known = model.knows(words)
-            column += np.where(known, 1 if counts is None else counts, 0).tolist()
+            known = np.flatnonzero(model.knows(words))
+            counts = model.tokens_per_word([words[i] for i in known], initial=initial)
+            numbers = np.zeros(len(words), np.int64)
+            numbers[known] = 1 if counts is None else counts
+            column += numbers.tolist()
         table[model.name] = column
     return table
 

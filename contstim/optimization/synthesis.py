@@ -47,9 +47,9 @@ class Synthesis:
         natural: where the search started.
         climb: the accepted steps and why they ended.
         recipe: the recipe's name.
-        evaluations: every candidate that was to be scored exactly under all models, in that order;
-            of words ranked by exact scores of all models, the one that was taken. What one model
-            alone said of many words on the way is not listed.
+        evaluations: every candidate that was chosen to be scored exactly, in that order; of words
+            ranked by exact scores of all models, the one that was taken. What one model alone said
+            of many words on the way is not listed.
         costs: what each model computed, by its name.
         models: the names of the models, in the order of all log-probabilities.
         roles: what each of them does: `accept`, `reject` or `fluency`, in that order.

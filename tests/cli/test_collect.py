@@ -58,12 +58,14 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     sent, downloaded = (read_responses(planted / f"{n}.csv") for n in ("sent", "responses"))
     assert sorted(sent, key=repr) == sorted(downloaded, key=repr)
     assert len({one.participant for one in sent}) == 3
+    assert all(one.simulated for one in downloaded)
     assert not (planted / "sent.csv.journal").exists()
     files = sorted(file.name for file in server.database.parent.iterdir())
     assert files == ["answers.sqlite", "answers.sqlite.meta.json", "answers.sqlite.token"]
     database = str(server.database)
     kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
     assert kept.returncode == 0, kept.stderr
+    assert "no person answered. All 3 participants were simulated" in kept.stderr
     assert (planted / "k.csv").read_bytes() == given.content
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
@@ -78,9 +80,9 @@ def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert (planted / "responses.csv.journal").exists()
     with (planted / "responses.csv").open(newline="") as file:
-        assert {row["participant"] for row in csv.DictReader(file)} == {
-            f"simulated-{n}" for n in (1, 2, 3)
-        }
+        rows = list(csv.DictReader(file))
+    assert {row["participant"] for row in rows} == {f"simulated-{n}" for n in (1, 2, 3)}
+    assert {row["simulated"] for row in rows} == {"true"}
 
 
 @pytest.mark.usefixtures("planted")

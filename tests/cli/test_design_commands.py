@@ -110,7 +110,10 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
 
 def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) -> None:
     power = "--power --scores all.csv --simulations 20 --participants 5"
-    succeed(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
+    done = run(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
+    assert done.returncode == 0, done.stderr
+    assert "warning: With 4 groups nothing can be significant, whatever the data" in done.stderr
+    assert "1 catch trial right: 1.0 of 100 people who lapse in 2% of trials" in done.stderr
     trials = read_trials(folder / "trials.csv")
     assert Counter(t.group for t in trials) == dict.fromkeys(range(1, 5), 6 * 4 + 3)
     certificate = json.loads((folder / "trials.csv.certificate.json").read_text())
@@ -168,7 +171,9 @@ BAD = {
         (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "more than 0 seconds"),
         (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
         (f"{DESIGN} {SMALL} --scores all.csv --out x.csv", "give both"),
-        (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "score the trials first"),
+        (f"{DESIGN} {SMALL} --pilot . --out x.csv", "give both"),
+        (f"{DESIGN} {SMALL} --power --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
+        (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "Score the trials first"),
         (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "No noise gives"),
         (
             f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",

@@ -42,7 +42,7 @@ def test_balance_is_the_mean_over_trials() -> None:
         words = [text.rstrip(".!").split() for text in texts]
         assert balance[0, side] == np.mean([len(w) for w in words])
         assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
-    np.testing.assert_array_equal(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
+    np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
 
 
 def test_frequencies_are_counts_plus_one_over_all() -> None:
@@ -72,3 +72,32 @@ def test_figures_draw_on_no_global_state(tmp_path: Path) -> None:
 def test_trials_that_take_no_time_are_refused() -> None:
     with pytest.raises(InputError, match="more than 0 seconds"):
         summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
+
+
+def test_the_page_says_whom_catch_trials_leave_out() -> None:
+    """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
+    (note,) = summarise(DESIGN, FREQUENCIES).catch
+    assert "fewer than 3 of 4 catch trials" in note
+    assert "0.1 of 100 people who lapse in 2% of trials, 68.8 of 100 who guess" in note
+    assert note in summary_markdown(summarise(DESIGN, FREQUENCIES))
+
+
+@pytest.mark.parametrize(
+    ("groups", "starts"),
+    [
+        (1, ["Tests compare participants, who saw the same trials"]),
+        (3, ["With 3 groups nothing can be significant, whatever the data"]),
+        (6, ["With 6 groups nothing can be significant unless 7 of the 10 tests"]),
+        (12, []),
+    ],
+)
+def test_what_groups_cannot_show_is_said_first(groups: int, starts: list[str]) -> None:
+    """By hand: four models make ten tests, 2 / 2^6 · 10 / 7 = .045."""
+    pairs = some_pairs(12)
+    summary = summarise(
+        build_design(pairs, groups=groups, random_per_group=0, catch_per_group=0), FREQUENCIES
+    )
+    assert len(summary.cautions) == len(starts)
+    assert all(map(str.startswith, summary.cautions, starts))
+    if starts:
+        assert summary_markdown(summary).splitlines()[2] == f"**{summary.cautions[0]}**"

@@ -30,6 +30,32 @@ def tolerance(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> floa
     return max(1e-4, 1e-6 * float(finite.max(initial=0)))
 
 
+SIGNS = (
+    "<s>",
+    "</s>",
+    "<unk>",
+    "<UNK>",
+    "<pad>",
+    "<mask>",
+    "[MASK]",
+    "[mask]",
+    "[CLS]",
+    "[SEP]",
+    "[PAD]",
+    "[UNK]",
+    "<|endoftext|>",
+    "</w>",
+    "<special1>",
+    "<0x0A>",
+    "▁",
+    "dog<s>",
+    "[SEP]dog",
+    "a<|endoftext|>b",
+    "▁dog",
+)
+"""Words that are signs of some model, alone and glued to letters."""
+
+
 class LanguageModelContract:
     """Inherit, and define a fixture `model`."""
 
@@ -101,6 +127,47 @@ class LanguageModelContract:
         else:
             with pytest.raises(ContstimError, match=re.escape(reasons[1])):
                 model.log_probs([sentence])
+
+    def reads_as_text(self, model: LanguageModel, sentence: Sentence, position: int) -> bool:
+        """Whether a word is read like any other that is not known, or in tokens of plain text."""
+        checkpoint = getattr(model, "checkpoint", None) or getattr(model, "_checkpoint", None)
+        if checkpoint is None:
+            plain = sentence.replace(position, "zyzzyvaq")
+            scores = model.log_probs([sentence, plain])
+            return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
+        tokenizer = checkpoint.tokenizer
+        ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
+        unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
+        named = str(tokenizer.unk_token) in sentence.words[position]
+        return not named and not ids & (set(tokenizer.all_special_ids) - unknown)
+
+    def test_signs_of_models_are_refused_or_read_as_text_never_obeyed(
+        self, model: LanguageModel
+    ) -> None:
+        """Witness: another word that the model does not know, or the tokens that it reads."""
+        sentence = SENTENCES[0]
+        for sign in SIGNS:
+            for position in (0, 3, len(sentence) - 1):
+                odd = sentence.replace(position, sign)
+                (reason,) = model.refusals([odd])
+                if reason is None:
+                    assert self.reads_as_text(model, odd, position), (sign, position)
+                    continue
+                assert not model.knows(["dog", sign])[1]
+                with pytest.raises(ModelError):
+                    model.log_probs([sentence, odd])
+                with pytest.raises(ModelError):
+                    model.replacement_log_probs(sentence, position, ("dog", sign))
+                if self.continues(model):
+                    with pytest.raises(ModelError):
+                        model.continuation_log_probs([Continuation(odd, 1)])
+
+    def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: LanguageModel) -> None:
+        sentence = SENTENCES[0]
+        read = [s for s in SIGNS if model.refusals([sentence.replace(3, s)]) == [None]][:3]
+        found = model.replacement_log_probs(sentence, 3, read)
+        fresh = model.log_probs([sentence.replace(3, sign) for sign in read])
+        np.testing.assert_allclose(found, fresh, rtol=0, atol=tolerance(fresh))
 
     @pytest.mark.parametrize("position", [-1, 8])
     def test_a_position_outside_the_sentence_is_refused(

@@ -106,3 +106,17 @@ def test_the_table_says_what_each_model_reads(
     assert table[bigram.name] == [1, 1, 0]
     column = table[tokenizers[0].name]
     assert column[1:] == [n_tokens(tokenizers[0], f"She saw {w} now", 2) for w in words.inner]
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "xlm"])
+def test_models_do_not_know_words_that_they_cannot_score(
+    name: str, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    """Witness: whether the model scores a sentence with the word in it."""
+    model = load_model(f"hf:{tiny_checkpoint(name)}", device="cpu")
+    words = ("dog", "<s>", "[SEP]", "<|endoftext|>", "\u00ad", "house")
+    known = model.knows(words)
+    reasons = model.refusals([Sentence(("the", word, "ran")) for word in words])
+    assert known[[0, -1]].all()
+    assert not any(yes and why for yes, why in zip(known, reasons, strict=True))
+    assert not known.all()

@@ -18,12 +18,18 @@ from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.optimization.certificate import TripletCertificate, TripletSelection
-from contstim.optimization.triplet_objective import worst_ranks
-from contstim.optimization.triplet_question import TripletQuestion
-from contstim.optimization.triplet_recount import quantile_places
+from contstim.optimization.programs import priced_bound
+from contstim.optimization.triplet_objective import as_bound, triplet_costs, worst_ranks
+from contstim.optimization.triplet_question import TripletQuestion, build_rules
 from contstim.optimization.triplet_verification import verify_triplets
 from contstim.optimization.triplets import select_triplets
 from contstim.stimuli import Triplet, content_id, read_triplets, write_triplets
+from tests.optimization.triplet_recount import (
+    counted_rules,
+    proved_bound,
+    quantile_places,
+    ranks,
+)
 
 NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7}
@@ -160,6 +166,32 @@ def test_optimum_is_the_one_of_exhaustive_search(
     assert certificate.bound == pytest.approx(best, abs=3e-6)
     sign = 1 if question.objective == "controversiality" else -1
     assert sign * (certificate.price_bound - best) >= -1e-9, "the prices must prove a true bound"
+
+
+@given(small_questions(), st.integers(0, 2**16), st.lists(st.floats(-3, 3), min_size=40))
+def test_rules_ranks_and_bounds_are_those_of_a_second_account(
+    asked: tuple[list[Triplet], TripletQuestion], drawn: int, values: list[float]
+) -> None:
+    """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
+    triplets, question = asked
+    some = [place for place in range(len(triplets)) if drawn >> place & 1]
+    rules, recounted = (
+        build_rules(triplets, question, COUNTED),
+        counted_rules(triplets, question, COUNTED),
+    )
+    kept = all(
+        r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
+        for r in rules
+    )
+    assert kept == all(
+        r.least <= sum(r.weights.get(place, 0) for place in some) <= r.most
+        for r in recounted.values()
+    )
+    assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
+    prices = dict(zip((rule.name for rule in rules), values, strict=False))
+    bound = priced_bound(triplet_costs(triplets, question).tolist(), rules, prices)
+    witness = proved_bound(prices, triplets, question, recounted)
+    assert as_bound(bound, question.objective) == pytest.approx(witness, abs=1e-9)
 
 
 QUESTION = TripletQuestion(per_pair=4, quantiles=2)

@@ -13,16 +13,18 @@ from contstim.cli.output import (
     Device,
     Dtype,
     KeptScores,
+    Models,
     Prompt,
     Quiet,
     Seed,
+    names_for_tables,
+    print_table,
     remark,
+    results_table,
     scoring_progress,
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparisons
     from contstim.experiments.benchmarks.minimal_pairs.curves import Learned, Learner
     from contstim.experiments.benchmarks.minimal_pairs.evaluation import Evaluation, Known
@@ -40,9 +42,7 @@ def blimp(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
-    model: Annotated[
-        list[str] | None, typer.Option(help="A model, such as hf:gpt2; repeatable.")
-    ] = None,
+    model: Models = None,
     scores: Annotated[
         Path | None,
         typer.Option(help="Scores of all sentences, as of `score`, in place of models."),
@@ -228,28 +228,24 @@ def _learned(
 
 
 def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
-    from rich.console import Console
 
     for one in found.compared.refusals:
         remark(f"{one.method}: {one.reason}")
     if found.compared.left_out:
         unread = len({one.sentence for one in found.compared.left_out})
         remark(f"{unread:,} sentences cannot be read by every model: {out / 'left_out.csv'}.")
-    Console().print(_table(found))
+    _print(found)
     remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
 
 
-def _table(found: Evaluation) -> Table:
+def _print(found: Evaluation) -> None:
     """Overall accuracy and ties by method, a row for each model and for people."""
-    from rich.table import Table
-
-    table = Table(title="Accuracy on minimal pairs")
-    table.add_column("", overflow="fold")
+    table = results_table("", title="Accuracy on minimal pairs")
     cells: dict[str, list[str]] = {}
     for comparison in found.compared.made:
         accuracies = found.found[comparison.method]
         for heading in (f"{comparison.method}", "ties"):
-            table.add_column(heading, justify="right")
+            table.add_column(heading, justify="right", overflow="fold")
         before = len(table.columns) - 3
         ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
         for name, value in zip(accuracies.columns, accuracies.mean(), strict=True):
@@ -257,6 +253,7 @@ def _table(found: Evaluation) -> Table:
             row += [""] * (before - len(row))
             shown = "" if isnan(value) else f"{value:.3f}"
             row += [shown, f"{ties[name]:,}" if name in ties else ""]
+    names = names_for_tables(list(cells))
     for name, row in cells.items():
-        table.add_row(name, *row)
-    return table
+        table.add_row(names[name], *row)
+    print_table(table, names)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Quiet, remark
+from contstim.cli.output import Device, Quiet, print_table, remark, results_table
 from contstim.cli.train.network import training_progress
 from contstim.models.training.settings import (
     FINE_TUNING,
@@ -135,16 +135,11 @@ def acceptability(
 
 
 def _show(rows: Sequence[Spread], features: Sequence[Spread]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     for about, spread in (("set", rows), ("feature", features)):
-        table = Table(about, title="Matthews correlation", title_justify="left")
         names = ("sentences", "mean", "sd", "maximum", "majority")
-        for name in names:
-            table.add_column(name, justify="right")
+        table = results_table(about, *names, title="Matthews correlation")
         for row in spread:
             values = (getattr(row, name) for name in names[1:])
             table.add_row(row.about, f"{row.sentences:,}", *(f"{value:.3f}" for value in values))
         if spread:
-            Console().print(table)
+            print_table(table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from contstim.cli.output import Device, Quiet, counting, remark
+from contstim.cli.output import Device, Quiet, counting, remark, terminal
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingPrecision,
@@ -154,7 +154,6 @@ def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
 
     What it yields is told where a training is, and the training's name where there are several.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
@@ -166,7 +165,7 @@ def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
         TimeRemainingColumn(),
     )
     begun: dict[str, TaskID] = {}
-    with Bars(*columns, console=Console(stderr=True), disable=quiet) as bars:
+    with Bars(*columns, console=terminal(stderr=True), disable=quiet) as bars:
 
         def show(now: Progress, name: str = "") -> None:
             losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"

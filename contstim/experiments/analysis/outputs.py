@@ -22,6 +22,9 @@ def write_analysis(
 ) -> None:
     """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
 
+    Where participants were artificial, the page and every figure say so first, and every table has
+    a column `simulated_participants`, such as `3 of 10`.
+
     Args:
         analysis: what `analyze` found.
         folder: made where it is missing; files of the same names are replaced.
@@ -36,11 +39,13 @@ def write_analysis(
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     for name, columns in result_tables(analysis).items():
         if columns:
+            columns = _marked(columns, analysis)
             write_table(folder / "tables" / f"{name}.csv", columns)
     images = {}
     with styled():
         for name, figure in drawings(analysis, pair):
-            images[name] = save(figure, folder / "figures" / name)
+            path, warning = folder / "figures" / name, analysis.origin.warning
+            images[name] = save(figure, path, warning=warning)
     write_text(folder / "report.html", report(analysis, images, title=title))
 
 
@@ -68,3 +73,11 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
             for condition, matrix in found.items()
         },
     }
+
+
+def _marked(columns: Columns, analysis: Analysis) -> Columns:
+    """The same table, with how many participants were artificial in every row, if any were."""
+    if not analysis.origin.simulated:
+        return columns
+    rows = len(next(iter(columns.values())))
+    return {**columns, "simulated_participants": [analysis.origin.share] * rows}

@@ -18,6 +18,8 @@ th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #ddd;
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 img { max-width: 100%; margin: .5rem 0; }
 p.note { color: #555; }
+p.banner { font-size: 1.3rem; font-weight: 700; padding: .8rem 1rem; border-radius: .3rem;
+           color: #fff; background: #a40000; }
 """
 
 
@@ -40,6 +42,11 @@ def paragraph(text: str, *, note: bool = False) -> str:
     """A paragraph; a note is printed more lightly."""
     kind = ' class="note"' if note else ""
     return f"<p{kind}>{escape(text)}</p>"
+
+
+def banner(text: str) -> tuple[str, ...]:
+    """A warning that nobody overlooks; nothing where there is none."""
+    return (f'<p class="banner" role="alert">{escape(text)}</p>',) if text else ()
 
 
 def image(png: bytes, alternative: str, width: int = 760) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.page import heading, image, page, paragraph, table
+from contstim.experiments.analysis.page import banner, heading, image, page, paragraph, table
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.inference import CEILING
 from contstim.experiments.responses import Problem
+from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,8 +45,10 @@ def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> st
         title: the page's heading.
     """
     body = [
+        *banner(analysis.origin.warning),
         *_people(analysis),
         *_orientation(analysis),
+        *(paragraph(caution, note=True) for caution in analysis.cautions),
         *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
         *_pairs_of_models(images),
         *_unanimity(analysis),
@@ -68,12 +71,13 @@ def shown(analysis: Analysis) -> list[Result]:
 def _people(analysis: Analysis) -> Iterator[str]:
     ratings, excluded = analysis.ratings, analysis.admission.excluded
     answers = sum(group.ratings.size for group in ratings.groups)
+    people, groups = len(ratings.participants), len(ratings.groups)
+    pairs = sum(len(group.trials) for group in ratings.groups)
     yield paragraph(
-        f"{len(ratings.participants):,} participants in {len(ratings.groups):,} "
-        f"group{'s' * (len(ratings.groups) != 1)} gave {answers:,} ratings of "
-        f"{sum(len(group.trials) for group in ratings.groups):,} sentence pairs; "
-        f"{len(ratings.models)} models are compared. {len(excluded):,} participants were left out"
-        + (":" if excluded else ".")
+        f"{counted(people, 'participant')} in {counted(groups, 'group')} gave "
+        f"{counted(answers, 'rating')} of {counted(pairs, 'sentence pair')}. Compared: "
+        f"{counted(len(ratings.models), 'model')}. Left out: "
+        f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
     if excluded:
         yield table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
@@ -117,21 +121,21 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
             for one in sorted(result.models, key=lambda one: -one.value)
         ],
     )
-    yield paragraph(_verdict(result))
+    yield paragraph(_verdict(result, str(analysis.sampling.units)))
 
 
 def _versus(comparison: Comparison | None) -> tuple[str, str, str]:
     if comparison is None:
         return ("–", "–", "–")
     mark = "*" if comparison.significant else ""
-    return (
-        _number(comparison.difference),
-        _range(comparison.interval),
-        _number(comparison.q_value) + mark,
-    )
+    q_value = p_text(comparison.q_value) + mark if comparison.testable else "untestable"
+    return _number(comparison.difference), _range(comparison.interval), q_value
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: Result, units: str) -> str:
+    cannot = result.reach.cannot(units)
+    if cannot:
+        return f"Models below the noise ceiling and differences between models {cannot}."
     ordered = [one.model for one in sorted(result.models, key=lambda one: -one.value)]
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
@@ -139,9 +143,12 @@ def _verdict(result: Result) -> str:
         for model in ordered
         if (worse := result.beaten_by(model))
     ]
+    limit = result.reach.unless()
+    none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
-        f"Significantly below the noise ceiling: {', '.join(below) or 'none'}. "
-        f"Significant differences between models: {'; '.join(beats) or 'none'}."
+        f"Significantly below the noise ceiling: {', '.join(below) or none}. "
+        f"Significant differences between models: {'; '.join(beats) or none}."
+        + (" All this holds for these very items." if units == "participants" else "")
     )
 
 
@@ -173,8 +180,9 @@ def _unanimity(analysis: Analysis) -> Iterator[str]:
 def _regressions(analysis: Analysis) -> Iterator[str]:
     yield heading("Choices by log-probability ratio")
     yield paragraph(
-        "Logistic regression of choices on a model's log-probability ratio: log odds per nat, "
-        "standard errors clustered by participants and by trials.",
+        "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
+        "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
+        "of a trial comes first makes no difference.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
@@ -186,7 +194,7 @@ def _regressions(analysis: Analysis) -> Iterator[str]:
                 one.model,
                 _number(one.estimate, 4),
                 f"{_number(one.low, 4)} … {_number(one.high, 4)}",
-                _number(one.p_value, 4),
+                p_text(one.p_value),
                 f"{one.choices:,}",
                 one.note,
             )
@@ -234,8 +242,6 @@ def _methods(analysis: Analysis) -> Iterator[str]:
         f"{sampling.samples:,} bootstrap resamples of both participants and trials (seed "
         f"{sampling.seed})."
     )
-    if analysis.caution:
-        yield paragraph(analysis.caution)
 
 
 def _number(value: float, digits: int = 3) -> str:

@@ -83,9 +83,11 @@ def data_hash(paths: Iterable[Path]) -> str:
 
 
 def _models(models: Sequence[LanguageModel]) -> str:
-    header = ("model", "rule", "context", "unit", "fingerprint")
-    ways = [(m.name, m.convention) for m in models]
-    rows = [(name, c.rule, repr(c.context), c.unit, c.fingerprint) for name, c in ways]
+    header = ("model", "specification", "rule", "context", "unit", "fingerprint")
+    ways = [(m.name, m.specification or m.name, m.convention) for m in models]
+    rows = [(*names, c.rule, repr(c.context), c.unit, c.fingerprint) for *names, c in ways]
+    if all(row[0] == row[1] for row in rows):
+        header, rows = (header[0], *header[2:]), [(row[0], *row[2:]) for row in rows]
     return markdown_table(header, rows) if rows else ""
 
 

@@ -130,6 +130,7 @@ class _Saved:
                 answer["left"],
                 answer["position"],
                 math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"]),
+                simulated=True,
             )
             for answer in self._answers.values()
         ]
@@ -140,10 +141,13 @@ def _completed(response: Any) -> bool:
 
 
 def _stay(route: Any, host: str) -> None:
-    """Load what the page needs, but do not follow it to a recruiting platform."""
-    leaves = route.request.is_navigation_request() and urlsplit(route.request.url).netloc != host
-    if leaves:
+    """Load what the page needs, say who joins, but do not follow it to a recruiting platform."""
+    request = route.request
+    if request.is_navigation_request() and urlsplit(request.url).netloc != host:
         route.abort()
+    elif request.method == "POST" and request.url.endswith("/api/participants"):
+        # said for the page, which may come from an export that does not know of it
+        route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
     else:
         route.continue_()
 

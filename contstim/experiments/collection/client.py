@@ -127,13 +127,20 @@ class Participant:
         journal: where the copy of answers is kept.
         number: of the copy.
         patience: seconds of silence after which to give up.
+        simulated: whether this is an artificial participant, which the server notes.
     """
 
     def __init__(
-        self, http: httpx2.AsyncClient, journal: Journal, number: int, *, patience: float
+        self,
+        http: httpx2.AsyncClient,
+        journal: Journal,
+        number: int,
+        *,
+        patience: float,
+        simulated: bool = False,
     ) -> None:
         self._http, self._journal, self._number = http, journal, number
-        self._patience = patience
+        self._patience, self._simulated = patience, simulated
 
     @property
     def copy(self) -> Copy:
@@ -147,7 +154,8 @@ class Participant:
             WorkerError: see `answer`; or the journal is of another database.
         """
         if self.copy.joined is None:
-            given = await self._post("api/participants", {"group": None, "platform": None})
+            wish = {"group": None, "platform": None, "simulated": self._simulated}
+            given = await self._post("api/participants", wish)
         else:
             names = ("participant", "secret")
             who = {name: getattr(self.copy.joined, name) for name in names}

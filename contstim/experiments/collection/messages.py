@@ -90,6 +90,18 @@ def group(content: dict[str, Any]) -> str | None:
     return None if content.get("group") is None else text(content, "group")
 
 
+def simulated(content: dict[str, Any]) -> bool:
+    """Whether an artificial participant asks; pages that do not say are people's.
+
+    Raises:
+        Refusal: it is not a truth value.
+    """
+    value = content.get("simulated")
+    if not (value is None or isinstance(value, bool)):
+        raise Refusal(422, "simulated must be true, false or null.")
+    return bool(value)
+
+
 def identity(content: dict[str, Any]) -> Identity | None:
     """Who a participant is on Prolific, if anybody.
 

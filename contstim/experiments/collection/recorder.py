@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from contstim.errors import StoreError
 from contstim.experiments.collection.keys import Keys
-from contstim.experiments.collection.layout import APPLICATION_ID, LAYOUT, TABLES
+from contstim.experiments.collection.layout import (
+    APPLICATION_ID,
+    LAYOUT,
+    MARKING,
+    TABLES,
+    WITHOUT_SIMULATED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,12 +139,19 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def simulated_column(connection: sqlite3.Connection) -> str:
+    """What to select for whether a participant is artificial; 0 where a database does not say."""
+    return "0" if _layout(connection) == WITHOUT_SIMULATED else "participant.simulated"
+
+
+def _layout(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
-    program, layout = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("application_id", "user_version")
-    )
-    if (program, layout) != (APPLICATION_ID, LAYOUT):
+    program = connection.execute("PRAGMA application_id").fetchone()[0]
+    layout = _layout(connection)
+    if program != APPLICATION_ID or layout not in (WITHOUT_SIMULATED, LAYOUT):
         raise StoreError(
             f"{path} is no database of answers that this version of contstim reads; name another "
             "file."
@@ -155,6 +168,9 @@ def _prepare(connection: sqlite3.Connection, path: Path, fingerprint: str) -> Ke
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
         Keys.draw().write(connection)
         connection.execute("INSERT INTO study VALUES ('fingerprint', ?)", (fingerprint,))
+    elif _layout(connection) == WITHOUT_SIMULATED:
+        connection.execute(MARKING)
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")
     asked = "SELECT value FROM study WHERE name = 'fingerprint'"
     if connection.execute(asked).fetchone()[0] != fingerprint:

@@ -108,10 +108,11 @@ class Service:
         self._joining.take(address(request), now)
         asked = await content(request, self._offer.limits)
         group, identity = messages.group(asked), messages.identity(asked)
+        simulated = messages.simulated(asked)
         reception = self._offer.reception
 
         def work(connection: sqlite3.Connection) -> tuple[Person, list[dict[str, Any]]]:
-            person = reception.join(connection, group, identity, now)
+            person = reception.join(connection, group, identity, now, simulated=simulated)
             return person, people.answered(connection, person)
 
         return self._welcome(*await self._recorder.run(work), status=201)

@@ -36,7 +36,10 @@ def consistency_figure(result: Result, units: Units | None) -> Figure:
     _draw_significance(metro, models, result)
     bars.set_yticks(range(len(models)), [one.model for one in models])
     bars.set_ylim(-0.6, len(models) - 0.4)
-    bars.set_xlabel(result.measure.label)
+    cannot = result.reach.cannot(str(units))
+    bars.set_xlabel(
+        f"{result.measure.label}\n(differences {cannot})" if cannot else result.measure.label
+    )
     bars.set_title(DESCRIPTIONS[result.scope], loc="left", fontsize="medium")
     return figure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 # Okabe & Ito (2008): distinct under every common colour blindness, and in grey
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
 SIZE = 8  # points, what journals ask for
 _DPI = 300
 _POINTS = 72  # in an inch
+_SIGNS_PER_INCH, _NARROWEST = 14, 24  # of bold letters of the usual size
 _HINTED = 1.03  # glyphs that are fitted to pixels may be wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
@@ -56,18 +59,43 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_STYLE)
 
 
-def save(figure: Figure, path: Path | str) -> bytes:
+def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the latter.
+
+    Args:
+        figure: made within `styled`.
+        path: without an ending.
+        warning: printed on a strip that is added above the figure; empty: no strip.
 
     Raises:
         InputError: a file cannot be written.
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it is laid out: not again for each format
+    strip = _strip(figure, warning)
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=_DPI, bbox_inches=strip, metadata={"Software": None})
     with writing(Path(f"{path}.png")) as partial:
         partial.write_bytes(buffer.getvalue())
     with writing(Path(f"{path}.pdf")) as partial:
-        figure.savefig(partial, format="pdf", metadata={"CreationDate": None})
+        figure.savefig(partial, format="pdf", bbox_inches=strip, metadata={"CreationDate": None})
     return buffer.getvalue()
+
+
+def _strip(figure: Figure, warning: str) -> Bbox | None:
+    """What to save, in inches: the figure with a warning above it; None for the figure alone."""
+    if not warning:
+        return None
+    from matplotlib.transforms import Bbox
+
+    width, height = figure.get_size_inches()
+    text = textwrap.fill(warning, max(_NARROWEST, int(width * _SIGNS_PER_INCH)))
+    strip = (text.count("\n") + 2) * SIZE * 1.2 / _POINTS
+    figure.text(
+        *(0.5, 1 + 0.4 * SIZE / _POINTS / height, text),
+        ha="center",
+        va="bottom",
+        color=ORANGE,
+        weight="bold",
+    )
+    return Bbox([[0, 0], [width, height + strip]])

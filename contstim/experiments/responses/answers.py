@@ -155,6 +155,7 @@ def _response(answer: Answer, trial: Trial) -> Response:
         left,
         answer.position,
         answer.rt_ms,
+        answer.simulated,
     )
 
 

@@ -16,7 +16,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.grouping import texts_of
-from contstim.experiments.responses.table import UNKNOWN, mirrored
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN, mirrored, simulated_cell
 from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     the trial's sentences stood left (1 or 2). The rating is `rating`, 1 (sentence_1) … 6
     (sentence_2), or follows from `response`, the index from 0 of the button pressed, counted from
     the left; where a row has both they must agree.
+
+    Answers that the page gave by itself say so in `simulated`, which is kept.
 
     A file without a column for the participant (`PARTICIPANT`) is one participant, named as the
     file.
@@ -80,7 +82,7 @@ def _distinct(answers: Sequence[Answer]) -> list[Answer]:
     for answer in answers:
         rt_ms = None if math.isnan(answer.rt_ms) else answer.rt_ms
         key = (answer.participant, answer.trial_id, answer.shown, answer.rating)
-        kept.setdefault((*key, answer.position, rt_ms), answer)
+        kept.setdefault((*key, answer.position, rt_ms, answer.simulated), answer)
     return list(kept.values())
 
 
@@ -110,6 +112,7 @@ def _answer(
         _rating_from_left(where, row, left),
         _whole(where, row, "position") or position,
         _milliseconds(where, row),
+        simulated=simulated_cell(where, _cell(row, SIMULATED)),
     )
 
 

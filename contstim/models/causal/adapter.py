@@ -21,6 +21,7 @@ from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens, word_tokens
 from contstim.models.causal.network import CausalNetwork, Prefix
+from contstim.models.special_tokens import readable
 from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
 
 if TYPE_CHECKING:
@@ -168,10 +169,8 @@ class CausalModel(LanguageModel):
         return scores
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all but those written with the unknown token."""
-        unknown = self._tokenizer.unk_token_id
-        ids = self._tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
-        return np.array([len(row) > 0 and unknown not in row for row in ids], np.bool_)
+        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
+        return readable(self._tokenizer, words)
 
     def vocabulary(self, min_count: int) -> None:
         """See `LanguageModel.vocabulary`: every word can be written in tokens."""

@@ -15,7 +15,8 @@ from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.catalog import CLASSIFIER_RULES
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.classifier.labels import acceptable_label
-from contstim.models.words import refusals, refuse_special_tokens
+from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
+from contstim.models.words import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,10 +124,8 @@ class ClassifierModel(LanguageModel):
         return self.log_probs([sentence.replace(position, word) for word in words])
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all but those written with the unknown token."""
-        tokenizer = self._checkpoint.tokenizer
-        ids = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
-        return np.array([len(r) > 0 and tokenizer.unk_token_id not in r for r in ids], np.bool_)
+        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
+        return readable(self._checkpoint.tokenizer, words)
 
     def vocabulary(self, min_count: int) -> None:
         """See `LanguageModel.vocabulary`: every word can be written in tokens."""
@@ -138,8 +137,12 @@ class ClassifierModel(LanguageModel):
             return []
         refuse_special_tokens(tokenizer, sentences)
         texts = [sentence.text for sentence in sentences]
-        rows: list[list[int]] = tokenizer(texts, verbose=False)["input_ids"]
-        for sentence, row in zip(sentences, rows, strict=True):
+        encoded = tokenizer(texts, return_special_tokens_mask=True, verbose=False)
+        rows: list[list[int]] = encoded["input_ids"]
+        for sentence, row, added in zip(
+            sentences, rows, encoded["special_tokens_mask"], strict=True
+        ):
+            refuse_special_ids(tokenizer, sentence, row, added)
             if window is not None and len(row) > window:
                 raise ModelError(
                     f"{sentence.text[:60]!r} needs {len(row):,} tokens; {self.name} reads at most "

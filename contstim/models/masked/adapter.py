@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from copy import copy
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -229,9 +229,15 @@ class MaskedModel(LanguageModel):
         return self._drafts[effort]
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: words without the tokenizer's unknown token."""
+        """See `LanguageModel.knows`: words that it can score without the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
-        tokens = self._tokens_in_frame(tuple(words), True, True, ".")
+        try:
+            tokens = self._tokens_in_frame(tuple(words), True, True, ".")
+        except ModelError:  # it has no tokens for some of the words, or reads them as special ones
+            reasons = self.refusals([Sentence(("a", word, "a")) for word in words])
+            known = np.array([reason is None for reason in reasons], np.bool_)
+            known[known] = self.knows(list(compress(words, known)))
+            return known
         return np.fromiter((unknown not in word for word in tokens), np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> None:  # noqa: ARG002

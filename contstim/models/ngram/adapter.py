@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -15,8 +16,9 @@ from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
+from contstim.models.ngram.precautions import check_file
 from contstim.models.ngram.replace import log10_of_replacements
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +37,8 @@ class KenlmModel(LanguageModel):
 
     Every candidate word's score is known exactly. From an ARPA file they come all at once from
     sorted tables; a KenLM binary file, whose n-grams cannot be listed, is asked word by word.
-    Conditional probabilities are KenLM's float32 numbers, summed in float64.
+    Conditional probabilities are KenLM's float32 numbers, summed in float64. `<s>`, `</s>` and
+    `<unk>` in a sentence are unknown words like any other.
 
     Raises:
         ModelError: the file is missing or KenLM cannot read it.
@@ -74,7 +77,7 @@ class KenlmModel(LanguageModel):
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         full_scores = self._kenlm.full_scores
-        totals = (sum(word[0] for word in full_scores(sentence.bare)) for sentence in sentences)
+        totals = (sum(word[0] for word in full_scores(_plain(sentence))) for sentence in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
 
     @property
@@ -92,7 +95,7 @@ class KenlmModel(LanguageModel):
                 for number, token, term in zip(
                     (*range(len(sentence)), -1),
                     (*sentence.words, "</s>"),
-                    self._kenlm.full_scores(sentence.bare),
+                    self._kenlm.full_scores(_plain(sentence)),
                     strict=True,
                 )
             ]
@@ -102,14 +105,14 @@ class KenlmModel(LanguageModel):
     def word_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Log-probabilities of the words without the end of the sentence, (n_sentences,), nats."""
         full_scores = self._kenlm.full_scores
-        totals = (sum(w[0] for w in full_scores(s.bare, eos=False)) for s in sentences)
+        totals = (sum(w[0] for w in full_scores(_plain(s), eos=False)) for s in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
         full_scores = self._kenlm.full_scores
         totals = (
-            sum(word[0] for word in islice(full_scores(sentence.bare, eos=False), start, None))
+            sum(word[0] for word in islice(full_scores(_plain(sentence), eos=False), start, None))
             for sentence, start in continuations
         )
         return np.fromiter(totals, np.float64, len(continuations)) * _NATS
@@ -146,22 +149,45 @@ class KenlmModel(LanguageModel):
         return read_counts(self.path, min_count)
 
 
+def _plain(sentence: Sentence) -> str:
+    """What KenLM reads: `<s>` and `</s>` as words of a text are unknown ones, not boundaries."""
+    bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
+    if "<" not in bare:
+        return bare
+    return " ".join(unknown if word in SPECIAL_WORDS else word for word in sentence.words)
+
+
 def _digest(path: Path) -> str:
     if not path.is_file():
+        what = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
-            f"There is no n-gram model at {path}. Train one with 'contstim train ngram'."
+            f"There is no n-gram model at {path}. {what}Train one with 'contstim train ngram'."
         )
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
 def _load(path: Path) -> Any:
     import kenlm
 
+    check_file(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(str(path), config)
-    except (OSError, RuntimeError) as error:
-        raise ModelError(f"KenLM cannot read {path}: {error}.") from error
+    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+        raise ModelError(f"KenLM cannot read {path}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """What KenLM says is wrong, without where in its code; what it cites may be no text."""
+    cited = isinstance(error, UnicodeDecodeError)
+    text = error.object.decode("utf-8", "replace") if cited else str(error)  # type: ignore[attr-defined]
+    said = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", text.strip(), flags=re.DOTALL)
+    said = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", said, flags=re.DOTALL)
+    said = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", said).split())
+    return (said[:300] or "the file is not whole").rstrip(".") + "."

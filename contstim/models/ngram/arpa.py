@@ -80,7 +80,7 @@ def read_arpa(path: Path | str) -> NgramTables:
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
     text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text)
-    header = re.match(rb"\s*\\data\\\s+((?:ngram \d+=\d+\s+)+)", text)
+    header = re.match(rb"\s*\\data\\\s+((?:ngram \d+=\d{1,18}\s+)+)", text)
     if header is None:
         raise ModelError(f"{path} is not an ARPA file: it does not start with \\data\\.")
     sizes = [int(size) for size in re.findall(rb"=(\d+)", header[1])]
@@ -112,6 +112,8 @@ def _read_unigrams(
 ) -> tuple[tuple[str, ...], NgramTable]:
     probs, ngrams, backoffs = _columns(section, size, path)
     found = {word: row for row, word in enumerate(ngrams.to_pylist())}
+    if len(found) < size:
+        raise ModelError(f"{path} holds one of its words twice.")
     unseen = [word for word in SPECIAL_WORDS if word not in found]
     if unseen and unseen != [SPECIAL_WORDS[UNKNOWN]]:
         raise ModelError(f"{path} lacks the unigrams {' '.join(unseen)}.")
@@ -146,13 +148,15 @@ def _read_order(
     rows = columns[0]
     for table, last in zip(orders[1:], columns[1:-1], strict=True):
         keys = rows * len(words) + last
-        rows = np.minimum(np.searchsorted(table.keys, keys), len(table.keys) - 1)
-        if (table.keys[rows] != keys).any():
+        rows = np.minimum(np.searchsorted(table.keys, keys), max(len(table.keys) - 1, 0))
+        if not len(table.keys) or (table.keys[rows] != keys).any():
             raise ModelError(f"{path}: some of its {order}-grams have a prefix that is not there.")
     keys = rows * len(words) + columns[-1]
     if (keys[1:] > keys[:-1]).all():
         return NgramTable(keys, probs, backoffs)
     by_key = np.argsort(keys)
+    if (np.diff(keys[by_key]) == 0).any():
+        raise ModelError(f"{path} holds one of its {order}-grams twice.")
     return NgramTable(keys[by_key], probs[by_key], backoffs[by_key])
 
 

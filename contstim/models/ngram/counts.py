@@ -53,6 +53,6 @@ def read_counts(model: Path | str, min_count: int) -> Vocabulary:
         )
     except (KeyError, ValueError) as error:
         raise ModelError(
-            f"{path} is no table of word counts ({error}); train the model anew."
+            f"{path} is not a table of word counts ({error}). Train the model anew."
         ) from error
     return Vocabulary.from_counts(initial, inner, min_count=min_count)

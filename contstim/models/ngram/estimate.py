@@ -12,7 +12,7 @@ import warnings
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,9 +112,12 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("There is no sentence to train on.")
     specials = np.flatnonzero(text <= END)
-    if len(specials) != 2 * np.count_nonzero(text == BEGIN) or (text == UNKNOWN).any():
+    plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
+    if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
-            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word; these are reserved."
+            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in capitals; "
+            f"these are reserved for what no word stands for. Replace it by a word, or leave the "
+            f"sentence out."
         )
     return tuple(ids), text
 

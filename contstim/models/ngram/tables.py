@@ -60,9 +60,10 @@ class NgramTables:
         return {word: number for number, word in enumerate(self.words)}
 
     def ids(self, words: Sequence[str]) -> IntArray:
-        """Word ids, (n_words,); 0 for unknown words."""
+        """Word ids, (n_words,); 0 for unknown words, and for `<s>` and `</s>` in a text."""
         look_up = self.word_ids.get
-        return np.fromiter((look_up(w, UNKNOWN) for w in words), np.int64, len(words))
+        ids = np.fromiter((look_up(w, UNKNOWN) for w in words), np.int64, len(words))
+        return np.where(ids <= END, UNKNOWN, ids)
 
     def children(self, order: int, row: int) -> slice:
         """Rows of the table of that order whose prefix is one row of the table below."""

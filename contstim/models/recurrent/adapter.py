@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -106,7 +107,7 @@ class RecurrentModel(LanguageModel):
         """
         parts = self._parts(sentence, position)
         bounds = self._bounds(parts)[self._words.numbers(words)]
-        return Replacements(np.full(len(words), np.nan), bounds, bounds)
+        return Replacements(np.full(len(words), np.nan), bounds, bounds, self._before(parts))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -126,6 +127,11 @@ class RecurrentModel(LanguageModel):
     @abstractmethod
     def _bounds(self, parts: Parts) -> FloatArray:
         """The terms that do not read the candidate, for every number as candidate, (words,)."""
+
+    def _before(self, parts: Parts) -> float:
+        """Log p of the words before, nats, if the model reads from left to right; else nan."""
+        del parts
+        return math.nan
 
     @abstractmethod
     def _rest(

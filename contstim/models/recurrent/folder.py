@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
 import safetensors.torch
+import torch
 from safetensors import SafetensorError
 
 from contstim.errors import ModelError
@@ -24,6 +26,8 @@ from contstim.models.tensors import write_tensors
 
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
+_MOST = {"words": 10**8, "embedding": 10**6, "hidden": 10**6, "layers": 1_000}
+_MOST_CLUSTERS = 100
 
 
 def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
@@ -52,15 +56,30 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
             f"{folder} is damaged: its network reads {shape.words:,} words and {_WORDS} makes "
             f"{len(words):,}. Train the model anew."
         )
-    network = RecurrentNetwork(shape)
+    return _read_network(folder / _WEIGHTS, shape), words
+
+
+def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
+    """The weights, compared with the sizes before memory is reserved for any."""
     try:
-        network.load_state_dict(safetensors.torch.load_file(folder / _WEIGHTS))
-    except (OSError, RuntimeError, SafetensorError) as error:
-        first = str(error).splitlines()[0].rstrip(".:")
+        weights = safetensors.torch.load_file(path)
+        with torch.device("meta"):
+            network = RecurrentNetwork(shape)
+        network.load_state_dict(weights, assign=True)
+    except (OSError, RuntimeError, ValueError, TypeError, SafetensorError) as error:
+        what = " ".join(str(error).split())[:200].rstrip(".:") or type(error).__name__
         raise ModelError(
-            f"Cannot read the weights in {folder / _WEIGHTS}: {first}. Train the model anew."
+            f"Cannot read the weights in {path}: {what}. Train the model anew."
         ) from error
-    return network.eval(), words
+    for name, weight in network.named_parameters():
+        if weight.dtype != torch.float32:
+            raise ModelError(f"{path} is damaged: {name} is {weight.dtype}, not torch.float32.")
+        if not bool(weight.isfinite().all()):
+            raise ModelError(
+                f"{path} is damaged: {name} holds values that are not finite numbers. Train the "
+                f"model anew, with a lower learning rate if it was trained to this."
+            )
+    return network.eval()
 
 
 def _read_shape(folder: Path) -> Shape:
@@ -72,8 +91,28 @@ def _read_shape(folder: Path) -> Shape:
         )
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        if facts.pop("format") != _FORMAT or facts["kind"] not in get_args(Kind):
+        version = facts.pop("format")
+        if type(version) is not int or version != _FORMAT or facts["kind"] not in get_args(Kind):
             raise ValueError("written by another version of contstim")
-        return Shape(**facts | {"cutoffs": tuple(facts["cutoffs"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} describes no recurrent model ({error}).") from error
+        return _checked(Shape(**facts | {"cutoffs": tuple(facts["cutoffs"])}))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{path} does not describe a recurrent model ({error}).") from error
+
+
+def _checked(shape: Shape) -> Shape:
+    """The same sizes, if a network can have them.
+
+    Raises:
+        ValueError: it cannot; says which.
+    """
+    for name, most in _MOST.items():
+        value = getattr(shape, name)
+        if type(value) is not int or not 1 <= value <= most:
+            raise ValueError(f"{name} is {value!r:.40}, not a whole number from 1 to {most:,}")
+    if type(shape.dropout) not in (int, float) or not 0 <= shape.dropout < 1:
+        raise ValueError(f"dropout is {shape.dropout!r:.40}, not a number from 0 to below 1")
+    ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
+    whole = all(type(end) is int for end in ends) and len(ends) <= _MOST_CLUSTERS
+    if not whole or any(b <= a for a, b in pairwise(ends)):
+        raise ValueError(f"cutoffs are {shape.cutoffs!r:.40}, not rising numbers below {ends[-1]}")
+    return shape

@@ -11,6 +11,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.models.recurrent.network import UNKNOWN
+from contstim.sentence import is_word
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import Vocabulary
 
@@ -25,6 +26,7 @@ SPECIAL_WORDS = ("<s>", "<unk>")
 """What numbers 0 and 1 stand for; no word of a text is ever one of them, nor `</s>`."""
 
 MOST_WORDS = 20_000
+_DIGITS = 18  # of a count
 _NO_WORDS = frozenset({*SPECIAL_WORDS, "</s>"})
 
 
@@ -119,11 +121,27 @@ class WordList:
         """Read what `write` wrote.
 
         Raises:
-            ModelError: it is missing or no such table.
+            ModelError: it is missing or not such a table, or holds a word twice.
         """
         try:
             table = read_table(path)
-            initial, inner = (tuple(map(int, table[name])) for name in ("initial", "inner"))
-            return cls(tuple(table["word"]), initial, inner)
+            initial, inner = (tuple(map(_count, table[name])) for name in ("initial", "inner"))
+            return cls(_distinct(table["word"]), initial, inner)
         except (InputError, KeyError, ValueError) as error:
-            raise ModelError(f"{path} is no table of words and counts ({error}).") from error
+            raise ModelError(
+                f"{path} is not a table of words and counts ({error}). Train the model anew."
+            ) from error
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise ValueError(f"{text[:40]!r} is not a count")
+    return int(text)
+
+
+def _distinct(words: Sequence[str]) -> tuple[str, ...]:
+    for word, count in Counter(words).items():
+        if count > 1 or not is_word(word) or word in _NO_WORDS:
+            what = "is there twice" if count > 1 else "is not a word"
+            raise ValueError(f"{word[:40]!r} {what}")
+    return tuple(words)

@@ -12,6 +12,7 @@ import torch
 from contstim.errors import InputError
 from contstim.models.checkpoints import new_classifier, silence
 from contstim.models.classifier.labels import LABELS
+from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.run import run, split_sentences
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
 from contstim.models.training.task import Task
@@ -77,8 +78,8 @@ def train_acceptability(
     Raises:
         InputError: no restart, fewer sentences than a batch; a folder holds something else or a
             training with other settings, or cannot be written.
-        ModelError: the network cannot be loaded, there is no such device, or the loss is no longer
-            a number.
+        ModelError: the network cannot be loaded, there is no such device, a sentence holds a
+            special token of the tokenizer, or the loss is no longer a number.
     """
     if restarts < 1:
         raise InputError(f"--restarts must be 1 or more, not {restarts}.")
@@ -150,6 +151,7 @@ def _rows(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[IntArra
 
 
 def _tokens(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[list[int]]:
+    refuse_special_tokens(checkpoint.tokenizer, sentences)
     texts = [sentence.text for sentence in sentences]
     ids: list[list[int]] = checkpoint.tokenizer(texts, verbose=False)["input_ids"]
     return ids

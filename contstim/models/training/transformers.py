@@ -10,6 +10,7 @@ import torch
 
 from contstim.errors import InputError
 from contstim.models.checkpoints import silence
+from contstim.models.special_tokens import refuse_special_tokens
 from contstim.models.training.run import run
 from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
 from contstim.models.training.task import Task
@@ -63,7 +64,8 @@ def train_transformer(
     Raises:
         InputError: the text is shorter than a batch, or gives fewer tokens than asked for; the
             folder holds something else or a training with other settings, or cannot be written.
-        ModelError: there is no such device, or the loss is no longer a number.
+        ModelError: there is no such device, a sentence holds a special token of the tokenizer, or
+            the loss is no longer a number.
     """
     chosen = network or TransformerSettings()
     with silence():
@@ -177,7 +179,12 @@ def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
 
 
 def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """What the network reads of each sentence, from the token before it to the one after it."""
+    """What the network reads of each sentence, from the token before it to the one after it.
+
+    Raises:
+        ModelError: a sentence holds a special token, which training would obey.
+    """
+    refuse_special_tokens(tokenizer, sentences)
     texts = [sentence.text for sentence in sentences]
     rows = tokenizer(texts, return_attention_mask=False, verbose=False)["input_ids"]
     if kind == "gpt2":

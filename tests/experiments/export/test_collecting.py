@@ -85,10 +85,16 @@ def test_two_people_at_once_one_of_whom_reloads(
     assert len(codes) == 2
     rows = server.rows()
     assert len(rows) == 2 * PAIRS
+    assert "simulated" not in rows[0]
     assert {row["group"] for row in rows} == {"1", "2"}
     (tmp_path / "responses.csv").write_text(server.download("responses.csv"))
     assert check_responses(TRIALS, read_responses(tmp_path / "responses.csv")).findings == ()
     assert "person-" not in server.download("participants.csv")
+
+
+def test_a_page_that_answers_by_itself_says_so(server: Server, visit: Visit) -> None:
+    reach(visit(f"{server.address}?simulate"), "saved")
+    assert {row["simulated"] for row in server.rows()} == {"true"}
 
 
 def test_no_code_before_the_server_has_everything(server: Server, visit: Visit) -> None:

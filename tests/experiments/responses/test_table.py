@@ -22,8 +22,8 @@ def test_responses_come_back_with_what_was_not_recorded(tmp_path: Path, suffix: 
     write_responses(path, [FULL, BARE])
     full, bare = read_responses(path)
     assert full == FULL
-    assert astuple(bare)[:-1] == astuple(BARE)[:-1]
     assert math.isnan(bare.rt_ms)
+    assert astuple(replace(bare, rt_ms=0)) == astuple(replace(BARE, rt_ms=0))
 
 
 def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) -> None:

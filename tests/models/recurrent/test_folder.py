@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model, parse_specification
 from contstim.models.recurrent.adapter import RecurrentModel
-from contstim.models.recurrent.folder import write_folder
+from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
 from contstim.models.recurrent.words import WordList
 from contstim.sentence import Sentence
 from tests.models.contract import SENTENCES
+from tests.models.damages import DAMAGES
 from tests.models.recurrent.conftest import build
 from tests.models.tiny import TEXTS
 
@@ -69,10 +73,10 @@ def test_missing_and_damaged_folders_are_model_errors(tmp_path: Path) -> None:
     for path, damaged, message in (
         (weights, content[weights][:-9], "Cannot read the weights"),
         (facts, narrow, "Cannot read the weights"),
-        (facts, b"[]", "describes no recurrent model"),
-        (facts, b"{", "describes no recurrent model"),
+        (facts, b"[]", "does not describe a recurrent model"),
+        (facts, b"{", "does not describe a recurrent model"),
         (facts, kind, "another version"),
-        (words, b"word\n", "no table of words and counts"),
+        (words, b"word\n", "not a table of words and counts"),
         (words, fewer, "is damaged: its network reads"),
     ):
         for whole in content:
@@ -132,3 +136,106 @@ def test_words_with_commas_and_quotes_survive(tmp_path: Path) -> None:
     words.write(tmp_path / "vocabulary.csv")
     assert WordList.read(tmp_path / "vocabulary.csv") == words
     np.testing.assert_array_equal(words.numbers(words.words), [2, 3, 4, 5])
+
+
+FILES = ("recurrent.json", "model.safetensors", "vocabulary.csv")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lstm")
+    saved("lstm", folder, (20, 60))
+    return folder
+
+
+CASES = [(name, damage) for name in FILES for damage in DAMAGES]
+CASES.remove(("model.safetensors", "carriage returns"))  # other numbers are as good as any
+
+
+@pytest.mark.parametrize(("name", "damage"), CASES)
+def test_a_damaged_folder_is_refused_or_scores_as_before(
+    name: str, damage: str, whole: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+    expected = load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
+    DAMAGES[damage](folder / name)
+    try:
+        scores = load_model(f"lstm:{folder}", device="cpu").log_probs(SENTENCES)
+    except ModelError as error:
+        assert str(folder) in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_array_equal(scores, expected)
+    with contextlib.suppress(ModelError):
+        load_model(str(folder), device="cpu")
+
+
+ODD: tuple[object, ...] = (None, 0, -1, 2.5, 10**30, "8", "", True, [8], {}, float("nan"), "9" * 99)
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: repr(value)[:9])
+@pytest.mark.parametrize(
+    "name", ["format", "kind", "words", "embedding", "hidden", "layers", "dropout", "cutoffs"]
+)
+def test_impossible_sizes_are_refused_by_name(
+    name: str, value: object, whole: Path, tmp_path: Path
+) -> None:
+    """A width of 10^30 must not first ask for the memory."""
+    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+    facts = json.loads((folder / "recurrent.json").read_text())
+    (folder / "recurrent.json").write_text(json.dumps(facts | {name: value}))
+    if (name, value) == ("dropout", 0):  # a network may hide nothing
+        assert len(read_folder(folder)[1]) == facts["words"]
+        return
+    with pytest.raises(ModelError, match=r"does not describe a recurrent model|Cannot read"):
+        load_model(f"lstm:{folder}", device="cpu")
+
+
+@pytest.mark.parametrize("name", ["words", "embedding", "hidden", "layers"])
+@pytest.mark.parametrize("factor", [2, 1_000])
+def test_sizes_that_the_weights_do_not_have_are_refused(
+    name: str, factor: int, whole: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+    facts = json.loads((folder / "recurrent.json").read_text())
+    (folder / "recurrent.json").write_text(json.dumps(facts | {name: facts[name] * factor}))
+    with pytest.raises(ModelError, match=r"Cannot read the weights|its network reads"):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused_by_name(
+    value: float, whole: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+    weights = safetensors.torch.load_file(folder / "model.safetensors")
+    weights["forwards.bias_hh_l0"][3] = value
+    safetensors.torch.save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 holds values that are not finite"):
+        read_folder(folder)
+    halved = {name: weight.half() for name, weight in weights.items()}
+    safetensors.torch.save_file(halved, folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"torch\.float16"):
+        read_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('"the",1,1', "'the' is there twice"),
+        ('"",1,1', "'' is not a word"),
+        ('"two words",1,1', "is not a word"),
+        ('"<s>",1,1', "is not a word"),
+        ('"zyzzyva",-1,1', "'-1' is not a count"),
+        ('"zyzzyva",1_0,1', "'1_0' is not a count"),
+        ('"zyzzyva",1.0,1', "'1.0' is not a count"),
+        (f'"zyzzyva",{"9" * 5_000},1', "is not a count"),
+    ],
+)
+def test_impossible_words_are_refused_by_name(
+    row: str, message: str, whole: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "model"))
+    lines = (folder / "vocabulary.csv").read_text().splitlines()
+    (folder / "vocabulary.csv").write_text("\n".join([*lines[:-1], row]) + "\n")
+    with pytest.raises(ModelError, match=message):
+        read_folder(folder)

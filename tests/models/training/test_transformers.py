@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.errors import InputError
+from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import silence
 from contstim.models.training.batches import split
@@ -138,3 +138,16 @@ def test_hidden_shares_vary_from_one_token_to_all() -> None:
     counts = draw_hidden(torch.ones(2_000, 8, dtype=torch.bool), None).sum(1)
     shares = np.bincount(counts.numpy(), minlength=9)[1:] / 2_000
     np.testing.assert_allclose(shares, 1 / 8, atol=0.03)
+
+
+@pytest.mark.parametrize(("kind", "sign"), [("gpt2", "<|endoftext|>"), ("bert", "[MASK]")])
+def test_a_text_with_a_special_token_is_not_trained_on(
+    kind: str, sign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.models.training import runs
+
+    odd = Sentence(("The", sign, "ran"))
+    monkeypatch.setattr(runs, "SENTENCES", [*runs.SENTENCES, *[odd] * 20])
+    with pytest.raises(ModelError, match="reads as a special token"):
+        train(kind, tmp_path / kind)
+    assert not (tmp_path / kind).exists()

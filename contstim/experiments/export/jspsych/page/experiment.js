@@ -44,6 +44,7 @@ class Experiment {
     this.parameters = contstim.parametersOf(this.home);
     this.platform = contstim.platformOf(this.parameters);
     const simulation = contstim.simulationMode();
+    this.simulated = Boolean(simulation);
     this.keep = contstim.keeping(simulation ? `${this.home.place}:simulated` : this.home.place);
     this.record = recordToResume(this.keep, this.study, this.platform);
     if (this.record?.done) return this.end();
@@ -90,6 +91,7 @@ class Experiment {
       record: this.record,
       group: group === null ? null : String(group),
       platform: this.platform,
+      simulated: this.simulated,
       groups,
     };
     const joined = await contstim.retrying(() => this.home.join(wish), screens.delayed);
@@ -112,6 +114,7 @@ class Experiment {
       ...who,
       group: String(who.group),
       platform: this.platform,
+      simulated: this.simulated,
       study: this.study.id,
       answers: [...answers, ...answered.filter((answer) => !known.has(answer.trial_id))],
       saved: saved ?? answered.map((answer) => answer.trial_id),

@@ -1,0 +1,166 @@
+"""What is checked of a file before KenLM reads it, which believes whatever a file says.
+
+An ARPA file that announces -5 n-grams, or a KenLM binary file of order 0, ends the process: KenLM
+reserves memory by these numbers and asks nothing. So the announced numbers are compared with the
+size of the file. What stands inside a binary file cannot be checked that way, since the format has
+no checksum: another process reads it first, and its words are scored there.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import mmap
+import re
+import struct
+import subprocess
+import sys
+import zlib
+from typing import IO, TYPE_CHECKING, cast
+
+from contstim.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+MAX_ORDER = 6
+"""The longest n-grams that KenLM's Python package is compiled for."""
+
+_ARPA = re.compile(rb"\s*\\data\\[ \t\r]*\n(?P<lines>.*)", re.DOTALL)
+_BINARY = b"mmap lm http://kheafield.com/code"
+_COMPRESSED: dict[bytes, Callable[[Path], object]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+_START = 1 << 16  # bytes: a header is much shorter
+_SHORTEST_LINE = 4  # bytes of an n-gram in an ARPA file: a digit, a tab, a letter, a line break
+_DEFLATED = 1100  # how many bytes one compressed byte can stand for at most, in gzip
+_SANITY = 88  # bytes by which KenLM tells whether a binary file was made for this machine
+_FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
+_WORDS_TRIED = 1 << 20  # bytes of the words in a binary file that are scored beforehand
+_TRIAL = """
+import sys, kenlm
+config = kenlm.Config()
+config.show_progress, config.arpa_complain = False, kenlm.ARPALoadComplain.NONE
+try:
+    model = kenlm.Model(sys.argv[1], config)
+except Exception:
+    sys.exit(0)  # an error of the usual kind, which comes again
+words = sys.stdin.buffer.read().decode("utf-8", "replace").split("\\0")
+for start in range(0, len(words), 16):
+    model.score(" ".join(words[start : start + 16]))
+"""
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that could end the process when KenLM reads it.
+
+    Raises:
+        ModelError: it is neither an ARPA file nor one of KenLM's, or is damaged; says where.
+    """
+    start, compressed = _beginning(path)
+    if start.startswith(_BINARY):
+        _check_binary(path, start)
+        _try(path)
+    else:
+        _check_arpa(path, start, path.stat().st_size * (_DEFLATED if compressed else 1))
+
+
+def _beginning(path: Path) -> tuple[bytes, bool]:
+    """The first bytes of a file, decompressed, and whether they were compressed."""
+    with path.open("rb") as file:
+        start = file.read(_START)
+    for magic, opened in _COMPRESSED.items():
+        if start.startswith(magic):
+            try:
+                with cast("IO[bytes]", opened(path)) as file:
+                    return file.read(_START), True
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise ModelError(f"{path} is damaged: it cannot be decompressed ({error}).") from (
+                    error
+                )
+    return start, False
+
+
+def _check_arpa(path: Path, start: bytes, size: int) -> None:
+    header = _ARPA.match(start)
+    if header is None:
+        what = "is empty" if not start else "does not start with \\data\\"
+        raise ModelError(
+            f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's. Give a model that "
+            f"'contstim train ngram' or KenLM wrote."
+        )
+    counts: list[int] = []
+    for line in header["lines"].split(b"\n"):
+        text = line.decode("utf-8", "replace").strip()
+        if not text:
+            break
+        count = re.fullmatch(rf"ngram {len(counts) + 1}\s*=\s*(\d{{1,18}})", text)
+        if count is None:
+            raise ModelError(
+                f"{path} is not an ARPA file: its header says {text[:60]!r} where "
+                f"'ngram {len(counts) + 1}=' and a number belong."
+            )
+        counts.append(int(count[1]))
+    _check_counts(path, counts, size // _SHORTEST_LINE)
+
+
+def _check_binary(path: Path, start: bytes) -> None:
+    if len(start) < _SANITY + _FIXED.size:
+        raise ModelError(f"{path} is cut off: the header of a binary file does not end.")
+    order, multiplier, *_ = _FIXED.unpack_from(start, _SANITY)
+    if not 1.0 <= multiplier <= 100.0 or math.isnan(multiplier):
+        raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
+    counts: tuple[int, ...] = ()
+    if 1 <= order <= MAX_ORDER and len(start) >= _SANITY + _FIXED.size + 8 * order:
+        counts = struct.unpack_from(f"<{order}Q", start, _SANITY + _FIXED.size)
+    _check_counts(path, counts, path.stat().st_size)
+
+
+def _check_counts(path: Path, counts: Sequence[int], most: int) -> None:
+    if not 1 <= len(counts) <= MAX_ORDER:
+        raise ModelError(
+            f"{path} announces n-grams of {len(counts)} lengths; a model that can be read here "
+            f"has n-grams of 1 to at most {MAX_ORDER} words."
+        )
+    if not counts[0]:
+        raise ModelError(f"{path} is damaged: it announces no words at all.")
+    for order, count in enumerate(counts, start=1):
+        if count > most:
+            raise ModelError(
+                f"{path} is damaged: it announces {count:,} n-grams of order {order}, and is too "
+                f"short for so many."
+            )
+
+
+def _try(path: Path) -> None:
+    """Read a binary file and score its words in a process of its own."""
+    seconds = 20 + path.stat().st_size / 20e6
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _TRIAL, str(path)],
+            input=_words(path),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelError(
+            f"{path} is damaged: KenLM did not come to an end with it in {seconds:.0f} seconds."
+        ) from error
+    if done.returncode < 0:
+        raise ModelError(
+            f"{path} is damaged: KenLM crashed on it (signal {-done.returncode}), in a process of "
+            f"its own. Make the file anew from the ARPA file, or give that."
+        )
+
+
+def _words(path: Path) -> bytes:
+    """The first words that stand at the end of a binary file; none where it was made without."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        begin = content.rfind(b"<unk>\0")
+        return content[begin : begin + _WORDS_TRIED] if begin >= 0 else b"<unk>"

@@ -1,0 +1,121 @@
+"""Tokens that steer a network instead of standing for text: `[MASK]`, `</s>`, `<|endoftext|>`.
+
+A tokenizer that meets one in a sentence obeys it, and the network begins anew or fills a gap. They
+are found twice: by their names in the text, and among the tokens that a text became, since a
+tokenizer may also know them in another case.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.special_words import SPACE_SIGN, special_sign
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import BoolArray
+    from contstim.sentence import Sentence
+
+
+@dataclass(frozen=True)
+class _Special:
+    """What a tokenizer must not meet in a sentence.
+
+    Attributes:
+        names: a pattern of the names.
+        ids: token ids; that of the unknown token, which any text may lead to, is not among them.
+        size: how many tokens the tokenizer had then.
+    """
+
+    names: re.Pattern[str]
+    ids: frozenset[int]
+    size: int
+
+
+_known: WeakKeyDictionary[Any, _Special] = WeakKeyDictionary()
+
+
+def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
+    """Refuse sentences that name a special token of the tokenizer.
+
+    Raises:
+        ModelError: one does; names it.
+    """
+    names = _special(tokenizer).names
+    for sentence in sentences:
+        match = names.search(sentence.text)
+        if match is not None:
+            raise _refusal(sentence, match[0])
+
+
+def refuse_special_ids(
+    tokenizer: Any, sentence: Sentence, ids: Sequence[int], added: Sequence[int] | BoolArray
+) -> None:
+    """Refuse a sentence whose text became a special token.
+
+    Args:
+        tokenizer: what cut it.
+        sentence: the text.
+        ids: its tokens.
+        added: (n_tokens,) which of them the tokenizer puts around every text.
+
+    Raises:
+        ModelError: one did; names it.
+    """
+    special = _special(tokenizer).ids
+    if special.isdisjoint(ids):
+        return
+    for id_, is_added in zip(ids, added, strict=True):
+        if id_ in special and not is_added:
+            raise _refusal(sentence, str(tokenizer.convert_ids_to_tokens(int(id_))))
+
+
+def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
+    """Which words are tokens, and neither the unknown token nor a special one, (n_words,)."""
+    special = _special(tokenizer)
+    never = {*special.ids, tokenizer.unk_token_id}
+    rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
+    told = (
+        len(row) > 0 and never.isdisjoint(row) and special.names.search(word) is None
+        for word, row in zip(words, rows, strict=True)
+    )
+    return np.fromiter(told, np.bool_, len(words))
+
+
+def _refusal(sentence: Sentence, token: str) -> ModelError:
+    return ModelError(
+        f"{sentence.text[:60]!r} holds {token!r}, which this tokenizer reads as a special token, "
+        f"not as a word. Leave the sentence out."
+    )
+
+
+def _special(tokenizer: Any) -> _Special:
+    known = _known.get(tokenizer)
+    if known is None or known.size != len(tokenizer):
+        known = _known[tokenizer] = _find(tokenizer)
+    return known
+
+
+def _find(tokenizer: Any) -> _Special:
+    """Every token that is called special, and added ones that look like it (`<tool_call>`).
+
+    Other added tokens are words that somebody gave a token of their own.
+    """
+    names = {str(token) for token in tokenizer.all_special_tokens}
+    ids = set(tokenizer.all_special_ids)
+    for id_, token in tokenizer.added_tokens_decoder.items():
+        if token.special or special_sign(token.content):
+            names.add(token.content)
+            ids.add(id_)
+    if any(token[:1] == SPACE_SIGN and token[1:].isalpha() for token in tokenizer.get_vocab()):
+        names.add(SPACE_SIGN)  # would be read as a space
+    stripped = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
+    pattern = "|".join(map(re.escape, stripped)) or r"(?!)"
+    return _Special(re.compile(pattern), frozenset(ids - {tokenizer.unk_token_id}), len(tokenizer))

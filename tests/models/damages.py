@@ -1,0 +1,70 @@
+"""What can be wrong with a file, whoever wrote it: a dozen damages for every kind of file."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Damage = Callable[[Path], None]
+
+
+def _replaced(by: Callable[[bytes], bytes]) -> Damage:
+    def damage(path: Path) -> None:
+        path.write_bytes(by(path.read_bytes()))
+
+    return damage
+
+
+def _missing(path: Path) -> None:
+    path.unlink()
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _foreign(path: Path) -> None:
+    """The content of another file of the same model, or of a table."""
+    others = sorted(other for other in path.parent.iterdir() if other not in (path,))
+    files = [other for other in others if other.is_file()]
+    if files:
+        shutil.copyfile(files[0], path)
+    else:
+        path.write_text('"sentence","model"\n"A dog barks.",-3.5\n')
+
+
+def _random(content: bytes) -> bytes:
+    return random.Random(0).randbytes(len(content) or 100)
+
+
+def _flipped(content: bytes) -> bytes:
+    """A byte changed near the beginning, where headers stand."""
+    place = len(content) // 20
+    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+
+
+DAMAGES: dict[str, Damage] = {
+    "missing": _missing,
+    "empty": _replaced(lambda _: b""),
+    "a folder": _folder,
+    "its first byte": _replaced(lambda content: content[:1]),
+    "cut in the middle": _replaced(lambda content: content[: len(content) // 2]),
+    "cut at the end": _replaced(lambda content: content[:-5]),
+    "random bytes": _replaced(_random),
+    "zeros": _replaced(lambda content: bytes(len(content))),
+    "one byte changed": _replaced(_flipped),
+    "another file": _foreign,
+    "UTF-16": _replaced(lambda content: content.decode("latin-1").encode("utf-16")),
+    "null": _replaced(lambda _: b"null\n"),
+    "a list": _replaced(lambda _: b"[1, 2, 3]\n"),
+    "deep nesting": _replaced(lambda _: b"[" * 100_000),
+    "a long number": _replaced(lambda _: b"9" * 5_000),
+    "carriage returns": _replaced(lambda content: content.replace(b"\n", b"\r")),
+}
+"""By name; each leaves something else where a file was."""

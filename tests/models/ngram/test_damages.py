@@ -1,0 +1,146 @@
+"""Damaged n-gram files: a model error, or the same scores; never the end of the process.
+
+`tiny.probing.binary` and `tiny.trie.binary` are what KenLM's `build_binary` makes of `tiny.arpa`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import ContstimError, ModelError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.arpa import read_arpa
+from contstim.sentence import Sentence
+from tests.models.damages import DAMAGES
+
+HERE = Path(__file__).parent
+ARPA = (HERE / "tiny.arpa").read_bytes()
+KINDS = ("tiny.arpa", "tiny.arpa.gz", "tiny.probing.binary", "tiny.trie.binary")
+SENTENCES = [Sentence.parse(text) for text in ("The dog sees cats", "A zyzzyva sleeps", "cat")]
+
+
+def copied(kind: str, folder: Path) -> Path:
+    path = folder / kind
+    if kind.endswith(".gz"):
+        path.write_bytes(gzip.compress(ARPA))
+    else:
+        shutil.copyfile(HERE / kind, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
+    """Witness: the ARPA file and what KenLM's own program made of it."""
+    model = KenlmModel(copied(kind, tmp_path))
+    expected = KenlmModel(HERE / "tiny.arpa").log_probs(SENTENCES)
+    np.testing.assert_allclose(model.log_probs(SENTENCES), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_model_is_refused_or_scores_as_before(
+    kind: str, damage: str, tmp_path: Path
+) -> None:
+    path = copied(kind, tmp_path)
+    expected = KenlmModel(path).log_probs(SENTENCES)
+    DAMAGES[damage](path)
+    try:
+        scores = KenlmModel(path).log_probs(SENTENCES)
+    except ModelError as error:
+        assert path.name in str(error)  # noqa: PT017
+    else:
+        np.testing.assert_array_equal(scores, expected)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_counts_are_refused(damage: str, tmp_path: Path) -> None:
+    path = copied("tiny.arpa", tmp_path)
+    counts = tmp_path / "tiny.arpa.counts.csv"
+    counts.write_text('"word","initial","inner"\n"the",1,5\n"dog",0,4\n')
+    expected = KenlmModel(path).vocabulary(1)
+    DAMAGES[damage](counts)
+    try:
+        assert KenlmModel(path).vocabulary(1) == expected
+    except ContstimError as error:
+        assert counts.name in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(
+    "count",
+    [b"-1", b"-5", b"0", b"999", b"1000000000", b"9" * 19, b"9" * 5_000, b"", b"1.5", b"nan"],
+)
+def test_counts_that_a_file_cannot_hold_are_refused_before_kenlm_reads_them(
+    order: int, count: bytes, tmp_path: Path
+) -> None:
+    """KenLM ends the process on -5: signal 11."""
+    old = next(line for line in ARPA.splitlines() if line.startswith(b"ngram %d=" % order))
+    path = tmp_path / "counts.arpa"
+    path.write_bytes(ARPA.replace(old, b"ngram %d=%s" % (order, count)))
+    with pytest.raises(ModelError, match=r"counts\.arpa"):
+        KenlmModel(path)
+    path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(ModelError, match=r"counts\.gz"):
+        KenlmModel(path.with_suffix(".gz"))
+
+
+@pytest.mark.parametrize("value", [b"nan", b"inf", b"5.0", b"", b"x", b"\xff\xfe\x00"])
+def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Path) -> None:
+    lines = ARPA.split(b"\n")
+    for number, line in enumerate(lines):
+        if line.startswith(b"-") and b"<s>" not in line:
+            changed = [*lines[:number], value + b"\t" + line.split(b"\t", 1)[1]]
+            path = tmp_path / "odd.arpa"
+            path.write_bytes(b"\n".join([*changed, *lines[number + 1 :]]))
+            with pytest.raises(ModelError, match=r"cannot read .*odd\.arpa: [A-Z]"):
+                KenlmModel(path)
+
+
+@pytest.mark.parametrize("kind", KINDS[2:])
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (88, b"\x00"),  # the order; KenLM ends the process: signal 11
+        (88, b"\xff"),
+        (92, struct.pack("<f", float("nan"))),  # how full its tables are; signal 8
+        (92, struct.pack("<f", 0.0)),
+        (108, struct.pack("<Q", 0)),  # how many words; KenLM does not come to an end
+        (108, struct.pack("<Q", 2**62)),
+        (116, struct.pack("<Q", 2**63)),
+    ],
+)
+def test_headers_of_binary_files_are_checked(
+    kind: str, place: int, value: bytes, tmp_path: Path
+) -> None:
+    path = copied(kind, tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[:place] + value + content[place + len(value) :])
+    with pytest.raises(ModelError, match=kind):
+        KenlmModel(path)
+
+
+def test_what_ends_a_process_ends_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copied("tiny.probing.binary", tmp_path)
+    module = "contstim.models.ngram.precautions"
+    monkeypatch.setattr(f"{module}._TRIAL", "import os; os.kill(os.getpid(), 11)")
+    with pytest.raises(ModelError, match=r"crashed on it \(signal 11\), in a process of its own"):
+        KenlmModel(path)
+
+
+def test_n_grams_that_a_file_holds_twice_are_refused(tmp_path: Path) -> None:
+    """KenLM reads such a file; which of the two counts, it does not say."""
+    path = tmp_path / "twice.arpa"
+    for section in (b"\\1-grams:\n", b"\\2-grams:\n"):
+        start = ARPA.index(section) + len(section)
+        lines = ARPA[start:].split(b"\n")
+        path.write_bytes(ARPA[:start] + b"\n".join([lines[1], *lines[1:]]))
+        with pytest.raises(ModelError, match="twice"):
+            read_arpa(path)
