@@ -110,13 +110,13 @@ def read_json(path: Path | str) -> Any:
     return parse_json(_content(path), path)
 
 
-def read_json_object(path: Path | str) -> dict[str, Any]:
+def read_json_object(path: Path | str, *, constants: bool = False) -> dict[str, Any]:
     """The object of a JSON file.
 
     Raises:
         InputError: the file cannot be read; and see `parse_json_object`.
     """
-    return parse_json_object(_content(path), path)
+    return parse_json_object(_content(path), path, constants=constants)
 
 
 def read_json_lines(path: Path | str) -> list[tuple[int, dict[str, Any]]]:

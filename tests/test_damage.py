@@ -189,7 +189,10 @@ def _new_answers() -> bytes:
         path = Path(folder) / "a.sqlite"
         Recorder(path, "fingerprint").close()
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute("INSERT INTO participant VALUES (1, 'p-1', '1', 3, 0, 0, NULL)")
+            connection.execute(
+                "INSERT INTO participant (number, participant, study_group, seed, joined, seen) "
+                "VALUES (1, 'p-1', '1', 3, 0, 0)"
+            )
             for n in range(100):
                 row = (1, f"trial-{n}", 3, 1, n + 1, 900.5, 0)
                 connection.execute(f"INSERT INTO response VALUES ({', '.join('?' * 7)})", row)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from contstim.documents import read_json_object
 from contstim.errors import InputError
 from contstim.experiments.export.staging import staged
 from contstim.files import write_text
@@ -101,7 +101,7 @@ class ExportFolder:
     def _read_record(self) -> list[str] | None:
         """The files of an earlier export that are inside the folder; nothing without a record."""
         try:
-            found = json.loads(record_path(self._record).read_text(encoding="utf-8"))
+            found = read_json_object(record_path(self._record))
             files = [str(name) for name in found["files"]]
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -143,8 +143,8 @@ def simulated_cell(where: str, value: object) -> bool:
     cell = "" if value is None else str(value).strip().lower()
     if cell not in _TRUTH:
         raise InputError(
-            f"{where}: {value!r} under {SIMULATED} is not a truth value; write true or false, or "
-            "leave the cell empty where a person answered."
+            f"{where}: {shortened(value)} under {SIMULATED} is not a truth value; write true or "
+            "false, or leave the cell empty where a person answered."
         )
     return _TRUTH[cell]
 

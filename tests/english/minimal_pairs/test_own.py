@@ -144,6 +144,8 @@ def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message:
         ("X -> X THE [1.0]", "leads back to its own left side"),
         ("X -> THE", "rules of X need a share"),
         ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
+        ('X -> "the" [1.0]', "'the' is not a category"),
+        ("X -> THE [nan]", "is not a category"),
     ],
 )
 def test_rules_of_ones_own_that_cannot_work_are_named(
