@@ -216,7 +216,7 @@ def _number(row: _Row, name: str, empty: float) -> float:
     try:
         return float(number(cell)) if cell else empty
     except ValueError:
-        raise InputError(f"{row.where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{row.where}: {cell!r} under {name} is not a number.") from None
 
 
 def _positioned(answers: Sequence[Answer]) -> list[Answer]:

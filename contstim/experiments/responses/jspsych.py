@@ -131,7 +131,7 @@ def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
     try:
         return float(number(cell)) if cell else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{where}: {cell!r} under {name} is not a number.") from None
 
 
 def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
@@ -139,7 +139,7 @@ def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
     try:
         return int(number(cell, whole=True)) if cell else None
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+        raise InputError(f"{where}: {cell!r} under {name} is not a whole number.") from None
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

@@ -117,8 +117,8 @@ def _button(where: str, cell: str, column: str) -> int:
     found = _BUTTON.fullmatch(cell)
     if not found:
         raise InputError(
-            f"{where}: {cell!r} under {column} is no rating; a key or a button whose name ends in "
-            "1 to 6 is one."
+            f"{where}: {cell!r} under {column} is not a rating; a key or a button whose name ends "
+            "in 1 to 6 is one."
         )
     return int(found[1])
 

@@ -61,7 +61,7 @@ def import_qualtrics(
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has no question of the key; a rating
-            is no number; and see `align`.
+            is not a number; and see `align`.
     """
     questions = _questions(Path(key))
     by_id = {trial.trial_id: trial for trial in trials}
@@ -104,7 +104,8 @@ def _answer(
     cell = row[question.tag]
     if not cell.replace(".0", "").isdecimal():
         raise InputError(
-            f"{where}: {cell!r} is no number. Export the data with numeric values, not choice text."
+            f"{where}: {cell!r} is not a number. Export the data with numeric values, not "
+            "choice text."
         )
     time = row.get(question.time, "")
     return sided_answer(
@@ -123,7 +124,7 @@ def _questions(key: Path) -> list[_Question]:
     table = read_csv(key)
     missing = [name for name in _KEY if name not in table]
     if missing:
-        raise InputError(f"{key} is no key of an export to Qualtrics: it lacks {missing[0]}.")
+        raise InputError(f"{key} is not a key of an export to Qualtrics: it lacks {missing[0]}.")
     return [
         _Question(tag, trial_id, left, whole(str(key), position, "position"))
         for tag, trial_id, left, position in zip(*(table[name] for name in _KEY), strict=True)

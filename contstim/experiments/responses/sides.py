@@ -74,16 +74,16 @@ def whole(where: str, cell: str, name: str) -> int:
     try:
         return int(number(cell, whole=True)) if cell.strip() else 0
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+        raise InputError(f"{where}: {cell!r} under {name} is not a whole number.") from None
 
 
 def milliseconds(where: str, cell: str, name: str, *, unit: float = 1.0) -> float:
     """A time in milliseconds; nan where the cell is empty.
 
     Raises:
-        InputError: it is no number.
+        InputError: it is not a number.
     """
     try:
         return round(float(number(cell)) * unit, 3) if cell.strip() else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{where}: {cell!r} under {name} is not a number.") from None

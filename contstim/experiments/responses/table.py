@@ -80,7 +80,7 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
     columns = read_table(path)
     missing = [f.name for f in fields(Response) if f.name not in (*columns, SIMULATED)]
     if missing:
-        raise InputError(f"{path} is no table of responses: it lacks {', '.join(missing)}.")
+        raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
     columns.setdefault(SIMULATED, [None] * len(columns["participant"]))
     typed = [
         [_parse(path, row, f.name, str(f.type), value) for row, value in enumerate(columns[f.name])]
@@ -115,7 +115,7 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
         return restored(str(value)) if kind == "str" else number(value, whole=kind == "int")
     except (TypeError, ValueError):
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]
-        raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None
+        raise InputError(f"{path}, row {row}: {value!r} under {name} is not a {what}.") from None
 
 
 def simulated_cell(where: str, value: object) -> bool:

@@ -305,5 +305,5 @@ def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
     other = sqlite3.connect(tmp_path / "b.sqlite")
     other.execute("CREATE TABLE t (x)")
     other.close()
-    with pytest.raises(StoreError, match="no database of answers"):
+    with pytest.raises(StoreError, match="not a database of answers"):
         Recorder(tmp_path / "b.sqlite", "x")

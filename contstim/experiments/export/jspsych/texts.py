@@ -65,8 +65,8 @@ def _check_table(path: Path, name: str) -> None:
     for row, rating in enumerate(table.get("rating", ()), start=1):
         if name == "examples.csv" and not _on_the_scale(rating):
             raise InputError(
-                f"{path}, row {row}: {rating!r} under rating is no answer; give 1 (very confident "
-                "in sentence_1) to 6 (very confident in sentence_2)."
+                f"{path}, row {row}: {rating!r} under rating is not an answer; give 1 (very "
+                "confident in sentence_1) to 6 (very confident in sentence_2)."
             )
     if name == "labels.csv":
         _check_labels(path, table["name"])
