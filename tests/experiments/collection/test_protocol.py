@@ -251,11 +251,16 @@ def copied(database: Path) -> None:
     shutil.copyfile(database.with_name("aside"), database)
 
 
+def taken(database: Path) -> None:
+    database.unlink()
+    database.write_text("something else")
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "deleted": Path.unlink,
     "moved": moved,
     "replaced": copied,
-    "another's": lambda database: (database.unlink(), database.write_text("something else")),
+    "another's": taken,
     "read-only": lambda database: database.chmod(0o400),
     "without its log": lambda database: Path(f"{database}-wal").unlink(),
 }
