@@ -124,9 +124,9 @@ def test_mistakes_are_explained(
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
-        (["collect", "good", "--redirect", "javascript:alert(1)"], "no web address"),
-        (["collect", "good", "--redirect", "app.prolific.com/submissions"], "no web address"),
-        (["collect", "leads"], "no web address"),
+        (["collect", "good", "--redirect", "javascript:alert(1)"], "not a web address"),
+        (["collect", "good", "--redirect", "app.prolific.com/submissions"], "not a web address"),
+        (["collect", "leads"], "not a web address"),
         (["collect", "elsewhere"], "saves to datapipe"),
         (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),

@@ -50,7 +50,7 @@ def take_part_in_browser(
     """
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.netloc:
-        raise InputError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000.")
+        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
     if address.hostname not in _THIS_MACHINE:
         raise InputError(
             f"The page of {url} takes no artificial participants: it does so only where it is "

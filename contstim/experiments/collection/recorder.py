@@ -182,8 +182,8 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> None:
     layout = _layout(connection)
     if program != APPLICATION_ID or layout not in (WITHOUT_SIMULATED, LAYOUT):
         raise StoreError(
-            f"{path} is no database of answers that this version of contstim reads; name another "
-            "file."
+            f"{path} is not a database of answers that this version of contstim reads; name "
+            "another file."
         )
 
 

@@ -251,11 +251,16 @@ def copied(database: Path) -> None:
     shutil.copyfile(database.with_name("aside"), database)
 
 
+def taken(database: Path) -> None:
+    database.unlink()
+    database.write_text("something else")
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "deleted": Path.unlink,
     "moved": moved,
     "replaced": copied,
-    "another's": lambda database: (database.unlink(), database.write_text("something else")),
+    "another's": taken,
     "read-only": lambda database: database.chmod(0o400),
     "without its log": lambda database: Path(f"{database}-wal").unlink(),
 }
@@ -305,5 +310,5 @@ def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
     other = sqlite3.connect(tmp_path / "b.sqlite")
     other.execute("CREATE TABLE t (x)")
     other.close()
-    with pytest.raises(StoreError, match="no database of answers"):
+    with pytest.raises(StoreError, match="not a database of answers"):
         Recorder(tmp_path / "b.sqlite", "x")

@@ -174,9 +174,9 @@ def test_texts_that_the_page_cannot_use_are_named(
         ({"title": " "}, "needs a title"),
         ({"save": SaveTo.DATAPIPE}, "needs the experiment's ID"),
         ({"datapipe_id": "abc"}, "nothing else does"),
-        ({"save": SaveTo.DATAPIPE, "datapipe_id": "a'b"}, "no DataPipe ID"),
-        ({"language": 'en"><script>'}, "names no language"),
-        ({"redirect": "javascript:alert(1)"}, "no web address"),
+        ({"save": SaveTo.DATAPIPE, "datapipe_id": "a'b"}, "not a DataPipe ID"),
+        ({"language": 'en"><script>'}, "not the name of a language"),
+        ({"redirect": "javascript:alert(1)"}, "not a web address"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:

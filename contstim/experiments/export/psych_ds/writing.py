@@ -117,7 +117,7 @@ def export_psych_ds(
 def _verified(folder: Path) -> Path:
     errors = [str(one) for one in check_psych_ds(folder) if one.error]
     if errors:
-        raise VerificationError("This is no Psych-DS data set:\n" + "\n".join(errors))
+        raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return folder
 
 
