@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 import traceback
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import ContstimError
 from contstim.jobs.words import shared_words, usable_words
 from contstim.models.catalog import load_model
+from contstim.models.turns import free_memory
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
@@ -138,12 +137,4 @@ class Bench:
             if len(self._models) <= room:
                 return
             del self._models[name]
-            _free_memory()
-
-
-def _free_memory() -> None:
-    """Give a dropped network's memory back at once, also to other workers on the same GPU."""
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        gc.collect()
-        torch.cuda.empty_cache()
+            free_memory()

@@ -54,6 +54,8 @@ class Family:
         options: which of `family`, `rule`, `device`, `dtype`, `prompt` and `trust_remote_code` the
             loader takes.
         endings: file names that mean this family where none is given.
+        checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
+            moment what cannot be loaded; where there is none, the location must exist.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Family:
     rules: tuple[str, ...]
     options: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
+    checker: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ FAMILIES: dict[str, Family] = {
             name="hf",
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
+            checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
             options=("rule", "device", "dtype", "prompt", "trust_remote_code"),
         ),
@@ -119,6 +123,7 @@ FAMILIES: dict[str, Family] = {
             summary="classifier of sequences that says how surely a sentence is acceptable; its "
             "scores are no log-probabilities",
             loader="contstim.models.classifier.adapter:load_classifier",
+            checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
             options=("device", "dtype", "trust_remote_code"),
         ),
@@ -235,6 +240,32 @@ def _plain(parsed: Specification) -> Specification:
     return replace(parsed, location=os.path.normpath(parsed.location))
 
 
+def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
+    """Refuse in a moment a model that cannot be loaded: nothing there, or nothing readable.
+
+    Weights and tokenizer are left unread, and so is what lies on the hub.
+
+    Raises:
+        ModelError: see `parse_specification`; or the file or folder is missing, or its
+            configuration damaged.
+    """
+    parsed = parse_specification(specification)
+    checker = FAMILIES[parsed.family].checker
+    if checker:
+        check = cast("Callable[..., None]", _attribute(checker))
+        check(parsed.location, trust_remote_code=trust_remote_code)
+    elif not Path(parsed.location).exists():
+        raise ModelError(
+            f"There is no {parsed.location}, which {specification!r} names. Give the path of a "
+            f"{FAMILIES[parsed.family].summary}."
+        )
+
+
+def _attribute(path: str) -> object:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
 def load_model(
     specification: str,
     *,
@@ -268,8 +299,7 @@ def load_model(
         "prompt": prompt,
         "trust_remote_code": trust_remote_code,
     }
-    module, _, attribute = family.loader.partition(":")
-    loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
+    loader = cast("Callable[..., LanguageModel]", _attribute(family.loader))
     model = loader(
         parsed.location,
         name=chosen.name,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from contstim.models.checkpoints.code import code_error, refuse_code
+from contstim.models.checkpoints.folders import check_folder
+from contstim.models.checkpoints.foreign import foreign_errors, silence
 from contstim.models.checkpoints.sizes import check_counts
 
 
@@ -60,3 +63,15 @@ class Source:
 
         config, _ = PreTrainedConfig.get_config_dict(self.location, local_files_only=self.local)
         return config, get_tokenizer_config(self.location, local_files_only=self.local)
+
+
+def check_source(location: str, *, trust_remote_code: bool = False) -> None:
+    """Refuse a folder without a readable configuration; names on the hub are not looked up.
+
+    Raises:
+        ModelError: see above, and `Source.check`.
+    """
+    check_folder(location)
+    if Path(location).is_dir():
+        with foreign_errors(location), silence():
+            Source(location, local=True, trust_remote_code=trust_remote_code).check()
