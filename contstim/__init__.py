@@ -7,10 +7,10 @@ The public face, read as a table of contents. Everything is loaded when first us
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from contstim.version import __version__
 
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
     from contstim.corpus import read_sentences
     from contstim.english import generate

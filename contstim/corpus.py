@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zlib
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
@@ -23,8 +24,8 @@ def read_lines(path: Path | str) -> Iterator[str]:
     `-` reads standard input; a name that ends in `.gz` is decompressed.
 
     Raises:
-        CorpusError: the file is missing or unreadable, a line is not UTF-8 (names it), or nothing
-            but white space was found.
+        CorpusError: the file is missing, unreadable or damaged, a line is not UTF-8 or holds a null
+            character (names it), or nothing but white space was found.
     """
     empty = True
     with _open(path) as file:
@@ -88,13 +89,20 @@ def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
 
 
 def _whole(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
+    """Lines, whether they end in LF, CR LF or, as on old Macintoshes, CR alone."""
     try:
-        yield from file
-    except (OSError, EOFError) as error:  # also a gzip file that is damaged or none
+        for line in file:
+            yield from line.splitlines()  # bytes end a line at LF and CR only
+    except (OSError, EOFError, zlib.error) as error:  # also a gzip file that is damaged or none
         raise CorpusError(f"Cannot read {path}: {error}.") from error
 
 
 def _decode(raw: bytes, path: Path | str, number: int) -> str:
+    if b"\0" in raw:
+        raise CorpusError(
+            f"{path} is not a text in UTF-8: line {number} holds a null character. Convert it, for "
+            f"instance with 'iconv -f UTF-16 -t UTF-8'."
+        )
     try:
         return raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

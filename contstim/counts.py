@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import read_table
+from contstim.tables import count, parsed, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +21,16 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
         InputError: the table lacks a column, names a model pair twice, or a count is no whole
             number.
     """
-    rows = _columns(path, ("model_1", "model_2", "per_pair"))
+    *names, numbers = _columns(path, ("model_1", "model_2", "per_pair"))
+    pairs = zip(
+        *(parsed(path, "model_1 or model_2", own, text, "text") for own in names), strict=True
+    )
+    needed = parsed(path, "per_pair", numbers, count, "whole number from 0")
     counts: dict[tuple[str, str], int] = {}
-    for row, (model_1, model_2, per_pair) in enumerate(rows):
+    for (model_1, model_2), per_pair in zip(pairs, needed, strict=True):
         if (model_1, model_2) in counts:
             raise InputError(f"{path} has two counts for {model_1}, {model_2}.")
-        try:
-            counts[model_1, model_2] = int(per_pair)
-        except (TypeError, ValueError):
-            raise InputError(f"{path}, row {row}: {per_pair!r} is no whole number.") from None
+        counts[model_1, model_2] = per_pair
     return counts
 
 
@@ -43,11 +44,12 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
         InputError: the table lacks a column, or a cell is no sentence.
     """
     names = ("sentence", "model", "position", "token", "log_prob")
-    rows = _columns(path, names)
-    texts = {sentence: Sentence.parse(str(sentence)).text for sentence, *_ in rows}
+    texts, models, *rest = _columns(path, names)
+    sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
+    models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
-    for sentence, model, *token in rows:
-        tokens[texts[sentence], model].append(tuple(token))
+    for sentence, model, *token in zip(sentences, models, *rest, strict=True):
+        tokens[sentence.text, model].append(tuple(token))
     return {key: _period(own) for key, own in tokens.items()}
 
 
@@ -57,9 +59,9 @@ def _period(rows: list[tuple[Any, ...]]) -> int:
     return next(n for n in lengths if rows[:n] * (len(rows) // n) == rows)
 
 
-def _columns(path: Path | str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+def _columns(path: Path | str, names: Sequence[str]) -> list[list[Any]]:
     table = read_table(path)
     missing = [name for name in names if name not in table]
     if missing:
         raise InputError(f"{path} lacks the columns {', '.join(missing)}.")
-    return list(zip(*(table[name] for name in names), strict=True))
+    return [table[name] for name in names]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
+import stat
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
@@ -12,37 +16,108 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DEVICES = Path("/dev")
+_STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
+_LONGEST_NAME = 200  # bytes, which leave room in 255 for what a partial file's name adds
+_OWNER_ONLY = 0o600
+
 
 @contextmanager
-def writing(path: Path | str) -> Iterator[Path]:
+def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """A file beside the target to write into; it takes the target's place when all is written.
 
     So an interrupted run leaves the old file or none, never a part of one. Missing folders are
-    made.
+    made. What a link points to is replaced, not the link, and the new file has the old one's
+    permissions. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is written into.
+
+    Args:
+        path: the target.
+        private: whether its owner alone may read it, because it holds a secret.
 
     Raises:
-        InputError: the file cannot be written there.
+        InputError: the file cannot be written there, or a text for it is not valid Unicode.
     """
-    target = Path(path)
-    partial = target.parent / f".{target.name}.{os.getpid()}.partial"
+    given = Path(path)
     try:
-        if not target.name or target.is_dir():
+        if not given.name or given.is_dir():
             raise IsADirectoryError(None, "it is a folder")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        partial.replace(target)
+        if is_device(given):
+            with _copied_into(given) as partial:
+                yield partial
+        else:
+            with _replacing(given, private=private) as partial:
+                yield partial
     except OSError as error:
-        raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        if partial.is_file():
-            partial.unlink()
+        raise InputError(f"Cannot write {given}: {error.strerror or error}.") from error
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"Cannot write {given}: {error.object[error.start : error.end]!r} cannot be written as "
+            f"UTF-8. Was a name or a text given in another encoding?"
+        ) from error
 
 
-def write_text(path: Path | str, text: str) -> None:
-    """Write a UTF-8 text with Unix line ends.
+def is_device(path: Path | str) -> bool:
+    """Whether something other than a file stands there: a device, a pipe or an open stream.
+
+    Raises:
+        OSError: the name is too long, or a link leads to itself.
+    """
+    path = Path(path)
+    if path in (_DEVICES / "stdout", _DEVICES / "stderr") or path.parent in _STREAMS:
+        return True  # also where it leads to a file, into which others write, too
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_file(path: Path | str) -> bool:
+    """Whether there is such a file; not where the name is longer than the file system takes."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
+    """Write a UTF-8 text with Unix line ends; see `writing`.
 
     Raises:
         InputError: see `writing`.
     """
-    with writing(path) as partial:
+    with writing(path, private=private) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def _replacing(given: Path, *, private: bool) -> Iterator[Path]:
+    target = Path(os.path.realpath(given)) if given.is_symlink() else given
+    if target.parent == _DEVICES and not target.exists():
+        raise OSError(None, "that folder is for devices")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.parent / _partial_name(target.name)
+    try:
+        partial.touch(mode=_OWNER_ONLY if private else 0o666)  # whatever mode a writer would give
+        mode = (target if target.exists() and not private else partial).stat().st_mode
+        yield partial
+        partial.chmod(stat.S_IMODE(mode))
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _copied_into(device: Path) -> Iterator[Path]:
+    with TemporaryDirectory() as folder:
+        whole = Path(folder) / "whole"
+        yield whole
+        with whole.open("rb") as source, device.open("wb") as target:
+            shutil.copyfileobj(source, target)
+
+
+def _partial_name(name: str) -> str:
+    written = os.fsencode(name)
+    if len(written) > _LONGEST_NAME:
+        name = hashlib.sha256(written).hexdigest()
+    return f".{name}.{os.getpid()}.partial"

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from contstim.files import write_text
+from contstim.files import is_device, write_text
 from contstim.version import __version__
 
 _LIBRARIES = (
@@ -35,11 +35,33 @@ def record_path(output: Path | str) -> Path:
 def write_record(output: Path | str, **facts: Any) -> Path:
     """Write the command, the versions and the given facts (seed, conventions, counts) as JSON.
 
-    The record holds no times, so that the same run gives the same bytes.
+    The record holds no times, so that the same run gives the same bytes. Beside a device, such as
+    `/dev/null`, nothing is written.
+
+    Raises:
+        InputError: the record cannot be written.
     """
     path = record_path(output)
-    write_text(path, json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n")
+    if is_device(output):
+        return path
+    write_text(path, _record(facts))
     return path
+
+
+def write_private_record(output: Path | str, **facts: Any) -> Path:
+    """The same, to be read by its owner alone: for commands that were told a secret.
+
+    Raises:
+        InputError: the record cannot be written.
+    """
+    path = record_path(output)
+    if not is_device(output):
+        write_text(path, _record(facts), private=True)
+    return path
+
+
+def _record(facts: dict[str, Any]) -> str:
+    return json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n"
 
 
 def provenance() -> dict[str, Any]:

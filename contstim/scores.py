@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
+from contstim.array_files import read_npz
+from contstim.documents import shortened
 from contstim.errors import InputError, ScoreError
 from contstim.files import writing
-from contstim.tables import read_table, write_table
+from contstim.sentence import END_MARKS
+from contstim.tables import listed, number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from contstim.arrays import FloatArray, IntArray
 
@@ -32,7 +38,7 @@ class ScoreTable:
 
     Raises:
         ScoreError: a nan or +inf (names the sentence and the model), shapes that differ, model
-            names that repeat.
+            names that repeat, a sentence that two rows score differently.
     """
 
     sentences: tuple[str, ...] | None
@@ -40,9 +46,9 @@ class ScoreTable:
     log_probs: FloatArray
 
     def __post_init__(self) -> None:
-        twice = sorted({m for m in self.models if self.models.count(m) > 1})
+        twice = sorted(model for model, count in Counter(self.models).items() if count > 1)
         if twice:
-            raise ScoreError(f"Model names must differ; given twice: {', '.join(twice)}.")
+            raise ScoreError(f"Model names must differ; given twice: {listed(twice)}.")
         if "sentence" in self.models:
             raise ScoreError("'sentence' is the column of texts and cannot name a model.")
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
@@ -63,6 +69,13 @@ class ScoreTable:
                 f"{self.log_probs[row, column]}; scores are finite or -inf. "
                 f"{len(bad):,} such values in all: score these sentences again."
             )
+        differing = _twice(self.sentences or (), self.log_probs)
+        if differing is not None:
+            first, second = differing
+            raise ScoreError(
+                f"{(self.sentences or ())[first]!r} is scored in two ways, in rows {first} and "
+                f"{second}: leave one of them out."
+            )
 
     def column(self, model: str) -> FloatArray:
         """One model's log-probabilities, (n_sentences,), nats.
@@ -71,7 +84,7 @@ class ScoreTable:
             ScoreError: there is no such model; lists the ones there are.
         """
         if model not in self.models:
-            raise ScoreError(f"No scores for {model!r}; there are {', '.join(self.models)}.")
+            raise ScoreError(f"No scores for {model!r}; there are {listed(self.models)}.")
         return self.log_probs[:, self.models.index(model)]
 
     def doubled_ranks(self) -> IntArray:
@@ -121,23 +134,24 @@ class ScoreTable:
         if not columns:
             raise ScoreError(f"{path} has no column of scores; expected one per model.")
         if sentences is None and not is_npz:
-            raise ScoreError(
-                f"{path} has no column 'sentence'; its columns are {', '.join(columns)}."
-            )
+            raise ScoreError(f"{path} has no column 'sentence'; its columns are {listed(columns)}.")
+        if not any(map(len, columns.values())):
+            raise ScoreError(f"{path} has no scores; expected one per sentence.")
         lengths = {name: len(column) for name, column in columns.items()}
         if sentences is not None:
             lengths["sentence"] = len(sentences)
         if len(set(lengths.values())) > 1:
             raise ScoreError(
                 f"{path}: columns differ in length: "
-                + ", ".join(f"{name} {n:,}" for name, n in lengths.items())
+                + listed(f"{name} {n:,}" for name, n in lengths.items())
                 + ". Every model needs a score for every sentence."
             )
-        return cls(
-            None if sentences is None else _texts(path, sentences),
-            tuple(columns),
-            np.stack([_numbers(path, name, values) for name, values in columns.items()], axis=1),
-        )
+        texts = None if sentences is None else _texts(path, sentences)
+        numbers = [_numbers(path, name, values) for name, values in columns.items()]
+        try:
+            return cls(texts, tuple(columns), np.stack(numbers, axis=1))
+        except ScoreError as error:
+            raise ScoreError(f"{path}: {error}") from error
 
     def write(self, path: Path | str) -> None:
         """Write what `read` gives back bit for bit.
@@ -181,12 +195,9 @@ def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
 
 def _read_npz(path: Path | str) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays: Mapping[str, Any] = {name: file[name] for name in file.files}
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (BadZipFile, ValueError, EOFError, TypeError) as error:
-        raise ScoreError(f"{path} is not an .npz of plain arrays: {error}.") from error
+        arrays = read_npz(path)
+    except InputError as error:
+        raise ScoreError(str(error)) from error
     for name, array in arrays.items():
         if array.ndim != 1:
             raise ScoreError(f"{path}: {name} has shape {array.shape}; expected one dimension.")
@@ -204,21 +215,45 @@ def _write_npz(path: Path | str, columns: Mapping[str, Any]) -> None:
 def _texts(path: Path | str, values: Sequence[Any]) -> tuple[str, ...]:
     for row, value in enumerate(values):
         if not isinstance(value, str):
-            raise ScoreError(f"{path}, row {row}: {value!r} is no sentence.")
+            raise ScoreError(f"{path}, row {row}: {shortened(value)} is not a sentence.")
     return tuple(map(str, values))
 
 
-def _numbers(path: Path | str, name: str, values: Sequence[Any]) -> FloatArray:
-    if np.iscomplexobj(values):
-        raise ScoreError(f"{path}: the scores under {name} are complex numbers.")
+def _numbers(path: Path | str, name: str, values: Sequence[Any] | NDArray[Any]) -> FloatArray:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        return values.astype(np.float64)
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+        return np.array([_score(value) for value in values], dtype=np.float64)
+    except ValueError:
         for row, value in enumerate(values):
             try:
-                float(value)
-            except (TypeError, ValueError):
+                _score(value)
+            except ValueError:
                 raise ScoreError(
-                    f"{path}, row {row}: {value!r} under {name} is not a number."
+                    f"{path}, row {row}: {shortened(value)} under {name} is not a number."
                 ) from None
         raise
+
+
+_MISSING = ("nan", "NaN")
+
+
+def _score(value: object) -> float:
+    """A number, or the nan by which a table says that there is none: the class names its row."""
+    try:
+        return number(value, infinite=True)
+    except ValueError:
+        if value is None or (isinstance(value, float | str) and str(value).strip() in _MISSING):
+            return math.nan
+        raise
+
+
+def _twice(sentences: Sequence[str], log_probs: FloatArray) -> tuple[int, int] | None:
+    """Two rows that score one sentence differently, if there are any."""
+    rows: dict[str, int] = {}
+    for row, sentence in enumerate(sentences):
+        text = sentence.strip()
+        first = rows.setdefault(text if text.endswith(END_MARKS) else f"{text}.", row)
+        if first != row and (log_probs[first] != log_probs[row]).any():
+            return first, row
+    return None

@@ -5,18 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
 from contstim.errors import SentenceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 END_MARKS = (".", "!", "?")
-WORDS_ARE = "words are not empty and contain neither white space nor a null character"
+WORDS_ARE = (
+    "words are not empty and contain neither white space nor a null character nor half of a "
+    "surrogate pair"
+)
 
 
 def is_word(text: str) -> bool:
-    """Whether a text is one word: something without white space or null characters."""
-    return text.split() == [text] and "\0" not in text
+    """Whether a text is one word: something without white space, of characters that files hold."""
+    return text.split() == [text] and "\0" not in text and (text.isascii() or _is_unicode(text))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +61,11 @@ class Sentence:
         `Sentence.parse(sentence.text) == sentence` for every sentence.
 
         Raises:
-            SentenceError: the text has no words.
+            SentenceError: the text has no words, or is something else than a text, such as the null
+                or the number of a table.
         """
+        if not isinstance(text, str):
+            raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = text.strip()
         end = "."
         if text.endswith(END_MARKS):

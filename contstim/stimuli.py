@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.corpus import read_lines
-from contstim.errors import InputError
+from contstim.documents import shortened
+from contstim.errors import InputError, SentenceError
 from contstim.sentence import Sentence
-from contstim.tables import TABLE_KINDS, number, read_table, write_table
+from contstim.tables import (
+    TABLE_KINDS,
+    listed,
+    number,
+    parsed,
+    read_table,
+    text,
+    whole_number,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -47,9 +57,9 @@ class Kind(StrEnum):
 
 
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "str": (lambda value: "" if value is None else str(value), "text"),
-    "int": (partial(number, whole=True), "whole number"),
-    "float": (float, "number"),
+    "str": (lambda cell: "" if cell is None else text(cell), "text"),
+    "int": (whole_number, "whole number"),
+    "float": (number, "number"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
@@ -57,8 +67,8 @@ _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
 
 def content_id(kind: str, *parts: object) -> str:
     """A short identifier that depends on nothing but what it names."""
-    text = "\x1f".join(map(str, (kind, *parts)))
-    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    named = "\x1f".join(map(str, (kind, *parts)))
+    return f"{kind}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,19 @@ class Triplet:
     def distinct(self) -> bool:
         """Whether the three sentences differ, so that each can be compared with the others."""
         return len({self.natural, self.synthetic_1, self.synthetic_2}) == 3
+
+    @property
+    def alike(self) -> str:
+        """Which of the three sentences are the same, in words; empty where all differ."""
+        searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
+        same = [
+            f"the sentence that {model} is to reject is the natural one"
+            for model, synthetic in searches
+            if synthetic == self.natural
+        ]
+        if same or self.distinct:
+            return ", and ".join(same)
+        return "both models are to reject the same sentence"
 
 
 @dataclass(frozen=True)
@@ -157,12 +180,12 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
     if not columns:
         raise InputError(
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}); its columns are "
-            f"{', '.join(table)}."
+            f"{listed(table)}."
         )
-    texts = dict.fromkeys(chain.from_iterable(columns))
-    if not all(isinstance(text, str) and text.strip() for text in texts):
+    cells = list(chain.from_iterable(columns))
+    if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
-    return [Sentence.parse(text) for text in texts]
+    return [Sentence.parse(cell) for cell in dict.fromkeys(cells)]
 
 
 def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> None:
@@ -178,9 +201,23 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     """Read what `write_pairs` wrote; further columns are ignored.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, or holds a value of another type.
+        InputError: the file cannot be read, lacks a column, or holds a value of another type; a
+            trial_id is empty or given twice, a row does not set two models and two sentences
+            against each other, or a rank is outside (0, 1].
     """
-    return _read(path, Pair)
+    pairs = _read(path, Pair)
+    _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
+    for row, pair in enumerate(pairs):
+        _check_models(path, row, pair.model_1, pair.model_2)
+        if pair.sentence_1 or pair.sentence_2:
+            _check_sentences(path, row, pair.sentence_1, pair.sentence_2)
+        ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
+        if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
+            raise InputError(
+                f"{path}, row {row}: row_1 and row_2 count from 0, and ranks are above 0 and at "
+                f"most 1."
+            )
+    return pairs
 
 
 def write_triplets(path: Path | str, triplets: Iterable[Triplet]) -> None:
@@ -196,9 +233,17 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     """Read what `write_triplets` wrote; further columns are ignored.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, or holds a value of another type.
+        InputError: the file cannot be read, lacks a column, or holds a value of another type, such
+            as a number that is not finite; a triplet_id is empty or given twice, or a row does not
+            set two models against each other or has a text without words.
     """
-    return _read(path, Triplet)
+    triplets = _read(path, Triplet)
+    _check_ids(path, "triplet_id", [triplet.triplet_id for triplet in triplets])
+    for row, triplet in enumerate(triplets):
+        _check_models(path, row, triplet.model_1, triplet.model_2)
+        for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+            _check_sentence(path, row, sentence)
+    return triplets
 
 
 def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
@@ -214,9 +259,57 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     """Read what `write_trials` wrote; further columns are ignored.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, or holds a value of another type.
+        InputError: the file cannot be read, lacks a column, has no rows, or holds a value of
+            another type; a trial_id is empty or given twice, a group is below 1, the sentences of a
+            trial do not differ, or its models are not those of its condition: two where it is
+            controversial, else none.
     """
-    return _read(path, Trial)
+    trials = _read(path, Trial)
+    _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
+    for row, trial in enumerate(trials):
+        if trial.group < 1:
+            raise InputError(f"{path}, row {row}: the group {trial.group} is below 1.")
+        if trial.condition in CONTROVERSIAL:
+            _check_models(path, row, trial.model_1, trial.model_2)
+        elif trial.model_1 or trial.model_2:
+            raise InputError(
+                f"{path}, row {row}: a trial of the condition {trial.condition} compares no "
+                f"models; leave model_1 and model_2 empty."
+            )
+        _check_sentences(path, row, trial.sentence_1, trial.sentence_2)
+    return trials
+
+
+def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
+    if "" in ids:
+        raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
+    twice = [given for given, count in Counter(ids).items() if count > 1]
+    if twice:
+        rows = [row for row, given in enumerate(ids) if given == twice[0]]
+        raise InputError(
+            f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "
+            f"row needs one of its own."
+        )
+
+
+def _check_models(path: Path | str, row: int, first: str, second: str) -> None:
+    if not first or not second or first == second:
+        raise InputError(
+            f"{path}, row {row}: model_1 and model_2 must name two models, not {first!r} and "
+            f"{second!r}."
+        )
+
+
+def _check_sentences(path: Path | str, row: int, first: str, second: str) -> None:
+    if _check_sentence(path, row, first) == _check_sentence(path, row, second):
+        raise InputError(f"{path}, row {row} compares {first!r} with itself.")
+
+
+def _check_sentence(path: Path | str, row: int, given: str) -> Sentence:
+    try:
+        return Sentence.parse(given)
+    except SentenceError as error:
+        raise InputError(f"{path}, row {row}: {error}") from error
 
 
 _Row = TypeVar("_Row", Pair, Triplet, Trial)
@@ -228,23 +321,14 @@ def _write(path: Path | str, kind: type[_Row], rows: list[_Row]) -> None:
 
 
 def _read(path: Path | str, kind: type[_Row]) -> tuple[_Row, ...]:
-    columns = read_table(path)
+    columns = read_table(path, may_be_empty=kind is not Trial)
     missing = [field.name for field in fields(kind) if field.name not in columns]
     if missing:
         raise InputError(
-            f"{path} is no table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
+            f"{path} is not a table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
         )
     typed = [
-        [_parse(path, row, field.name, str(field.type), value) for row, value in enumerate(column)]
+        parsed(path, field.name, columns[field.name], *_PARSERS[str(field.type)])
         for field in fields(kind)
-        for column in [columns[field.name]]
     ]
     return tuple(kind(*values) for values in zip(*typed, strict=True))
-
-
-def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> Any:
-    parse, what = _PARSERS[kind]
-    try:
-        return parse(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None

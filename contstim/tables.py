@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from itertools import chain
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
 
+from contstim.documents import parse_json_lines, shortened
 from contstim.errors import InputError
 from contstim.files import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import FloatArray, IntArray
 
@@ -25,6 +28,8 @@ FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 
 Those of OWASP's page on CSV injection, with the full-width forms that some systems take alike.
 """
+
+_Value = TypeVar("_Value")
 
 TABLE_KINDS = (".csv", ".parquet", ".jsonl")
 
@@ -71,18 +76,28 @@ def table_kind(path: Path | str) -> str:
     return kind
 
 
-def read_table(path: Path | str) -> dict[str, list[Any]]:
+def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
     """Read named columns; the values of a CSV file are all texts.
 
+    Args:
+        path: the file.
+        may_be_empty: whether there may be columns without rows.
+
     Raises:
-        InputError: the file is missing, empty, not UTF-8, ragged, names a column twice, or its
-            name is no table's.
+        InputError: the file is missing, empty, not UTF-8, cut off, ragged, names a column twice, or
+            its name is no table's.
     """
-    return _read(Path(path), table_kind(path))
+    columns = _read(Path(path), table_kind(path))
+    _check_rows(path, columns, may_be_empty)
+    return columns
 
 
 def read_csv(
-    path: Path | str, *, delimiters: str = ",", footer: str | None = None
+    path: Path | str,
+    *,
+    delimiters: str = ",",
+    footer: str | None = None,
+    may_be_empty: bool = False,
 ) -> dict[str, list[Any]]:
     """Read named columns of texts from a CSV file, whatever its name.
 
@@ -90,11 +105,19 @@ def read_csv(
         path: the file.
         delimiters: what may separate cells; the one that is most frequent in the header does.
         footer: a first cell that ends the table; its row is left out.
+        may_be_empty: whether there may be columns without rows.
 
     Raises:
         InputError: see `read_table`.
     """
-    return _read(Path(path), ".csv", delimiters, footer)
+    columns = _read(Path(path), ".csv", delimiters, footer)
+    _check_rows(path, columns, may_be_empty)
+    return columns
+
+
+def _check_rows(path: Path | str, columns: Mapping[str, list[Any]], may_be_empty: bool) -> None:
+    if not may_be_empty and not any(columns.values()):
+        raise InputError(f"{path} has a header and no rows.")
 
 
 def _read(
@@ -111,19 +134,20 @@ def _read(
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-    except (csv.Error, json.JSONDecodeError) as error:
-        raise InputError(f"{path} is not a readable table: {error}.") from error
 
 
 def _read_parquet(path: Path) -> dict[str, list[Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.is_dir():  # which pyarrow would read as a table in parts
+        raise IsADirectoryError(None, "Is a directory")
     try:
-        table: dict[str, list[Any]] = pq.read_table(path).to_pydict()
+        table = pq.read_table(path, partitioning=None)  # else `a=1/x.parquet` has a column a
+        columns: dict[str, list[Any]] = table.to_pydict()
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
-    return table
+    return columns
 
 
 def _write_jsonl(path: Path, columns: Mapping[str, Column]) -> None:
@@ -144,32 +168,47 @@ def _read_csv(
 ) -> dict[str, list[Any]]:
     lines = iter(file)
     first = next(lines, "")
-    reader = csv.reader(chain([first], lines), delimiter=max(delimiters, key=first.count))
-    header = next(reader, None)
+    delimiter = max(delimiters, key=first.count)
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    rows = _csv_rows(path, reader)
+    _, header = next(rows, (1, []))
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
     _distinct(path, header)
     columns: list[list[Any]] = [[] for _ in header]
-    for row in reader:
+    for line, row in rows:
         if footer is not None and row[:1] == [footer]:
             break
         if len(row) != len(header):
             if not row:
                 continue
-            raise InputError(
-                f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns."
-            )
+            raise InputError(f"{path}, line {line}: {len(row)} values for {len(header)} columns.")
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     return dict(zip(header, columns, strict=True))
 
 
+def _csv_rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a strict reader, each with the line on which it begins."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line {line}: the row that begins here is not readable CSV ({error}). "
+                "Is the file cut off, or a quotation mark missing?"
+            ) from error
+        if row is None:
+            return
+        yield line, row
+
+
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
-    for number, line in enumerate(filter(str.strip, file)):
-        row = json.loads(line)
-        if not isinstance(row, dict) or (number and row.keys() != columns.keys()):
-            raise InputError(f"{path}, row {number + 1}: expected the same columns in every row.")
+    for line, row in parse_json_lines(file, path, constants=True):  # as impossible sentences have
+        if columns and row.keys() != columns.keys():
+            raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
     if not columns:
@@ -178,18 +217,91 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def _distinct(path: Path, names: Sequence[str]) -> None:
-    twice = sorted({n for n in names if names.count(n) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise InputError(f"{path} names these columns twice: {', '.join(twice)}.")
+        raise InputError(f"{path} names these columns twice: {listed(twice)}.")
 
 
-def number(value: Any, *, whole: bool = False) -> int | float:
-    """A number of a table, which may be text; `2.0` is whole.
+def listed(names: Iterable[object], most: int = 12) -> str:
+    """Names with commas between them, as messages give them: the first dozen."""
+    given = [str(name) for name in names]
+    return ", ".join(given[:most]) + (f", … ({len(given):,} in all)" if len(given) > most else "")
+
+
+def parsed(
+    path: Path | str, name: str, cells: Iterable[Any], parse: Callable[[Any], _Value], what: str
+) -> list[_Value]:
+    """The values of a column.
+
+    Args:
+        path: of the table, for messages.
+        name: of the column.
+        cells: what `read_table` gives under that name.
+        parse: reads a cell, such as `number`, `text` or `Sentence.parse`; its ValueError is told as
+            an error of this row.
+        what: what a cell must be, after "is not a".
 
     Raises:
-        ValueError: it is not finite, or not whole where it must be.
+        InputError: a cell is something else (names row and column; rows count from 0).
     """
-    parsed = float(value)
-    if not math.isfinite(parsed) or (whole and not parsed.is_integer()):
-        raise ValueError(value)
+    values = []
+    for row, cell in enumerate(cells):
+        try:
+            values.append(parse(cell))
+        except ValueError:
+            raise InputError(
+                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}."
+            ) from None
+    return values
+
+
+def whole_number(value: Any) -> int:
+    """The whole number of a cell; see `number`."""
+    return int(number(value, whole=True))
+
+
+def count(value: Any) -> int:
+    """The whole number from 0 of a cell; see `number`."""
+    whole = whole_number(value)
+    if whole < 0:
+        raise ValueError(f"{whole} is not a count")
+    return whole
+
+
+def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | float:
+    """The number of a cell, which may be a text as files write it; `2.0` is whole.
+
+    Args:
+        value: the cell.
+        whole: whether it must be a whole number.
+        infinite: whether it may be infinite.
+
+    Raises:
+        ValueError: it is not a number written in ASCII digits without underscores (Python's own
+            readers take `1_000` and digits of other scripts), it is true or false, not a number,
+            not finite or not whole where it must be.
+    """
+    if isinstance(value, str):
+        plain = value.isascii() and "_" not in value
+    else:
+        plain = isinstance(value, Real) and not isinstance(value, bool)
+    try:
+        parsed = float(value) if plain else math.nan
+    except (TypeError, ValueError, OverflowError):
+        parsed = math.nan
+    allowed = math.isfinite(parsed) or (infinite and math.isinf(parsed))
+    if not allowed or (whole and not parsed.is_integer()):
+        raise ValueError(f"{shortened(value)} is not a {'whole ' if whole else ''}number")
     return int(parsed) if whole else parsed
+
+
+def text(value: object) -> str:
+    """The text of a cell; a number as it is written.
+
+    Raises:
+        ValueError: it is empty (null), true or false, or a list or an object, whose text in Python
+            is nothing that anybody wrote.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"{shortened(value)} is not a text")
+    return str(value)

@@ -10,6 +10,8 @@ from contstim.corpus import read_lines, read_sentences
 from contstim.errors import CorpusError
 from contstim.sentence import Sentence
 
+WHOLE = gzip.compress(b"".join(b"word%d b\n" % n for n in range(999)), mtime=0)
+
 
 def test_streams_sentences_in_order_and_skips_blank_lines(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
@@ -43,6 +45,10 @@ def test_prose_is_split_into_sentences_without_punctuation() -> None:
         (b"...\n?\n", "only punctuation"),
         ("Grüße\n".encode("latin-1"), "line 1, byte 3"),
         (b"fine\n" + "Grüße\n".encode("latin-1"), "line 2, byte 3"),
+        (b"fine\rfine\r" + "Grüße\r".encode("latin-1"), "line 3, byte 3"),
+        (b"fine\nNo\0thing here\n", "line 2 holds a null character"),
+        ("Cats purr.\n".encode("utf-16"), "not UTF-8|null character"),
+        ("Cats purr.\n".encode("utf-16-le"), "line 1 holds a null character"),
     ],
 )
 def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -54,14 +60,29 @@ def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) 
 
 @pytest.mark.parametrize(
     "content",
-    [b"plain text", gzip.compress(b"a b\n" * 999)[:-9]],
-    ids=["no gzip", "cut short"],  # gzip writes the time, which is no name for a test
+    [b"plain text", WHOLE[:-9], b"", WHOLE[:5], WHOLE[:12] + b"\xff" * 30 + WHOLE[42:]],
+    ids=[
+        "no gzip",
+        "cut short",
+        "empty",
+        "cut header",
+        "damaged",
+    ],  # gzip writes the time, which is no name for a test
 )
 def test_a_damaged_gzip_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.txt.gz"
     path.write_bytes(content)
-    with pytest.raises(CorpusError, match="Cannot read"):
+    with pytest.raises(CorpusError, match=r"Cannot read|holds no text"):
         list(read_lines(path))
+
+
+def test_line_ends_of_all_systems_are_read_alike(tmp_path: Path) -> None:
+    """Outside witness: Python's own universal line ends."""
+    for end in (b"\n", b"\r\n", b"\r"):
+        path = tmp_path / "text.txt"
+        path.write_bytes(b"\xef\xbb\xbf" + end.join([b"Cats purr.", b"", b"Dogs bark."]))
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        assert list(read_lines(path)) == [line for line in lines if line]
 
 
 def test_prose_keeps_numbers_and_abbreviations(tmp_path: Path) -> None:

@@ -19,10 +19,15 @@ NAMES = st.sampled_from(["gpt2", "hf:bert@pll-word-l2r", "modèle", "模型", 'a
 SCORES = st.floats(allow_nan=False, max_value=1e308) | st.just(-np.inf) | st.just(-0.0)
 
 
+def reads(text: str) -> str:
+    """How a sentence reads, roughly: two texts that read alike have one score."""
+    return "".join(text.split()).rstrip(".!?")
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> ScoreTable:
     models = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
-    sentences = draw(st.lists(TEXTS, min_size=1, max_size=6))
+    sentences = draw(st.lists(TEXTS, min_size=1, max_size=6, unique_by=reads))
     size = len(sentences) * len(models)
     scores = draw(st.lists(SCORES, min_size=size, max_size=size))
     grid = np.array(scores, dtype=np.float64).reshape(len(sentences), len(models))
@@ -118,7 +123,21 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
         ("s.csv", "sentence,rnn,rnn\nCats purr.,-1,-2\n", "twice: rnn"),
         ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: 1 values for 2 columns"),
         ("s.jsonl", '{"sentence": "Cats purr.", "rnn": null}\n', r"row 0 .* under rnn is nan"),
-        ("s.jsonl", '{"sentence": "a", "rnn": 1}\n{"sentence": "b"}\n', "row 2: expected the same"),
+        (
+            "s.jsonl",
+            '{"sentence": "a", "rnn": 1}\n{"sentence": "b"}\n',
+            "line 2: expected the same",
+        ),
+        ("s.csv", "sentence,rnn\nA b.,-1\nC d.,-1_0\n", "row 1: '-1_0' under rnn is not a number"),
+        ("s.jsonl", '{"sentence": "A b.", "rnn": true}\n', "row 0: True under rnn is not a number"),
+        ("s.jsonl", '{"sentence": "A b.", "rnn": [1]}\n', "under rnn is not a number"),
+        ("s.jsonl", '{"sentence": null, "rnn": 1}\n', "row 0: None is not a sentence"),
+        ("s.csv", "sentence,rnn\n", "s.csv has a header and no rows"),
+        (
+            "s.csv",
+            "sentence,rnn\nA b.,-1\nA b,-2\n",
+            "s.csv: 'A b.' is scored in two ways, in rows 0 and 1",
+        ),
         ("s.npz", "no zip at all", r"not an \.npz"),
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
     ],
@@ -129,6 +148,18 @@ def test_unusable_files_name_the_culprit(
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         ScoreTable.read(tmp_path / name)
+
+
+def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("sentence,rnn\nA b.,-inf\nA b.,-inf\n")
+    assert len(ScoreTable.read(path).log_probs) == 2
+
+
+def test_scores_that_are_true_or_false_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "s.npz", rnn=np.array([True, False]))
+    with pytest.raises(ScoreError, match=r"row 0: np\.True_ under rnn is not a number"):
+        ScoreTable.read(tmp_path / "s.npz")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])

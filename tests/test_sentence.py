@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,19 @@ SENTENCES = st.builds(
 def test_text_reads_back_to_the_same_sentence(sentence: Sentence) -> None:
     """Round trip, for any words in any script."""
     assert Sentence.parse(sentence.text) == sentence
+
+
+@pytest.mark.parametrize("given", [None, 3, 2.5, True, ["A", "b"], {"a": 1}, b"A b."])
+def test_what_is_not_a_text_is_not_a_sentence(given: Any) -> None:
+    """Tables hold null and numbers where somebody meant a sentence; `None.` is not one."""
+    with pytest.raises(SentenceError, match="is not a sentence"):
+        Sentence.parse(given)
+
+
+@pytest.mark.parametrize("text", ["One \0 two.", "One two\0.", "Half \ud800 pair."])
+def test_what_files_cannot_hold_is_not_a_word(text: str) -> None:
+    with pytest.raises(SentenceError, match="is not a word: words are not empty"):
+        Sentence.parse(text)
 
 
 @given(st.text())

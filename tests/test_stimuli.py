@@ -13,10 +13,13 @@ from contstim.stimuli import (
     Condition,
     Kind,
     Trial,
+    Triplet,
     read_pairs,
     read_trials,
+    read_triplets,
     write_pairs,
     write_trials,
+    write_triplets,
 )
 from contstim.tables import write_table
 from tests.optimization.tables import random_table
@@ -43,11 +46,11 @@ def test_malformed_pairs_are_named(tmp_path: Path) -> None:
     write_pairs(path, select_natural(random_table(), per_pair=1).pairs)
     header, first, *rest = path.read_text().splitlines()
     path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
-    with pytest.raises(InputError, match="no table of pairs: it lacks row_2"):
+    with pytest.raises(InputError, match="not a table of pairs: it lacks row_2"):
         read_pairs(path)
     cells = first.split(",")
     path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
-    with pytest.raises(InputError, match="row 0: 'second' under row_1 is no whole number"):
+    with pytest.raises(InputError, match="row 0: 'second' under row_1 is not a whole number"):
         read_pairs(path)
 
 
@@ -82,7 +85,7 @@ def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
     write_table(tmp_path / f"trials{suffix}", cells)
     assert read_trials(tmp_path / f"trials{suffix}") == (replace(TRIAL, source_id=""),)
     write_table(tmp_path / f"trials{suffix}", cells | {"group": [3.5]})
-    with pytest.raises(InputError, match="under group is no whole number"):
+    with pytest.raises(InputError, match="under group is not a whole number"):
         read_trials(tmp_path / f"trials{suffix}")
 
 
@@ -98,5 +101,90 @@ def test_an_unknown_condition_is_named_with_those_allowed(tmp_path: Path) -> Non
     path = tmp_path / "trials.csv"
     write_trials(path, [TRIAL])
     path.write_text(path.read_text().replace("natural-synthetic", "natural"))
-    with pytest.raises(InputError, match=r"'natural' under condition is no condition \(natural-c"):
+    with pytest.raises(
+        InputError, match=r"'natural' under condition is not a condition \(natural-c"
+    ):
         read_trials(path)
+
+
+CATCH = replace(
+    TRIAL,
+    trial_id="trial-2",
+    condition=Condition.CATCH,
+    model_1="",
+    model_2="",
+    kind_2=Kind.SHUFFLED,
+    sentence_1="A b c.",
+    sentence_2="C b a.",
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trial_id": "trial-1"}, "the trial_id 'trial-1' in rows 0 and 1"),
+        ({"trial_id": ""}, "row 1: the trial_id is empty"),
+        ({"group": 0}, "row 1: the group 0 is below 1"),
+        ({"group": -1}, "row 1: the group -1 is below 1"),
+        ({"group": "1_0"}, "row 1: '1_0' under group is not a whole number"),
+        ({"group": True}, "under group is not a whole number"),
+        ({"sentence_2": "A  b c"}, "row 1 compares 'A b c.' with itself"),
+        ({"sentence_1": ""}, "row 1: A sentence needs at least one word"),
+        ({"sentence_1": None}, "row 1: A sentence needs at least one word"),
+        ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a text"),
+        ({"model_1": "gpt2", "model_2": "rnn"}, "row 1: a trial of the condition catch compares"),
+        ({"condition": "natural-controversial"}, "row 1: model_1 and model_2 must name two models"),
+        (
+            {"condition": "synthetic-synthetic", "model_1": "rnn", "model_2": "rnn"},
+            "must name two models, not 'rnn' and 'rnn'",
+        ),
+        ({"kind_1": "wild"}, "row 1: 'wild' under kind_1 is not a kind of sentence"),
+    ],
+)
+def test_trials_that_cannot_be_are_refused_when_they_are_read(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "trials.jsonl"
+    rows = [asdict(TRIAL), asdict(CATCH) | change]
+    write_table(path, {name: [row[name] for row in rows] for name in rows[0]})
+    with pytest.raises(InputError, match=message):
+        read_trials(path)
+
+
+TRIPLET = Triplet(
+    "t-1", "a", "b", "One two.", "Two two.", "One one.", -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"controversiality": float("nan")}, "nan under controversiality is not a number"),
+        ({"controversiality": float("inf")}, "inf under controversiality is not a number"),
+        ({"log_prob_natural_model_1": "-1_0"}, "'-1_0' under log_prob_natural_model_1 is not a nu"),
+        ({"log_prob_natural_model_2": True}, "True under log_prob_natural_model_2 is not a number"),
+        ({"triplet_id": ""}, "row 0: the triplet_id is empty"),
+        ({"model_2": "a"}, "must name two models, not 'a' and 'a'"),
+        ({"natural": None}, "row 0: A sentence needs at least one word"),
+    ],
+)
+def test_triplets_that_cannot_be_are_refused_when_they_are_read(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "triplets.jsonl"
+    write_table(path, {name: [value] for name, value in (asdict(TRIPLET) | change).items()})
+    with pytest.raises(InputError, match=message):
+        read_triplets(path)
+
+
+def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
+    write_triplets(tmp_path / "t.csv", [TRIPLET, TRIPLET])
+    with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
+        read_triplets(tmp_path / "t.csv")
+    pair = select_natural(random_table(), per_pair=1).pairs[0]
+    write_pairs(tmp_path / "p.csv", [pair, pair])
+    with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
+        read_pairs(tmp_path / "p.csv")
+    write_trials(tmp_path / "none.csv", [])
+    with pytest.raises(InputError, match="a header and no rows"):
+        read_trials(tmp_path / "none.csv")

@@ -1,91 +1,103 @@
-"""The commands: each parses its options, calls one function, and prints.
+"""The command line: how the program begins and ends.
 
-A mistake in what the user gave is one message on standard error and exit status 2.
+A mistake in what the user gave is one message on standard error and exit status 2; an interrupt is
+silence and exit status 130, from the first moment on. So this module is light: the commands are
+imported when an interrupt is provided for.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import sys
 import warnings
 
-import typer
+from contstim.errors import ContstimError, InputError
 
-from contstim.cli import (
-    analyze,
-    collect,
-    compare,
-    controls,
-    demo,
-    design,
-    evaluate,
-    export,
-    generate,
-    import_responses,
-    models,
-    reproduce,
-    score,
-    select,
-    simulate,
-    synthesize,
-    text,
-    train,
-    triplets,
-)
-from contstim.cli.output import show_warning
-from contstim.errors import ContstimError
-from contstim.version import __version__
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
+if TYPE_CHECKING:
+    from typing import NoReturn, TextIO
 
-app = typer.Typer(
-    help="Make language models disagree, and let people decide which one is right.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+    from contstim.cli.program import app
 
+__all__ = ["app", "main"]
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"contstim {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(
-        False, "--version", callback=_show_version, is_eager=True, help="Print the version."
-    ),
-) -> None:
-    """Make language models disagree, and let people decide which one is right."""
-
-
-app.command("models")(models.models)
-app.add_typer(train.app, name="train")
-app.command("vocabulary")(text.vocabulary)
-app.command("sentences")(text.sentences)
-app.command("score")(score.score)
-app.command("synthesize")(synthesize.synthesize)
-app.command("triplets")(triplets.triplets)
-app.add_typer(select.app, name="select")
-app.command("design")(design.design)
-app.add_typer(export.app, name="export")
-app.command("collect")(collect.collect)
-app.command("simulate")(simulate.simulate)
-app.add_typer(import_responses.app, name="import")
-app.command("analyze")(analyze.analyze)
-app.command("compare")(compare.compare)
-app.command("controls")(controls.controls)
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(reproduce.app, name="reproduce")
-app.add_typer(generate.app, name="generate")
-app.command("demo")(demo.demo)
+_MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
 
 
 def main() -> None:
     """The entry point of the `contstim` program."""
+    before = signal.signal(signal.SIGINT, _leave)
+    from contstim.cli.output import show_warning
+    from contstim.cli.program import app
+
     warnings.showwarning = show_warning
+    signal.signal(signal.SIGINT, before)
     try:
-        app()
+        _check_arguments(sys.argv[1:])
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what fails here would else fail when nothing can tell it
     except ContstimError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        _end(f"error: {error}")
+    except BrokenPipeError:  # `contstim models | head -1`: who reads has read enough
+        _close(sys.stdout)
+        sys.exit(_CLOSED_PIPE)
+    except OSError as error:
+        about = error.filename or "standard input or output"
+        _end(f"error: Cannot read or write {about}: {error.strerror or error}.")
+    except UnicodeEncodeError as error:
+        _end(
+            f"error: Standard output cannot show {error.object[error.start : error.end]!r} in "
+            f"{error.encoding}. Set PYTHONIOENCODING=utf-8 and run the same command again."
+        )
+    except KeyboardInterrupt:
+        _close(sys.stdout)
+        sys.exit(_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def __getattr__(name: str) -> object:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from contstim.cli.program import app
+
+    return app
+
+
+def _leave(*_signal: object) -> NoReturn:
+    os._exit(_INTERRUPTED)
+
+
+def _end(message: str) -> NoReturn:
+    """Say what is wrong, without a word more from standard output, and end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close(sys.stdout)
+    print(message, file=sys.stderr)
+    sys.exit(_MISTAKE)
+
+
+def _close(stream: TextIO) -> None:
+    """Make nothing of what a stream still holds, so that its end is quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError) as error:  # it has no file, or is closed already
+        if getattr(error, "errno", None) not in (None, errno.EBADF):
+            raise
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    """Refuse what records, tables and pages could not hold."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"The argument {argument!r} is not UTF-8. Give texts in UTF-8, and files names "
+                f"in it, for instance with 'convmv -f LATIN1 -t UTF-8'."
+            ) from None

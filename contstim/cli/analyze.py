@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, progress_bars, remark, warn_of_training_texts
+from contstim.cli.output import (
+    Quiet,
+    Seed,
+    names_for_tables,
+    print_table,
+    progress_bars,
+    remark,
+    results_table,
+    terminal,
+    warn_of_training_texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from rich.table import Table
 
     from contstim.experiments.analysis.run import Analysis
     from contstim.stimuli import Trial
@@ -40,12 +48,16 @@ def analyze(
         int | None,
         typer.Option(
             min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+            help="Catch trials that must be right; by default eleven of twelve, or that share; "
+            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
     units: Annotated[
         Literal["auto", "groups", "participants"],
-        typer.Option(help="What tests compare; auto: groups, or participants where there is one."),
+        typer.Option(
+            help="What tests compare; auto: groups, or participants where there is one group. "
+            "Participants saw the same trials, so their tests speak of these very items only."
+        ),
     ] = "auto",
     bootstrap: Samples = 1000,
     fdr: Annotated[
@@ -76,8 +88,8 @@ def analyze(
     from contstim.experiments.analysis.run import analyze as run
     from contstim.experiments.inference import read_contrasts
     from contstim.experiments.responses import CatchRule, read_responses
-    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
-    from contstim.models.contamination import RECORDED, read_contamination, recorded
+    from contstim.experiments.responses.admission import DEFAULT_RULE
+    from contstim.models.contamination import contamination_facts, read_contamination
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
@@ -93,7 +105,7 @@ def analyze(
             read_responses(responses),
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            catch=ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch),
+            catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
             sampling=Sampling(
                 None if units == "auto" else units,
                 samples=bootstrap,
@@ -104,10 +116,12 @@ def analyze(
             worst=worst,
             progress=progress,
         )
+    if found.origin.warning:
+        remark(f"warning: {found.origin.warning}")
     seen = read_contamination(scores, table.models, map(Sentence.parse, _natural(design)))
     title = "Which models people agree with"
     write_analysis(found, out, title=title, pair=pair, seen=seen)
-    write_record(out / "report.html", seed=seed, **facts(found), **{RECORDED: recorded(seen)})
+    write_record(out / "report.html", seed=seed, **facts(found), **contamination_facts(seen))
     remark(str(found.admission.report), quiet=quiet)
     show(found, quiet=quiet)
     warn_of_training_texts(seen, "natural sentences")
@@ -129,6 +143,7 @@ def facts(found: Analysis) -> dict[str, object]:
     return {
         "participants": len(found.ratings.participants),
         "left_out": {one.participant: one.reason for one in found.admission.excluded},
+        "simulated_participants": found.origin.simulated,
         "units": found.sampling.units,
         "bootstrap": found.sampling.samples,
         "false_discovery_rate": found.sampling.false_discovery_rate,
@@ -137,27 +152,41 @@ def facts(found: Analysis) -> dict[str, object]:
 
 def show(found: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
-    from rich.console import Console
-
     remark(str(found.admission), quiet=quiet and not found.admission.excluded)
-    console = Console()
-    console.print(_consistency_table(found))
-    console.print("* significantly below the noise ceiling on the same trials", markup=False)
-    if found.caution:
-        remark(f"warning: {found.caution}")
+    if found.origin.warning:
+        terminal().print(found.origin.warning, style="bold red", markup=False)
+    _print_consistency(found)
+    print(_legend(found))
+    for caution in found.cautions:
+        remark(f"warning: {caution}")
 
 
-def _consistency_table(found: Analysis) -> Table:
-    from rich.table import Table
+def _legend(found: Analysis) -> str:
+    """What a star means; where nothing can be tested, that no star says nothing."""
+    from contstim.experiments.analysis.report import shown
 
+    legend = "* significantly below the noise ceiling on the same trials"
+    cannot: dict[str, list[str]] = {}
+    for result in shown(found):
+        text = result.reach.cannot(str(found.sampling.units))
+        cannot.setdefault(text, []).append(result.scope.name.lower())
+    if "" not in cannot and len(cannot) == 1:
+        return f"Differences {next(iter(cannot))}."
+    limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]
+    return "; ".join([legend, *limits])
+
+
+def _print_consistency(found: Analysis) -> None:
     from contstim.experiments.analysis.report import shown
 
     results = shown(found)
     columns = [{one.model: one for one in result.models} for result in results]
-    table = Table("model", title="Consistency with people")
-    for result in results:
-        measure = result.measure.name.rpartition("-")[2]
-        table.add_column(f"{result.scope.name.lower()}\n{measure}", justify="right")
+    names = names_for_tables(found.ratings.models)
+    headings = [
+        f"{one.scope.name.lower()}\n{one.measure.name.rpartition('-')[2]}" for one in results
+    ]
+    whom = "artificial participants" if found.origin.simulated > 0 else "people"
+    table = results_table("model", *headings, title=f"Consistency with {whom}")
     for model in found.ratings.models:
         cells = [
             f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
@@ -165,8 +194,8 @@ def _consistency_table(found: Analysis) -> Table:
             else "–"
             for result, column in zip(results, columns, strict=True)
         ]
-        table.add_row(model, *cells)
-    return table
+        table.add_row(names[model], *cells)
+    print_table(table, names)
 
 
 @contextmanager

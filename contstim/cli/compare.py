@@ -11,10 +11,15 @@ from contstim.cli.output import (
     Device,
     Dtype,
     KeptScores,
+    Models,
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
+    names_for_tables,
+    print_table,
     remark,
+    results_table,
     scoring_progress,
 )
 from contstim.errors import ContstimError, InputError
@@ -31,9 +36,7 @@ def compare(
     scores: Annotated[
         list[Path] | None, typer.Option(help="A table of scores, as of `score`; repeatable.")
     ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="A model, such as hf:DIR@chain; repeatable.")
-    ] = None,
+    model: Models = None,
     sentences: Annotated[
         Path | None,
         typer.Option(help="What models score: a text, or a table; by default the tables' own."),
@@ -52,6 +55,7 @@ def compare(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -76,7 +80,9 @@ def compare(
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     texts = read_stimuli(sentences) if sentences else None
     total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
     with (
@@ -125,25 +131,23 @@ def _length(table: ScoreTable) -> int:
 
 
 def _show(table: ScoreTable) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from contstim.experiments.benchmarks.comparison.measures import likenesses
-    from contstim.experiments.benchmarks.names import short_names
 
-    names = dict(zip(table.models, short_names(table.models), strict=True))
-    shown = Table("models", title=f"How alike they order {len(table.log_probs):,} sentences")
-    for name in ("spearman", "kendall", "pearson", "agreement"):
-        shown.add_column(name, justify="right")
+    names = names_for_tables(table.models)
+    title = f"How alike they order {len(table.log_probs):,} sentences"
+    measures = ("spearman", "kendall", "pearson", "agreement")
+    shown = results_table("models", *measures, title=title)
     for one in likenesses(table):
         numbers = (one.spearman, one.kendall, one.pearson, one.agreement)
         shown.add_row(
             f"{names[one.model_1]}\n{names[one.model_2]}", *(f"{number:.3f}" for number in numbers)
         )
-    Console().print(shown)
+    print_table(shown, names)
 
 
 def _show_synthesized(triplets: Iterable[Triplet]) -> None:
     for one in triplets:
         print(f"{one.model_1} rejects: {one.synthetic_1}")
         print(f"{one.model_2} rejects: {one.synthetic_2}")
+        if not one.distinct:
+            print(f"Nothing was found from {one.natural!r}: {one.alike}.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contstim.cli.output import Quiet, counting, remark
+from contstim.cli.output import Quiet, TrustRemoteCode, remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,22 +27,30 @@ def controls(
     ] = None,
     text: Annotated[
         Path | None,
-        typer.Option(help="UTF-8 text, one sentence a line: adds log_frequency of its words."),
+        typer.Option(
+            help="Adds the feature zipf, the mean frequency of a sentence's words, from a text, a "
+            "table with the columns word and count, or a trained model of words."
+        ),
     ] = None,
     tokens: Annotated[
         Path | None, typer.Option(help="A table: sentence, and numbers of tokens for each model.")
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="Count the tokens of this model, scored under this name; repeatable."),
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
+        ),
     ] = None,
     min_catch: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share.",
+            help="Catch trials that must be right; by default eleven of twelve, or that share; "
+            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
@@ -54,19 +62,18 @@ def controls(
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
     """
-    from contstim.corpus import read_sentences
     from contstim.experiments.analysis.ratings import gather
     from contstim.experiments.controls import (
         count_tokens,
         feature_preferences,
         feature_shares,
-        mean_log_frequencies,
+        mean_zipfs,
         read_features,
         token_count_control,
-        word_frequencies,
     )
     from contstim.experiments.responses import CatchRule, admit, read_responses
-    from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE
+    from contstim.experiments.responses.admission import DEFAULT_RULE
+    from contstim.frequencies import read_frequencies
     from contstim.models.catalog import load_models
     from contstim.records import write_record
     from contstim.scores import ScoreTable
@@ -75,16 +82,15 @@ def controls(
     if not (features or text or tokens or model):
         raise InputError("Give something to control for: --features, --text, --tokens or --model.")
     design = read_trials(trials)
-    rule = ELEVEN_OF_TWELVE if min_catch is None else CatchRule(number=min_catch)
+    rule = DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch)
     admission = admit(design, read_responses(responses), catch=rule)
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     sentences = read_stimuli(trials)
     measured: dict[str, dict[str, float]] = {} if features is None else read_features(features)
     if text is not None:
-        frequencies = word_frequencies(counting(read_sentences(text), quiet=quiet))
-        measured["log_frequency"] = mean_log_frequencies(sentences, frequencies)
+        measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    counts |= count_tokens(load_models(model or []), sentences)
+    counts |= count_tokens(load_models(model or [], trust_remote_code=trust_remote_code), sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
     for name, rows in (
@@ -94,8 +100,14 @@ def controls(
     ):
         if rows:
             _write(out / f"{name}.csv", rows)
-    write_record(out / "controls", excluded=[asdict(one) for one in admission.excluded])
+    write_record(
+        out / "controls",
+        excluded=[asdict(one) for one in admission.excluded],
+        simulated_participants=admission.origin.simulated,
+    )
     remark(str(admission), quiet=quiet)
+    if admission.origin.warning:
+        remark(f"warning: {admission.origin.warning}")
     _print(tests, preferences)
 
 
@@ -107,17 +119,19 @@ def _write(path: Path, rows: Sequence[Any]) -> None:
 
 
 def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePreference]) -> None:
+    from contstim.wording import counted, p_equation
+
     for test in tests:
         where = (
             "where people prefer the other sentence" if test.errors_only else "on all its trials"
         )
         print(
             f"{test.model} prefers fewer tokens {where}: {test.fewer:,} of {test.pairs:,}, "
-            f"adjusted p = {test.adjusted:.2g}"
+            f"adjusted {p_equation(test.adjusted)}"
         )
     for row in preferences:
         print(
-            f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of {row.trials:,} "
-            f"trials, people in {row.people_share:.1%}; t = {row.statistic:.2f}, adjusted p = "
-            f"{row.adjusted:.2g}"
+            f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of "
+            f"{counted(row.trials, 'trial')}, people in {row.people_share:.1%}; t = "
+            f"{row.statistic:.2f}, adjusted {p_equation(row.adjusted)}"
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, changed_words, remark
+from contstim.cli.output import Quiet, Seed, changed_words, remark, results_table, terminal
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,8 +28,6 @@ def demo(
 
     Example: `contstim demo --out contstim-demo`
     """
-    from rich.console import Console
-
     from contstim.cli.train.network import training_progress
     from contstim.demo.run import run_demo
 
@@ -39,7 +37,7 @@ def demo(
         say=lambda line: remark(f"{line} …", quiet=quiet),
         watch=lambda _name: training_progress(quiet=quiet),
     )
-    console = Console()
+    console = terminal()
     shown: set[tuple[str, str]] = set()
     for triplet in found.triplets:  # the most controversial of each pair of models
         duel = (triplet.model_1, triplet.model_2)
@@ -51,13 +49,12 @@ def demo(
 
 
 def _triplet_table(triplet: Triplet) -> Table:
-    from rich.table import Table
-
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(triplet.natural)
     title = f"Synthetic, controversiality {triplet.controversiality:.1f} nats"
-    table = Table("", "sentence", triplet.model_1, triplet.model_2, title=title)
+    models = (triplet.model_1, triplet.model_2)
+    table = results_table("", "sentence", *models, texts=2, title=title)
     rows = (
         ("natural", "natural", triplet.natural),
         (f"{triplet.model_1} rejects", "synthetic_1", triplet.synthetic_1),
@@ -72,12 +69,11 @@ def _triplet_table(triplet: Triplet) -> Table:
 
 def _pair_table(found: Demo) -> Table:
     """Of each pair of models, the natural pair with the lowest sum of ranks."""
-    from rich.table import Table
-
     best: dict[tuple[str, str], Pair] = {}
     for pair in sorted(found.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):
         best.setdefault((pair.model_1, pair.model_2), pair)
-    table = Table("model", "rejects", "log p", "prefers", "log p", title="Natural pairs")
+    header = ("model", "rejects", "log p", "prefers", "log p")
+    table = results_table(*header, texts=len(header), title="Natural pairs")
     for (model_1, model_2), pair in best.items():
         sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
         for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):

@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.output import Quiet, Seed, remark, simulation_progress
 from contstim.errors import InputError
-from contstim.experiments.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
+from contstim.experiments.golan2023 import SECONDS_PER_TRIAL
 
 
 def design(
@@ -35,7 +35,11 @@ def design(
     ] = SECONDS_PER_TRIAL,
     text: Annotated[
         Path | None,
-        typer.Option(help="Count word frequencies in this text; by default in --sentences."),
+        typer.Option(
+            help="Where word frequencies (Zipf scale) come from: a text, a table with the columns "
+            "word and count, or a trained model of words; by default --sentences, or else the "
+            "trials themselves."
+        ),
     ] = None,
     power: Annotated[
         bool,
@@ -53,12 +57,19 @@ def design(
         int | None, typer.Option(help="With --power: groups, if other than --groups.")
     ] = None,
     ceiling: Annotated[
-        float,
+        float | None,
         typer.Option(
             help="With --power: how often a person agrees with the majority of the others on "
-            "random natural pairs; by default as in the 2023 study."
+            "random natural pairs; by default as in the 2023 study, or --pilot."
         ),
-    ] = PUBLISHED_CEILING,
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --power: the folder that analyze wrote of a pilot or an earlier study. "
+            "Simulated people agree as often as people did there; by default as in the 2023 study."
+        ),
+    ] = None,
     simulations: Annotated[
         int, typer.Option(help="With --power: experiments to simulate for each model.")
     ] = 1000,
@@ -73,24 +84,33 @@ def design(
     Example: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
     """
-    from contstim.corpus import read_sentences
+    from contstim.experiments.calibration import Ceilings, read_ceilings
     from contstim.experiments.design import build_design
     from contstim.experiments.power_report import design_power, power_markdown, power_table
-    from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
+    from contstim.experiments.summary import summarise, summary_markdown
     from contstim.experiments.summary_figure import draw_summary
     from contstim.files import write_text
+    from contstim.frequencies import WordFrequencies, read_frequencies
+    from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
+    from contstim.wording import counted
 
     if power != (scores is not None):
         raise InputError("--scores are what --power simulates participants from: give both.")
+    if pilot is not None and not power:
+        raise InputError("--pilot says how often people agree, for --power: give both.")
     if sentences is None and (random_per_group or catch_per_group):
         raise InputError(
             "Random pairs and catch trials are made of natural sentences: give --sentences, or "
             "--random-per-group 0 --catch-per-group 0."
         )
+    table = None if scores is None else ScoreTable.read(scores)
+    if scores is not None and table is not None:
+        require_log_probabilities(scores, table.models, "A simulation with noise in nats")
     natural = [] if sentences is None else read_stimuli(sentences)
     found = build_design(
         () if pairs is None else read_pairs(pairs),
@@ -102,16 +122,19 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    counted = WordFrequencies(natural if text is None else read_sentences(text))
-    summary = summarise(found, counted, seconds_per_trial=seconds_per_trial)
+    shown = [Sentence.parse(s) for t in found.trials for s in (t.sentence_1, t.sentence_2)]
+    frequencies = WordFrequencies.of(natural or shown) if text is None else read_frequencies(text)
+    summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
-    if scores is not None:
-        table = ScoreTable.read(scores)
+    if table is not None:
+        ceilings = Ceilings() if pilot is None else read_ceilings(pilot)
+        if ceiling is not None:
+            ceilings = ceilings.with_random(ceiling)
         with simulation_progress(quiet=quiet) as progress:
             simulated = design_power(
                 found.trials,
                 table,
-                ceiling=ceiling,
+                ceilings=ceilings,
                 groups=power_groups,
                 participants=participants,
                 simulations=simulations,
@@ -126,10 +149,16 @@ def design(
     if simulated is not None:
         write_text(f"{out}.power.md", power_markdown(simulated))
         write_table(f"{out}.power.csv", power_table(simulated))
+    for caution in dict.fromkeys((simulated or summary).cautions):
+        remark(f"warning: {caution}")
     certificate = found.certificate
+    minutes = max(1, round(max(summary.minutes)))
     remark(
-        f"{out}: {certificate.trials:,} trials for {groups} groups, {certificate.trials_per_group} "
-        f"for each participant, about {max(summary.minutes):.0f} minutes; {certificate.method}, "
+        f"{out}: {counted(certificate.trials, 'trial')} for {counted(groups, 'group')}, "
+        f"{certificate.trials_per_group:,} for each participant, about "
+        f"{counted(minutes, 'minute')}; {certificate.method}, "
         f"{certificate.status}. Read {out}.summary.md before you preregister.",
         quiet=quiet,
     )
+    for note in summary.catch:
+        remark(note, quiet=quiet)

@@ -208,17 +208,18 @@ def _write(
     quiet: bool,
 ) -> None:
     """Write what was found with its record, and print every problem."""
-    from contstim.experiments.responses import write_responses
+    from contstim.experiments.responses import origin_of, write_responses
     from contstim.experiments.responses.answers import keep_one
     from contstim.records import write_record
     from contstim.stimuli import write_trials
 
     if duplicates != "all":
         found = keep_one(found, duplicates)
-    report = found.report
+    report, origin = found.report, origin_of(found.responses)
     facts = {
         "responses": report.responses,
         "participants": len(report.participants),
+        "simulated_participants": origin.simulated,
         "notes": list(found.notes),
         "problems": [
             {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
@@ -232,4 +233,6 @@ def _write(
     write_record(out, **facts)
     for note in found.notes:
         remark(note, quiet=quiet)
+    if origin.warning:
+        remark(f"warning: {origin.warning}")
     print(report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contstim.cli.output import Quiet
+from contstim.cli.output import Quiet, terminal
 
 
 def models(quiet: Quiet = False) -> None:
@@ -11,7 +11,6 @@ def models(quiet: Quiet = False) -> None:
     Example: `contstim models`
     """
     del quiet  # it prints nothing but its result
-    from rich.console import Console
     from rich.table import Table
 
     from contstim.models.catalog import CATALOGUE, FAMILIES
@@ -26,6 +25,6 @@ def models(quiet: Quiet = False) -> None:
     for entry in CATALOGUE.values():
         loads = "yes" if entry.loadable else "not in this version"
         entries.add_row(entry.name, entry.specification, entry.summary, loads)
-    console = Console()
+    console = terminal()
     console.print(families)
     console.print(entries)

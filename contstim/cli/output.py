@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rich.console import Console
     from rich.progress import Progress as Bars
     from rich.progress import ProgressColumn
     from rich.progress import Task as BarTask
+    from rich.table import Table
     from rich.text import Text
 
     from contstim.models.base import LanguageModel
@@ -32,9 +34,23 @@ Dtype = Annotated[
     Literal["auto", "float32", "bfloat16", "float16"],
     typer.Option(help="What transformers compute in; auto: float32. Half precision makes ties."),
 ]
+_MODEL = typer.Option(
+    metavar="[NAME=]MODEL",
+    help="A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
+    "figures and tables. Repeatable.",
+)
+Model = Annotated[list[str], _MODEL]
+Models = Annotated[list[str] | None, _MODEL]
 Prompt = Annotated[
     str | None,
     typer.Option(help="What causal transformers read before a sentence; it never counts."),
+]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Let transformers run Python code that comes with a checkpoint. Read it first.",
+    ),
 ]
 KeptScores = Annotated[
     Path | None,
@@ -42,9 +58,49 @@ KeptScores = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
 
+INCOMPLETE = 3
+"""Exit status where a search found nothing, or some of what was wanted could not be found."""
 
 _SHOW_EVERY = 10_000
 _TELL_EVERY = 60.0  # seconds
+
+
+def terminal(*, stderr: bool = False) -> Console:
+    """Where tables and bars are printed: whatever a user calls things is shown as it is.
+
+    Every command prints through this one, so that a model named `[bold]` breaks none.
+    """
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False)
+
+
+def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
+    """An empty table: texts first, then numbers; what is too wide is folded and never cut."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place < texts else "right", overflow="fold")
+    return table
+
+
+def names_for_tables(names: Sequence[str]) -> dict[str, str]:
+    """What to call each model in a table: its name, or a shorter one where any name is long."""
+    from contstim.experiments.names import LONGEST, short_names
+
+    if all(len(name) <= LONGEST for name in names):
+        return dict(zip(names, names, strict=True))
+    return dict(zip(names, short_names(names), strict=True))
+
+
+def print_table(table: Table, names: Mapping[str, str] | None = None) -> None:
+    """Print a table and, under it, the full names of the models that it calls otherwise."""
+    to = terminal()
+    to.print(table)
+    for name, short in (names or {}).items():
+        if short != name:
+            to.print(f"{short}: {name}", highlight=False, soft_wrap=True)
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
@@ -80,10 +136,9 @@ def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) 
         quiet: show nothing.
         passing: whether the bars go away at the end.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     plain = not console.is_terminal and not quiet
     with Progress(*columns, console=console, disable=quiet or plain, transient=passing) as bars:
         if not plain:
@@ -130,10 +185,11 @@ def scoring_progress(
     """A bar per model on standard error, with the time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
+    from rich.table import Column
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeLeft(),
     )

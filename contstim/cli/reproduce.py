@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.analyze import Samples, facts, show, steps
-from contstim.cli.output import Quiet, Seed, remark
+from contstim.cli.output import Quiet, Seed, print_table, remark, results_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -104,9 +104,7 @@ def _write_claims(made: Iterable[Claim], path: Path) -> None:
 
 def _judge(made: Sequence[Claim], where: str, *, quiet: bool) -> None:
     """Print the claims; status 1 if one does not hold."""
-    from rich.console import Console
-
-    Console().print(_claims_table(made))
+    print_table(_claims_table(made))
     failed = sum(not claim.holds for claim in made)
     print(f"{len(made) - failed} of {len(made)} claims hold.")
     remark(where, quiet=quiet)
@@ -115,9 +113,8 @@ def _judge(made: Sequence[Claim], where: str, *, quiet: bool) -> None:
 
 
 def _claims_table(made: Iterable[Claim]) -> Table:
-    from rich.table import Table
-
-    table = Table("", "published", "ours", "", title="Published claims", show_lines=True)
+    table = results_table("", "published", "ours", "", texts=4, title="Published claims")
+    table.show_lines = True
     for claim in made:
         verdict = "holds" if claim.holds else "does not hold"
         table.add_row(claim.about, claim.published, claim.ours, verdict)

@@ -57,7 +57,7 @@ def natural(
     Example: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
     """
     from contstim.counts import read_pair_counts
-    from contstim.models.contamination import RECORDED, read_contamination, recorded
+    from contstim.models.contamination import contamination_facts, read_contamination
     from contstim.optimization.selection import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
@@ -82,7 +82,7 @@ def natural(
     found.certificate.save(Path(f"{out}.certificate.json"))
     selected = (text for pair in found.pairs for text in (pair.sentence_1, pair.sentence_2))
     seen = read_contamination(scores, table.models, map(Sentence.parse, selected))
-    write_record(out, scores=str(scores), per_pair=per_pair, **{RECORDED: recorded(seen)})
+    write_record(out, scores=str(scores), per_pair=per_pair, **contamination_facts(seen))
     warn_of_training_texts(seen, "selected sentences")
     remark(
         f"{out}: {len(found.pairs):,} pairs; objective {found.certificate.objective:.10f}, proven "

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from contstim.cli.output import changed_words, remark
+from contstim.cli.output import (
+    changed_words,
+    names_for_tables,
+    print_table,
+    remark,
+    results_table,
+    terminal,
+)
 from contstim.optimization.symmetric import SymmetricPair
 
 if TYPE_CHECKING:
@@ -22,41 +29,37 @@ def print_step(step: Step) -> None:
 
 def print_result(found: Synthesis | SymmetricPair) -> None:
     """A table of sentences and log-probabilities, why the search ended, and what it cost."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("", "sentence")
     if isinstance(found, SymmetricPair):
-        columns = [found.model_1, found.model_2]
+        names = names_for_tables((found.model_1, found.model_2))
+        columns = list(names.values())
         climbs = found.climbs
         of_1, of_2 = zip(*found.log_probs, strict=True)
         rows = [
             ("natural", found.natural, climbs[0].start_log_probs[::-1].tolist()),
-            (f"{found.model_1} rejects", found.sentence_1, of_1),
-            (f"{found.model_2} rejects", found.sentence_2, of_2),
+            (f"{columns[0]} rejects", found.sentence_1, of_1),
+            (f"{columns[1]} rejects", found.sentence_2, of_2),
         ]
         summary = f"Disagreement {found.disagreement:.2f} nats. "
     else:
-        columns = [f"{role}: {name}" for role, name in zip(found.roles, found.models, strict=True)]
+        names = names_for_tables(found.models)
+        columns = [f"{r}: {names[name]}" for r, name in zip(found.roles, found.models, strict=True)]
         climbs = (found.climb,)
         rows = [
             ("natural", found.natural, found.natural_log_probs),
             ("synthetic", found.synthetic, found.log_probs),
         ]
         summary = ""
-    for name in columns:
-        table.add_column(Text(name))
+    table = results_table("", "sentence", *columns, texts=2)
     for kind, sentence, scores in rows:
         shown = changed_words(sentence, found.natural)
-        table.add_row(Text(kind), shown, *(f"{score:.2f}" for score in scores))
-    console = Console()
-    console.print(table)
-    console.print(f"{summary}Log-probabilities in nats. {_story(climbs)}", markup=False)
+        table.add_row(kind, shown, *(f"{score:.2f}" for score in scores))
+    print_table(table, names)
+    console = terminal()
+    console.print(f"{summary}Log-probabilities in nats. {_story(climbs)}")
     for name, cost in found.costs.items():
         if cost.rows:
             text = f"{name} read {cost.rows:,} sequences of {cost.tokens:,} tokens."
-            console.print(text, markup=False)
+            console.print(text)
 
 
 def _story(climbs: tuple[Climb, ...]) -> str:
@@ -73,6 +76,7 @@ def as_json(found: Synthesis | SymmetricPair) -> dict[str, Any]:
     """The same as plain values."""
     shared = {
         "natural": found.natural.text,
+        "changed": found.changed,
         "recipe": found.recipe,
         "costs": {name: asdict(cost) for name, cost in found.costs.items()},
     }

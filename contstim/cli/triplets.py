@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contstim.cli.output import (
+    INCOMPLETE,
     Device,
     Dtype,
+    Model,
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
+    names_for_tables,
+    print_table,
     progress_bars,
     remark,
+    terminal,
     warn_of_training_texts,
 )
 from contstim.errors import InputError
@@ -28,14 +34,9 @@ if TYPE_CHECKING:
     from contstim.jobs.executors import Executor
     from contstim.jobs.triplets import Found
 
-INCOMPLETE = 3
-"""Exit status where some triplets that were wanted could not be found."""
-
 
 def triplets(
-    model: Annotated[
-        list[str], typer.Option(help="A model, such as kenlm:trigram.arpa; give two or more.")
-    ],
+    model: Model,
     sentences: Annotated[Path, typer.Option(help="Natural sentences, one a line, or a table.")],
     out: Annotated[Path, typer.Option(help="The table of triplets to write.")],
     vocabulary: Annotated[
@@ -83,6 +84,7 @@ def triplets(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -90,16 +92,19 @@ def triplets(
 
     Each pair has natural sentences of its own. Every result is kept as soon as it is found: a job
     that was interrupted or killed, started again, goes on where it stopped, whatever the executor
-    and the number of workers. A search that fails three times is listed at the end, and the others
-    go on; the exit status is then 3.
+    and the number of workers. A search that fails three times, or finds nothing with three seeds,
+    is listed at the end, and the others go on; the exit status is then 3.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
     from contstim.jobs.bench import Bench
+    from contstim.jobs.renaming import rename_columns, renamed
     from contstim.jobs.study import Study
     from contstim.jobs.triplets import find_triplets
-    from contstim.models.contamination import RECORDED, contamination, recorded
+    from contstim.models.base import recorded
+    from contstim.models.catalog import given_models
+    from contstim.models.contamination import contamination, contamination_facts
     from contstim.records import write_record
     from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_triplets
@@ -109,8 +114,9 @@ def triplets(
 
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
+    given = given_models(model)
     study = Study(
-        tuple(model),
+        tuple(one.specification for one in given),
         tuple(read_stimuli(sentences)),
         None if vocabulary is None else Vocabulary.load(vocabulary),
         per_pair,
@@ -118,7 +124,15 @@ def triplets(
         seed,
         allow_unknown,
     )
-    bench = Bench(device, dtype, prompt, study.vocabulary, allow_unknown, models_in_memory)
+    bench = Bench(
+        device,
+        dtype,
+        prompt,
+        study.vocabulary,
+        allow_unknown,
+        models_in_memory,
+        trust_remote_code,
+    )
     workshop = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as kept:
         with _progress(quiet=quiet) as (say, progress):
@@ -134,21 +148,34 @@ def triplets(
         facts = {
             "seed": seed,
             "recipe": recipe,
-            "models": {name: asdict(how) for name, how in found.conventions.items()},
+            "models": {
+                one.name: recorded(one.specification, found.conventions[one.specification])
+                for one in given
+            },
         }
+        found = renamed(found, given)
         for path, export in (
             (trajectories, TripletStore(kept).trajectories),
             (evaluations, TripletStore(kept).evaluations),
         ):
             if path is not None:
-                write_table(path, export())
+                write_table(path, rename_columns(export(), given))
                 write_record(path, **facts)
     seen = contamination(
         found.training_texts, [Sentence.parse(triplet.natural) for triplet in found.triplets]
     )
     write_triplets(out, found.triplets)
-    pairs = [asdict(pair) for pair in found.pairs]
-    write_record(out, **facts, pairs=pairs, **{RECORDED: recorded(seen)})
+    write_record(
+        out,
+        **facts,
+        pairs=[asdict(pair) for pair in found.pairs],
+        unchanged=[
+            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural}
+            | {"reason": one.alike}
+            for one in found.unchanged
+        ],
+        **contamination_facts(seen),
+    )
     remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
@@ -193,38 +220,45 @@ def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[
                 started = True
             progress.update(bar, total=wanted, completed=settled)
 
-        say = partial(progress.console.print, markup=False, highlight=False)
-        yield say, advance
+        yield partial(progress.console.print, highlight=False), advance
 
 
 def _print_statistics(found: Found) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
+    names = names_for_tables(list(found.conventions))
     table = Table(box=SIMPLE_HEAD)
     table.add_column("models", overflow="fold")
-    for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "failed"):
+    for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "unchanged", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
     for pair in found.pairs:
         means = (pair.controversiality, pair.drop_1, pair.drop_2)
         table.add_row(
-            Text(f"{pair.model_1}\n× {pair.model_2}"),
+            f"{names[pair.model_1]}\n× {names[pair.model_2]}",
             f"{pair.triplets:,}",
             *("–" if mean is None else f"{mean:.2f}" for mean in means),
             f"{pair.rows:,}",
+            f"{pair.unchanged:,}",
             f"{pair.failed:,}",
         )
-    console = Console()
-    console.print(table)
-    console.print(
+    print_table(table, names)
+    terminal().print(
         "Means in nats: controversiality (Eq. 4), and how far each model's score falls; passes of "
         "both networks, in all."
     )
 
 
 def _tell_failures(found: Found, *, quiet: bool) -> None:
+    from contstim.jobs.tasks import SEEDS
+
+    for one in found.unchanged:
+        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural!r}: {one.alike}")
+    if found.unchanged:
+        remark(
+            f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
+            f"in the table. For others in their place raise --per-pair, or give more words."
+        )
     for job in found.failures:
         remark(f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}")
     if found.failures:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.corpus import read_sentences
 from contstim.demo.models import NAMES, train
+from contstim.documents import read_json_object
 from contstim.english import generate
 from contstim.errors import InputError
 from contstim.experiments.report import write_report
@@ -151,7 +152,7 @@ def _claim(out: Path, settings: Mapping[str, object]) -> None:
     """Make the folder this demo's, unless it is another's."""
     path = out / _SETTINGS
     if path.is_file():
-        other = json.loads(path.read_text(encoding="utf-8"))
+        other = read_json_object(path)
         differing = [name for name in settings if settings[name] != other.get(name)]
         if differing:
             raise InputError(
@@ -187,7 +188,7 @@ def _triplets(
 ) -> tuple[Triplet, ...]:
     """Triplets of some pairs of models, most controversial first."""
     if path.is_file() and record_path(path).is_file():
-        record = json.loads(record_path(path).read_text(encoding="utf-8"))
+        record = read_json_object(record_path(path))
         if all(record.get(name) == value for name, value in facts.items()):
             return read_triplets(path)
     found: list[Triplet] = []

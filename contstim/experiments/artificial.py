@@ -111,7 +111,9 @@ class ArtificialParticipants:
         rated, took = self.ratings(number), self.times(number)
         shown = presentation(self.trials, group=group, participant=place, seed=seed)
         return tuple(
-            Response(name, group, t, rated[t], one.left, one.position, float(took[t]))
+            Response(
+                name, group, t, rated[t], one.left, one.position, float(took[t]), simulated=True
+            )
             for one in shown
             for t in [one.trial.trial_id]
         )

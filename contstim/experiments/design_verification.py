@@ -99,8 +99,12 @@ def _check_fillers(trials: Sequence[Trial], natural: Iterable[Sentence]) -> None
             _require(trial.kind_2 == Kind.SHUFFLED, f"{trial.trial_id} is not shuffled")
             _require(
                 first.lower() != second.lower()
-                and sorted(first.split(" ")) == sorted(second.split(" ")),
+                and sorted(first.lower().split(" ")) == sorted(second.lower().split(" ")),
                 f"{second!r} is not a new order of the words of {first!r}",
+            )
+            _require(
+                not (first[0].isupper() and second[0].islower()),
+                f"{second!r} begins without the capital that {first!r} has",
             )
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.inference import signed_rank_p_values
+from contstim.experiments.inference import reach, signed_rank_p_values
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.experiments.inference import Reach
     from contstim.experiments.simulated import Comparisons
 
 
@@ -96,6 +97,24 @@ def significantly_better(
             wins = ahead[:, place] > 0 if planted == i else ahead[:, place] < 0
             better[:, j if planted == i else i] = found[:, place] & wins
     return better
+
+
+def family_reach(study: Comparisons, groups: int, participants: int, alpha: float) -> Reach:
+    """What the tests of `significantly_better` can find, whatever people answer.
+
+    Args:
+        study: the trials.
+        groups: how many groups there are; those beyond the design's see its trials again.
+        participants: in each group; they are compared where there is one group.
+        alpha: false discovery rate.
+    """
+    designed = int(study.groups.max()) + 1
+    has = np.zeros((designed, len(study.models)), dtype=np.int64)
+    np.maximum.at(has, study.groups, study.own.astype(np.int64))
+    units = has[np.arange(groups) % designed] * (participants if groups == 1 else 1)
+    one, two = np.array(list(combinations(range(len(study.models)), 2))).T
+    pairs = np.minimum(units[:, one], units[:, two]).sum(axis=0)
+    return reach([*pairs, *(units.sum(axis=0) if participants > 1 else [])], alpha)
 
 
 def discoveries(differences: FloatArray, alpha: float) -> BoolArray:

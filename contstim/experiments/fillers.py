@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _SHUFFLES = 100
 
@@ -27,11 +28,13 @@ def filler_trials(
 ) -> list[Trial]:
     """Random natural pairs and catch trials for every group, of sentences used nowhere else.
 
-    A catch trial sets a natural sentence against its own words in another order; the capital of
-    the first word moves along, as in the 2023 study.
+    A catch trial sets a natural sentence against its own words in another order. It begins with a
+    capital as the natural one does, and the natural one's first word is written as inside a
+    sentence (`as_inside`), so that capitals do not give it away.
 
     Args:
-        natural: where sentences are drawn from, without replacement.
+        natural: where sentences are drawn from, without replacement, and how words are written
+            inside sentences is seen.
         used: sentences (without end marks) that stand in other trials.
         groups: how many groups there are.
         random_per_group: random natural pairs for each group.
@@ -41,6 +44,7 @@ def filler_trials(
     Raises:
         InfeasibleError: too few sentences are left, or one cannot be shuffled.
     """
+    natural = list(natural)
     free = list({s.bare: s for s in natural if s.bare not in used}.values())
     drawn = [free[place] for place in rng.permutation(len(free))]
     catch = [s for s in drawn if len(set(_lower(s))) > 1][: groups * catch_per_group]
@@ -57,29 +61,58 @@ def filler_trials(
     numbers = np.repeat(np.arange(1, groups + 1), random_per_group).tolist()
     trials = [_random(rest[2 * i], rest[2 * i + 1], group) for i, group in enumerate(numbers)]
     numbers = np.repeat(np.arange(1, groups + 1), catch_per_group).tolist()
-    shuffled = _shuffle_all(catch, taken_texts, rng)
+    shuffled = _shuffle_all(catch, taken_texts, as_inside(natural), rng)
     return trials + [_catch(*both, group) for both, group in zip(shuffled, numbers, strict=True)]
 
 
+def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
+    """How the first word of a sentence is written inside one.
+
+    In lower case, unless the sentences have it more often with its capital inside (`Paris`, `I`);
+    words that have another capital (`NATO`) or are a form of `I` keep it always.
+    """
+    seen = Counter(word for sentence in sentences for word in sentence.words[1:])
+
+    def inside(word: str) -> str:
+        lower = word[:1].lower() + word[1:]
+        named = word == "I" or word.startswith(("I'", "I’")) or lower != word.lower()
+        return word if named or seen[word] > seen[lower] else lower
+
+    return inside
+
+
 def _shuffle_all(
-    sentences: Sequence[Sentence], taken: set[str], rng: np.random.Generator
+    sentences: Sequence[Sentence],
+    taken: set[str],
+    inside: Callable[[str], str],
+    rng: np.random.Generator,
 ) -> Iterator[tuple[Sentence, Sentence]]:
     for sentence in sentences:
-        shuffled = _shuffle(sentence, taken, rng)
+        shuffled = _shuffle(sentence, taken, inside, rng)
         taken.add(shuffled.bare)
         yield sentence, shuffled
 
 
-def _shuffle(sentence: Sentence, taken: set[str], rng: np.random.Generator) -> Sentence:
+def _shuffle(
+    sentence: Sentence, taken: set[str], inside: Callable[[str], str], rng: np.random.Generator
+) -> Sentence:
     for _ in range(_SHUFFLES):
-        order = rng.permutation(len(sentence.words))
-        other = Sentence(tuple(sentence.words[place] for place in order), sentence.end)
+        order = rng.permutation(len(sentence.words)).tolist()
+        other = _in_order(sentence, order, inside)
         if _lower(other) != _lower(sentence) and other.bare not in taken:
             return other
     raise InfeasibleError(
         f"{sentence.text!r} has no order of words that is not itself a sentence of the experiment: "
         "leave it out of --sentences."
     )
+
+
+def _in_order(sentence: Sentence, order: Sequence[int], inside: Callable[[str], str]) -> Sentence:
+    first, *rest = sentence.words
+    capital = first[0].isupper()
+    words = [inside(first) if capital else first, *rest]
+    start, *others = (words[place] for place in order)
+    return Sentence((start[0].upper() + start[1:] if capital else start, *others), sentence.end)
 
 
 def _lower(sentence: Sentence) -> tuple[str, ...]:

@@ -13,15 +13,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.tables import read_table
+from contstim.tables import parsed, read_table, text
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from numpy.typing import ArrayLike
+
     from contstim.arrays import FloatArray, IntArray
+    from contstim.experiments.analysis.scopes import Scope
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
+FALSE_DISCOVERY_RATE = 0.05  # up to which adjusted p-values are significant, unless told otherwise
+THESE_ITEMS = (
+    "Tests compare participants, who saw the same trials: what they call significant holds for "
+    "these very items, not for others like them. With items drawn at random and models that do not "
+    "differ, such tests call many pairs of models different. To speak of items in general, compare "
+    "groups that saw different trials."
+)
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted
 _UNTIED = 50  # pairs up to which the distribution without ties is counted
@@ -52,6 +63,108 @@ class SignedRankTest:
     rank_biserial: float
 
 
+@dataclass(frozen=True)
+class Reach:
+    """What a family of signed-rank tests can find, whatever the data.
+
+    Attributes:
+        tests: in the family.
+        fewest_units: of any of its tests.
+        most_units: likewise.
+        smallest: the smallest p-value that any of its tests can have.
+        needed: how many tests must be as clear as they can be (all units on one side) for any to be
+            significant; None where even that is not enough.
+    """
+
+    tests: int
+    fewest_units: int
+    most_units: int
+    smallest: float
+    needed: int | None
+
+    def cannot(self, units: str) -> str:
+        """`cannot be tested with 4 groups`, where nothing can be significant; else empty."""
+        if self.needed is not None or not self.tests:
+            return ""
+        return f"cannot be tested with {self._counted(units)}"
+
+    def unless(self) -> str:
+        """What it takes for anything to be significant, where that is several tests; else empty."""
+        if self.needed in (None, 1):
+            return ""
+        return f"unless {self.needed} of the {self.tests} tests come out as clearly as they can"
+
+    def caution(self, units: str, rate: float) -> str:
+        """What limits the family, as sentences; empty where a single test can be significant.
+
+        Args:
+            units: what the tests compare, in the plural.
+            rate: the false-discovery rate.
+        """
+        if not self.tests or self.needed == 1:
+            return ""
+        least = f"the smallest p-value that Wilcoxon's signed-rank test has is {self.smallest:.3g}"
+        head = f"With {self._counted(units)} "
+        if self.needed is None:
+            enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < rate), "infinite")
+            return (
+                f"{head}nothing can be significant, whatever the data: {least}. Tests at a "
+                f"false-discovery rate of {rate:g} need {enough} {units} or more."
+            )
+        return (
+            f"{head}nothing can be significant {self.unless()}, with all {units} on one side: "
+            f"{least}, and {self.tests} tests share a false-discovery rate of {rate:g}. More "
+            f"{units} or fewer contrasts ask for less."
+        )
+
+    def _counted(self, units: str) -> str:
+        if self.fewest_units != self.most_units:
+            return f"{self.fewest_units} to {self.most_units} {units}"
+        return counted(self.most_units, units.removesuffix("s"), units)
+
+
+def family_cautions(
+    families: Iterable[tuple[Scope, Reach]], units: str, rate: float
+) -> Iterator[str]:
+    """What limits the families of tests of some scopes: a sentence for each limit.
+
+    Args:
+        families: scope and reach.
+        units: what the tests compare, in the plural.
+        rate: the false-discovery rate.
+    """
+    limits: dict[str, list[str]] = {}
+    for scope, family in families:
+        limits.setdefault(family.caution(units, rate), []).append(str(scope))
+    for limit, scopes in limits.items():
+        if limit:
+            where = "" if len(limits) == 1 else f"{', '.join(dict.fromkeys(scopes))}: "
+            yield where + limit
+
+
+def smallest_p_value(units: int) -> float:
+    """The smallest two-sided p-value of the signed-rank test: all differences have one sign."""
+    return min(1.0, 2 * 0.5**units)
+
+
+def reach(units: ArrayLike, rate: float) -> Reach:
+    """What a family of tests can find after Benjamini and Hochberg.
+
+    Args:
+        units: (n_tests,) how many pairs each test compares; tests without any are no part.
+        rate: the false-discovery rate; adjusted p-values below it are significant.
+    """
+    sizes = np.asarray(units, np.int64)
+    sizes = np.sort(sizes[sizes > 0])[::-1]
+    if not len(sizes):
+        return Reach(0, 0, 0, 1.0, None)
+    smallest = np.array([smallest_p_value(n) for n in sizes.tolist()])
+    ranks = np.arange(1, len(sizes) + 1)
+    enough = np.flatnonzero(smallest * len(sizes) / ranks < rate)
+    needed = int(ranks[enough[0]]) if len(enough) else None
+    return Reach(len(sizes), int(sizes[-1]), int(sizes[0]), float(smallest[0]), needed)
+
+
 def every_contrast(models: Sequence[str]) -> tuple[Contrast, ...]:
     """All pairs of models and every model against the ceiling: 36 + 9 for the nine of 2023."""
     pairs = [Contrast(first, second) for first, second in combinations(models, 2)]
@@ -70,7 +183,8 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[Contrast, .
     table = read_table(path)
     if not {"first", "second"} <= table.keys() or not table["first"]:
         raise InputError(f"{path} states no contrasts; expected rows under first and second.")
-    stated = [Contrast(*map(str, row)) for row in zip(table["first"], table["second"], strict=True)]
+    first, second = (parsed(path, name, table[name], text, "name") for name in ("first", "second"))
+    stated = [Contrast(*row) for row in zip(first, second, strict=True)]
     for one in stated:
         known = one.first in models and one.second in (*models, CEILING)
         if not known or one.first == one.second:

@@ -19,7 +19,7 @@ _AT_ONCE = 2_000_000  # simulated answers in memory
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """What to expect of one condition when each model in turn is planted as the human.
+    """What to expect of one scope when each model in turn is planted as the human.
 
     Rates are shares of simulated experiments; their standard error is at most
     1 / (2 · sqrt(simulations)).
@@ -75,8 +75,9 @@ def simulate_power(
     tests; participants who are alone in their group have no noise ceiling.
 
     Args:
-        comparisons: of one condition.
-        noise: (n_models,) of the participants where that model is planted, nats.
+        comparisons: of one scope.
+        noise: (n_models,) or (n_trials, n_models) of the participants where that model is planted,
+            nats.
         groups: groups of participants; more than the design has see its trials again, fewer leave
             trials out. By default the design's.
         participants: in each group.
@@ -91,40 +92,48 @@ def simulate_power(
     for what, number in given.items():
         if number is not None and number < 1:
             raise InputError(f"Power needs 1 or more {what}, not {number}.")
-    study = _regroup(comparisons, groups)
+    rows, numbers = _regrouped(comparisons, groups)
+    study = _rows(comparisons, rows, numbers)
+    noise = np.broadcast_to(noise, comparisons.differences.shape)[rows]
     rng = np.random.default_rng(seed)
     found = [
-        _plant(study, planted, float(noise[planted]), participants, simulations, alpha, rng)
+        _plant(study, planted, noise[:, planted], participants, simulations, alpha, rng)
         for planted in range(len(study.models))
     ]
     accuracy, better, curves = map(np.array, zip(*found, strict=True))
     return Power(study.models, accuracy, better, curves[:, -1], curves, simulations)
 
 
-def _regroup(comparisons: Comparisons, groups: int | None) -> Comparisons:
-    """The trials of as many groups as asked for, the design's repeated or cut."""
+def _regrouped(comparisons: Comparisons, groups: int | None) -> tuple[IntArray, IntArray]:
+    """Trials and groups of as many groups as asked for, the design's repeated or cut."""
     designed = int(comparisons.groups.max()) + 1
     places = [np.flatnonzero(comparisons.groups == g % designed) for g in range(groups or designed)]
     numbers = np.repeat(np.arange(len(places)), list(map(len, places)))
-    return _rows(comparisons, np.concatenate(places), numbers)
+    return np.concatenate(places), numbers
 
 
 def thin(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> Comparisons:
-    """A smaller experiment: so many trials of each group, model pairs taken as evenly as possible.
+    """A smaller experiment: the trials that `thinned` keeps.
+
+    Raises:
+        InputError: a group has fewer trials, or none would be left.
+    """
+    rows = thinned(comparisons, per_group, seed=seed)
+    return _rows(comparisons, rows, comparisons.groups[rows])
+
+
+def thinned(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> IntArray:
+    """The places of so many trials of each group, model pairs taken as evenly as possible.
 
     Raises:
         InputError: a group has fewer trials, or none would be left.
     """
     least = int(np.bincount(comparisons.groups).min())
     if not 1 <= per_group <= least:
-        raise InputError(f"A group keeps 1 to {least} trials of this condition, not {per_group}.")
+        raise InputError(f"A group keeps 1 to {least} trials of this scope, not {per_group}.")
     order = _orders(comparisons.strata, 1, np.random.default_rng(seed))[0]
-    kept = [
-        order[comparisons.groups[order] == group][:per_group]
-        for group in np.unique(comparisons.groups)
-    ]
-    rows = np.concatenate(kept)
-    return _rows(comparisons, rows, comparisons.groups[rows])
+    groups = comparisons.groups[order]
+    return np.concatenate([order[groups == group][:per_group] for group in np.unique(groups)])
 
 
 def _rows(comparisons: Comparisons, rows: IntArray, groups: IntArray) -> Comparisons:
@@ -140,7 +149,7 @@ def _rows(comparisons: Comparisons, rows: IntArray, groups: IntArray) -> Compari
 def _plant(
     study: Comparisons,
     planted: int,
-    noise: float,
+    noise: FloatArray,
     participants: int,
     simulations: int,
     alpha: float,

@@ -1,5 +1,10 @@
 """How choices follow log-probability ratios, with standard errors for people and items at once.
 
+There is no intercept. Which sentence of a trial is called sentence_1 is a convention of the design,
+often one that follows the models (the sentence that model_1 rejects, the natural one), so that an
+intercept would take the effect away from the ratios. Without it, exchanging the sentences of any
+trials changes nothing: choice and ratio both turn.
+
 Judgements of the same participant, and of the same sentence pair, are not independent; items vary
 far more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011, *Robust
 inference with multiway clustering*) allow for both without a model of either.
@@ -23,8 +28,6 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.stimuli import Condition
-
-INTERCEPT = "intercept"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class ClusteredLogit:
     """A logistic regression whose standard errors are clustered by participant and by item.
 
     Attributes:
-        coefficients: of the intercept, then of the predictors in their order.
+        coefficients: of the predictors, in their order.
         level: of the intervals.
         choices: how many.
         participants: clusters of the first way.
@@ -88,8 +91,7 @@ def regress_choices(
     """Regress choices of sentence_2 on the log-probability ratios of one or several models.
 
     Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models each coefficient
-    is what that model adds to the others. The intercept is needed because sentence_1 is by design
-    not any sentence: it may be the natural one.
+    is what that model adds to the others. Which sentence is called sentence_1 does not matter.
 
     Args:
         ratings: who chose what, and the models' log-probabilities.
@@ -135,44 +137,43 @@ def regress_choices(
 
 def clustered_logit(
     choices: ArrayLike,
-    predictors: Mapping[str, FloatArray],
+    differences: Mapping[str, FloatArray],
     participants: ArrayLike,
     items: ArrayLike,
     *,
     level: float = 0.95,
     left_out: int = 0,
 ) -> ClusteredLogit:
-    """Maximum-likelihood logistic regression with an intercept and two-way clustered errors.
+    """Maximum-likelihood logistic regression without intercept and with two-way clustered errors.
 
     Args:
-        choices: (n,) whether the event happened.
-        predictors: name → (n,) finite values.
+        choices: (n,) whether sentence_2 was chosen.
+        differences: predictor → (n,) finite values, what sentence_2 has more than sentence_1: a
+            log-probability ratio, or a difference of any other property of sentences.
         participants: (n,) the cluster of the first way.
         items: (n,) the cluster of the second way.
         level: of the intervals.
         left_out: choices that were left out before; only noted.
 
     Raises:
-        InputError: fewer than two participants or items, choices or a predictor without variance,
-            predictors that determine each other, or choices that they predict without error, so
-            that no finite estimate exists.
+        InputError: fewer than two participants or items, a predictor that is zero everywhere,
+            predictors that determine each other, or a sum of them that never speaks against a
+            choice, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
     clusters = np.stack([_codes(participants), _codes(items)], axis=1)
     counts = clusters.max(axis=0, initial=-1) + 1
-    _check(chosen, predictors, counts)
-    values = np.stack([np.asarray(column, np.float64) for column in predictors.values()], axis=1)
-    centre, scale = values.mean(axis=0), values.std(axis=0)
-    fitted, covariance = _fit(chosen, (values - centre) / scale, clusters)
-    back = np.diag(np.concatenate([[1.0], 1 / scale]))  # from standardised to given predictors
-    back[0, 1:] = -centre / scale
-    covariance, repaired = _positive(back @ covariance @ back.T)
+    _check(differences, counts)
+    values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
+    scale = np.sqrt((values**2).mean(axis=0))
+    fitted, covariance = _fit(chosen, values / scale, clusters)
+    covariance, repaired = _positive(covariance / np.outer(scale, scale))
     freedom = int(counts.min()) - 1
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
     coefficients = tuple(
         _coefficient(name, estimate, error, freedom, level)
         for name, estimate, error in zip(
-            (INTERCEPT, *predictors), (back @ fitted).tolist(), errors.tolist(), strict=True
+            differences, (fitted / scale).tolist(), errors.tolist(), strict=True
         )
     )
     people, pairs = counts.tolist()
@@ -204,41 +205,56 @@ def _codes(names: ArrayLike) -> IntArray:
     return np.unique(np.asarray(names), return_inverse=True)[1].astype(np.int64)
 
 
-def _check(chosen: FloatArray, predictors: Mapping[str, FloatArray], counts: IntArray) -> None:
+def _check(differences: Mapping[str, FloatArray], counts: IntArray) -> None:
     for what, count in zip(("participants", "items"), counts, strict=True):
         if count < 2:
             raise InputError(
-                f"Standard errors clustered by {what} need two of them at least; there are {count}."
+                f"Standard errors clustered by {what} need two of them at least; given: {count}."
             )
-    if chosen.min() == chosen.max():
-        raise InputError("All choices are the same, so nothing can be regressed on anything.")
-    for name, values in predictors.items():
+    for name, values in differences.items():
         if not np.isfinite(values).all():
             raise InputError(f"The predictor {name!r} has values that are not finite.")
-        if np.ptp(values) == 0:
-            raise InputError(f"The predictor {name!r} has the same value everywhere.")
+        if not np.any(values):
+            raise InputError(f"The predictor {name!r} is zero everywhere, so it predicts nothing.")
 
 
 def _fit(
-    chosen: FloatArray, standardised: FloatArray, clusters: IntArray
+    chosen: FloatArray, scaled: FloatArray, clusters: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimates and their covariance, for the intercept and the standardised predictors."""
+    """Estimates and their covariance, for the scaled predictors."""
     from statsmodels.discrete.discrete_model import Logit
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
-    design = np.column_stack([np.ones(len(chosen)), standardised])
-    if np.linalg.matrix_rank(design) < design.shape[1]:
+    if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
         raise InputError("The predictors determine each other; leave some of them out.")
+    separated = InputError(
+        "The predictors never speak against the choices, so that no finite coefficient fits "
+        "best. Add trials, or leave predictors out."
+    )
+    if _separates(chosen, scaled):
+        raise separated
     with warnings.catch_warnings():
         for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
             warnings.simplefilter("error", warning)
         try:
-            fitted = Logit(chosen, design).fit(
+            fitted = Logit(chosen, scaled).fit(
                 disp=False, cov_type="cluster", cov_kwds={"groups": clusters}
             )
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
-            raise InputError(
-                "The predictors tell the choices without error, so that no finite coefficient "
-                "fits best. Add trials, or leave predictors out."
-            ) from error
+            raise separated from error
     return np.asarray(fitted.params), np.asarray(fitted.cov_params())
+
+
+def _separates(chosen: FloatArray, scaled: FloatArray) -> bool:
+    """Whether some sum of the predictors has the sign of every choice, zeros allowed.
+
+    Then, and only then, is the likelihood without a maximum (Albert & Anderson 1984); a linear
+    program finds such a sum (Konis 2007).
+    """
+    from scipy.optimize import linprog
+
+    towards = np.unique(np.where(chosen[:, None] > 0, scaled, -scaled), axis=0)
+    found = linprog(
+        -towards.sum(axis=0), A_ub=-towards, b_ub=np.zeros(len(towards)), bounds=(-1, 1)
+    )
+    return bool(-found.fun > 1e-9)

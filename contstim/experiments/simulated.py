@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.ratings import require_scores
+from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.consistency import log_ratios
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.scores import ScoreTable
@@ -40,6 +42,52 @@ class Comparisons:
     strata: IntArray
 
 
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What models make of all trials but catch trials, and which of them evaluate which model.
+
+    Attributes:
+        every: all these trials; each evaluates the models that it targets, or all.
+        own: scope → (n_trials, n_models) whether a trial evaluates a model there, as in `analyze`;
+            scopes without trials are left out.
+    """
+
+    every: Comparisons
+    own: Mapping[Scope, BoolArray]
+
+    def rows(self, scope: Scope) -> IntArray:
+        """The places of a scope's trials."""
+        return np.flatnonzero(self.own[scope].any(axis=1))
+
+    def comparisons(self, scope: Scope) -> Comparisons:
+        """A scope's trials, with the models that they evaluate there."""
+        rows, every = self.rows(scope), self.every
+        return Comparisons(
+            every.models,
+            every.differences[rows],
+            self.own[scope][rows],
+            every.groups[rows],
+            every.strata[rows],
+        )
+
+
+def study(trials: Iterable[Trial], table: ScoreTable) -> Study:
+    """The models' preferences on all trials but catch trials, by scope.
+
+    Scores are joined by `Sentence.text`. Two sentences of probability zero are alike.
+
+    Raises:
+        InputError: sentences have no scores, a trial targets a model that has none, or there are no
+            such trials.
+    """
+    some = [trial for trial in trials if trial.condition != Condition.CATCH]
+    if not some:
+        raise InputError("There are no trials but catch trials, so there is nothing to simulate.")
+    every = _compare(some, table, _places(table))
+    own = {scope: scope_mask(some, scope, table.models).T for scope in Scope}
+    return Study(every, {scope: mask for scope, mask in own.items() if mask.any()})
+
+
 def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Comparisons]:
     """The models' preferences on the trials of each condition, catch trials left out.
 
@@ -48,7 +96,7 @@ def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Compa
     Raises:
         InputError: a sentence has no scores, or a trial targets a model that has none.
     """
-    rows = {Sentence.parse(text).text: row for row, text in enumerate(table.sentences or ())}
+    rows = _places(table)
     found: dict[Condition, Comparisons] = {}
     trials = list(trials)
     for condition in Condition:
@@ -58,20 +106,19 @@ def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Compa
     return found
 
 
+def _places(table: ScoreTable) -> dict[str, int]:
+    return {Sentence.parse(text).text: row for row, text in enumerate(table.sentences or ())}
+
+
 def _compare(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> Comparisons:
-    for trial in trials:
-        for text in (trial.sentence_1, trial.sentence_2):
-            if Sentence.parse(text).text not in rows:
-                raise InputError(
-                    f"{text!r} has no scores: score the trials first (contstim score --sentences "
-                    "trials.csv), under every model to be compared."
-                )
-        for model in {trial.model_1, trial.model_2} - {""}:
-            table.column(model)
-    places = [
-        [rows[Sentence.parse(text).text] for text in (trial.sentence_1, trial.sentence_2)]
+    texts = [
+        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
         for trial in trials
     ]
+    require_scores(texts, rows)
+    for model in sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""}):
+        table.column(model)
+    places = [[rows[text] for text in both] for both in texts]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
     return Comparisons(
@@ -83,7 +130,7 @@ def _compare(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> Co
     )
 
 
-def choice_probabilities(differences: FloatArray, noise: float) -> FloatArray:
+def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> FloatArray:
     """How likely a simulated participant prefers sentence_2.
 
     The participant has the planted model's difference in log-probability, adds normal noise of
@@ -116,7 +163,7 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
     """The noise (nats) under which simulated participants reach a stated lower noise ceiling.
 
     Args:
-        differences: (n_trials,) of the planted model, on random natural pairs.
+        differences: (n_trials,) of the planted model, on the trials where it was measured.
         ceiling: share of trials in which a person agrees with the majority of the others, such as
             `PUBLISHED_CEILING`.
         raters: participants who saw each trial where that was measured.

@@ -4,42 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.golan2023 import SECONDS_PER_TRIAL
+from contstim.experiments.inference import (
+    FALSE_DISCOVERY_RATE,
+    THESE_ITEMS,
+    every_contrast,
+    reach,
+)
 from contstim.experiments.markdown import markdown_table
+from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.experiments.design import Design
+    from contstim.frequencies import WordFrequencies
     from contstim.stimuli import Trial
 
-MEASURES = ("words", "characters", "mean log frequency")
-
-
-class WordFrequencies:
-    """Log relative frequencies of words, compared in lower case, from the words of a text.
-
-    One occurrence is added to every word's count, and to those of all unknown words together. So
-    without any text all words are equally frequent.
-    """
-
-    def __init__(self, sentences: Iterable[Sentence]) -> None:
-        self._counts = Counter(w.lower() for sentence in sentences for w in sentence.words)
-        self._log_total = log(sum(self._counts.values()) + len(self._counts) + 1)
-
-    def mean_log_frequency(self, sentence: Sentence) -> float:
-        """The mean over a sentence's words, nats."""
-        logs = [log(self._counts[w.lower()] + 1) - self._log_total for w in sentence.words]
-        return sum(logs) / len(logs)
+MEASURES = ("words", "characters", "mean word frequency (Zipf)")
 
 
 @dataclass(frozen=True)
@@ -53,9 +44,11 @@ class DesignSummary:
             group.
         minutes: expected duration for each group, pauses and instructions left out.
         sources: kind of sentence, in which condition → distinct sentences.
-        balance: condition → (3, 2): words, characters and mean log word frequency (nats) of
+        balance: condition → (3, 2): words, characters and mean word frequency (Zipf scale) of
             sentence_1 and sentence_2, averaged over its trials.
         notes: sentences about how the design came about.
+        catch: sentences about whom the catch trials leave out.
+        cautions: sentences about what tests of its groups cannot show.
     """
 
     groups: int
@@ -65,6 +58,8 @@ class DesignSummary:
     sources: Mapping[tuple[Condition, Kind], int]
     balance: Mapping[Condition, FloatArray]
     notes: tuple[str, ...]
+    catch: tuple[str, ...]
+    cautions: tuple[str, ...]
 
 
 def summarise(
@@ -103,7 +98,29 @@ def summarise(
             "role; sentences of random and catch trials are used nowhere else.",
             f"Duration at {seconds_per_trial:g} s a trial, without instructions and pauses.",
         ),
+        catch=tuple(_catch_notes(counts.get(Condition.CATCH, ()))),
+        cautions=tuple(_cautions(trials, groups)),
     )
+
+
+def _catch_notes(shown: tuple[int, ...]) -> Iterator[str]:
+    for number in sorted(set(shown) - {0}):
+        honest, guessing = (100 * DEFAULT_RULE.dropped(number, share) for share in (LAPSES, 1.0))
+        needed = DEFAULT_RULE.required(number)
+        yield (
+            f"Unless told otherwise, `analyze` leaves out who has fewer than {needed} of "
+            f"{counted(number, 'catch trial')} right: {honest:.1f} of 100 people who lapse in "
+            f"{LAPSES:.0%} of trials, {guessing:.1f} of 100 who guess."
+        )
+
+
+def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
+    models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
+    if groups == 1:
+        yield THESE_ITEMS
+    elif len(models) > 1:
+        family = reach([groups] * len(every_contrast(models)), FALSE_DISCOVERY_RATE)
+        yield from filter(None, [family.caution("groups", FALSE_DISCOVERY_RATE)])
 
 
 def _roles(
@@ -142,7 +159,7 @@ def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArra
 
 
 def _measure(sentence: Sentence, frequencies: WordFrequencies) -> tuple[float, float, float]:
-    frequency = frequencies.mean_log_frequency(sentence)
+    frequency = frequencies.mean_zipf(sentence)
     return float(len(sentence)), float(len(sentence.bare)), frequency
 
 
@@ -167,7 +184,8 @@ def summary_markdown(summary: DesignSummary) -> str:
     return "\n".join(
         [
             "# Design of the experiment\n",
-            *(f"{note}\n" for note in summary.notes),
+            *(f"**{caution}**\n" for caution in summary.cautions),
+            *(f"{note}\n" for note in (*summary.notes, *summary.catch)),
             "## Trials by group\n",
             markdown_table(["condition", *map(str, groups)], counts),
             "## What each group sees of a model pair\n",
@@ -177,8 +195,9 @@ def summary_markdown(summary: DesignSummary) -> str:
             "## Distinct sentences by source\n",
             markdown_table(["condition", "kind", "sentences"], sources),
             "## Balance between the two sentences of a trial\n",
-            "Means over trials; mean log frequency of a sentence's words in nats. Which sentence "
-            "stands left is balanced for each participant.\n",
+            "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
+            "scale (log10 of the frequency in a thousand million words). Which sentence stands "
+            "left is balanced for each participant.\n",
             markdown_table(
                 ["condition", "measure", "sentence_1", "sentence_2", "difference"], balance
             ),

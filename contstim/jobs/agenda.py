@@ -12,6 +12,7 @@ from contstim.errors import ModelError, WorkerError
 from contstim.jobs.bench import Task
 from contstim.jobs.study import seed_for
 from contstim.jobs.tasks import Examine, Examined, Search
+from contstim.optimization.checks import NEEDS_LOG_PROBABILITIES
 from contstim.store.triplets import Outcome, State
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Examination(Agenda[Examine]):
     """Look at every model once.
 
     Raises, as answers come in:
-        ModelError: two of the models are one and the same, or one cannot be loaded.
+        ModelError: two of the models are one and the same, one cannot be loaded, or its scores are
+            not log-probabilities.
     """
 
     def __init__(self, models: Iterable[str]) -> None:
@@ -79,6 +81,7 @@ class Examination(Agenda[Examine]):
     def done(self, task: Examine, result: Examined) -> None:
         """See `Agenda.done`."""
         self._out -= 1
+        result.convention.require_log_probability(task.model, NEEDS_LOG_PROBABILITIES)
         for name, other in self.found.items():
             if other.convention.fingerprint == result.convention.fingerprint:
                 raise ModelError(

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from contstim.vocabulary import Vocabulary
 
 
+NATS = "nats"
+"""The unit of log-probabilities of sentences; any other unit is that of something else."""
+
+
 @dataclass(frozen=True)
 class Convention:
     """How a score comes about: written beside every score table and part of every cache key.
@@ -31,20 +35,43 @@ class Convention:
         end_scored: whether the end of the sentence is part of the score.
         fingerprint: changes whenever weights, tokenizer, rule or context change.
         sampling: how the score is estimated where it is not exact; empty for exact rules.
-        unit: nats; a transform may divide them by words or tokens.
+        unit: nats where scores are log-probabilities; transforms and classifiers have others.
     """
 
     rule: str
     context: str
     end_scored: bool
     fingerprint: str
-    unit: str = "nats"
+    unit: str = NATS
     sampling: str = ""
 
     @property
     def json(self) -> str:
         """The same as one line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
+
+    @property
+    def is_log_probability(self) -> bool:
+        """Whether scores are log-probabilities of sentences, not a function of them or others."""
+        return self.unit == NATS
+
+    def require_log_probability(self, name: str, purpose: str) -> None:
+        """Refuse a model whose scores can be ranked, but are not log-probabilities.
+
+        Args:
+            name: of the model.
+            purpose: what needs log-probabilities; a noun phrase that begins a sentence.
+
+        Raises:
+            ModelError: they are something else; says what.
+        """
+        if not self.is_log_probability:
+            raise ModelError(
+                f"The scores of {name} (rule {self.rule}) are not log-probabilities of sentences: "
+                f"their unit is {self.unit}. {purpose} needs log-probabilities in nats; give a "
+                f"language model without a transform. Scores of any kind can be ranked and "
+                f"compared: score, select natural, compare, evaluate and analyze take them."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +155,9 @@ class LanguageModel(ABC):
 
     name: str
     """Names columns, files and trials; stable between runs."""
+
+    specification: str = ""
+    """What it was loaded from, as `contstim.models.catalog` reads it; empty where made in code."""
 
     @property
     @abstractmethod
@@ -258,5 +288,14 @@ class LanguageModel(ABC):
 
 
 def conventions(models: Iterable[LanguageModel]) -> dict[str, dict[str, object]]:
-    """How each model's scores come about, by its name: what a record says beside an output."""
-    return {model.name: asdict(model.convention) for model in models}
+    """How each model's scores come about, by its name: what a record says beside an output.
+
+    A model that was loaded has its specification there too, whatever it is called.
+    """
+    return {model.name: recorded(model.specification, model.convention) for model in models}
+
+
+def recorded(specification: str, convention: Convention) -> dict[str, object]:
+    """A model's specification, where there is one, and its convention: its entry in a record."""
+    origin: dict[str, object] = {"specification": specification} if specification else {}
+    return origin | asdict(convention)

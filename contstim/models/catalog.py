@@ -1,19 +1,23 @@
 """Model specifications, the families they name, and the models of the 2023 study.
 
 A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:trigram.arpa` or
-`hf:gpt2@chain+mean`. Families load lazily: naming one imports nothing.
+`hf:gpt2@chain+mean`; a name may stand before it, as in `gpt2=hf:gpt2@chain`. Families load lazily:
+naming one imports nothing.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from contstim.documents import read_json_object
 from contstim.errors import ModelError
+from contstim.files import is_file
+from contstim.models.given import GivenModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,8 +51,11 @@ class Family:
         summary: what it is.
         loader: `module:attribute`, called with the location, `name` and the options it takes.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype` and `prompt` the loader takes.
+        options: which of `family`, `rule`, `device`, `dtype`, `prompt` and `trust_remote_code` the
+            loader takes.
         endings: file names that mean this family where none is given.
+        checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
+            moment what cannot be loaded; where there is none, the location must exist.
     """
 
     name: str
@@ -57,6 +64,7 @@ class Family:
     rules: tuple[str, ...]
     options: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
+    checker: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,16 +114,18 @@ FAMILIES: dict[str, Family] = {
             name="hf",
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
+            checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
-            options=("rule", "device", "dtype", "prompt"),
+            options=("rule", "device", "dtype", "prompt", "trust_remote_code"),
         ),
         Family(
             name="classifier",
             summary="classifier of sequences that says how surely a sentence is acceptable; its "
             "scores are no log-probabilities",
             loader="contstim.models.classifier.adapter:load_classifier",
+            checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
-            options=("device", "dtype"),
+            options=("device", "dtype", "trust_remote_code"),
         ),
         *(
             Family(
@@ -196,17 +206,64 @@ def parse_specification(text: str) -> Specification:
     return Specification(family, location, rule, transform, argument)
 
 
-def check_specifications(specifications: Sequence[str]) -> None:
-    """Refuse repeated names and malformed specifications before any model is loaded.
+def given_models(texts: Sequence[str]) -> list[GivenModel]:
+    """Read models as they are given, `[NAME=]SPECIFICATION` each, before any is loaded.
 
     Raises:
-        ModelError: a name is given twice, or see `parse_specification`.
+        ModelError: a name or a model is given twice, or see `GivenModel` and `parse_specification`.
     """
-    twice = sorted({s for s in specifications if specifications.count(s) > 1})
+    given = [GivenModel.parse(text) for text in texts]
+    _refuse_repeated([model.name for model in given])
+    same: dict[Specification, GivenModel] = {}
+    for model in given:
+        parsed = parse_specification(model.specification)
+        other = same.setdefault(_plain(parsed), model)
+        if other is not model:
+            raise ModelError(
+                f"{other.text} and {model.text} are the same model given twice. Leave one of them "
+                f"out."
+            )
+    return given
+
+
+def _refuse_repeated(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ModelError(f"Every model is named once; given twice: {', '.join(twice)}.")
-    for specification in specifications:
-        parse_specification(specification)
+        raise ModelError(
+            f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
+            f"them out, or tell them apart as NAME=MODEL."
+        )
+
+
+def _plain(parsed: Specification) -> Specification:
+    """The same for all ways to write a path."""
+    return replace(parsed, location=os.path.normpath(parsed.location))
+
+
+def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
+    """Refuse in a moment a model that cannot be loaded: nothing there, or nothing readable.
+
+    Weights and tokenizer are left unread, and so is what lies on the hub.
+
+    Raises:
+        ModelError: see `parse_specification`; or the file or folder is missing, or its
+            configuration damaged.
+    """
+    parsed = parse_specification(specification)
+    checker = FAMILIES[parsed.family].checker
+    if checker:
+        check = cast("Callable[..., None]", _attribute(checker))
+        check(parsed.location, trust_remote_code=trust_remote_code)
+    elif not Path(parsed.location).exists():
+        raise ModelError(
+            f"There is no {parsed.location}, which {specification!r} names. Give the path of a "
+            f"{FAMILIES[parsed.family].summary}."
+        )
+
+
+def _attribute(path: str) -> object:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 def load_model(
@@ -216,20 +273,23 @@ def load_model(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> LanguageModel:
     """Load one model.
 
     Args:
-        specification: see `parse_specification`.
-        name: what to call it; by default its specification.
+        specification: see `parse_specification`; without `name`, `NAME=` may stand before it.
+        name: what to call it; by default the name that is given, or the specification.
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
+        trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
     """
-    parsed = parse_specification(specification)
+    chosen = GivenModel(name, specification) if name else GivenModel.parse(specification)
+    parsed = parse_specification(chosen.specification)
     family = FAMILIES[parsed.family]
     given = {
         "family": parsed.family,
@@ -237,19 +297,20 @@ def load_model(
         "device": device,
         "dtype": dtype,
         "prompt": prompt,
+        "trust_remote_code": trust_remote_code,
     }
-    module, _, attribute = family.loader.partition(":")
-    loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
+    loader = cast("Callable[..., LanguageModel]", _attribute(family.loader))
     model = loader(
         parsed.location,
-        name=name or specification,
+        name=chosen.name,
         **{option: given[option] for option in family.options},
     )
-    if not parsed.transform:
-        return model
-    from contstim.models.transforms import transformed
+    if parsed.transform:
+        from contstim.models.transforms import transformed
 
-    return transformed(model, parsed.transform, parsed.argument, name=name or specification)
+        model = transformed(model, parsed.transform, parsed.argument, name=chosen.name)
+    model.specification = chosen.specification
+    return model
 
 
 def load_models(
@@ -258,16 +319,30 @@ def load_models(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> list[LanguageModel]:
-    """Load several models, refusing repeated names before any is loaded; see `load_model`.
+    """Load several models, refusing repeated ones before any is loaded; see `load_model`.
+
+    Args:
+        specifications: `[NAME=]SPECIFICATION` each.
+        device: see `load_model`.
+        dtype: see `load_model`.
+        prompt: see `load_model`.
+        trust_remote_code: see `load_model`.
 
     Raises:
-        ModelError: a name is given twice, or see `load_model`.
+        ModelError: a name or a model is given twice, or see `load_model`.
     """
-    check_specifications(specifications)
     return [
-        load_model(specification, device=device, dtype=dtype, prompt=prompt)
-        for specification in specifications
+        load_model(
+            given.specification,
+            name=given.name,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+        )
+        for given in given_models(specifications)
     ]
 
 
@@ -275,10 +350,10 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if (Path(location) / "config.json").is_file():
+    if is_file(Path(location) / "config.json"):
         return "hf"
     try:
-        facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
+        facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
 
-RECORDED = "training_text"
-"""Under what a record tells of sentences in training texts."""
+_RECORDED = "training_text"
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,17 @@ def _search(name: str, text: TrainingText, sentences: Sequence[Sentence]) -> Con
     return Contamination(name, len(sentences), tuple(found))
 
 
-def recorded(found: Mapping[str, Contamination | None]) -> dict[str, dict[str, Any] | None]:
+def contamination_facts(
+    found: Mapping[str, Contamination | None],
+) -> dict[str, dict[str, dict[str, Any] | None]]:
     """What a record tells of it, as JSON can hold."""
-    return {
+    told = {
         name: None
         if one is None
         else {"sentences": one.sentences, "found": len(one.found), "hashes": list(one.found)}
         for name, one in found.items()
     }
+    return {_RECORDED: told}
 
 
 def read_contamination(
@@ -122,7 +124,7 @@ def warnings_of(found: Mapping[str, Contamination | None], what: str = "sentence
 def _told(scores: Path | str) -> dict[str, Any]:
     try:
         record = json.loads(record_path(scores).read_text(encoding="utf-8"))
-        told = record[RECORDED]
+        told = record[_RECORDED]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return told if isinstance(told, dict) else {}

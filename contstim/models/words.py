@@ -17,7 +17,7 @@ from contstim.errors import ModelError
 from contstim.models.special_tokens import refuse_special_ids, refuse_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from contstim.arrays import IntArray
     from contstim.sentence import Sentence
@@ -119,18 +119,62 @@ def encode_batch(
     return results
 
 
-_SPACE = " Ġ▁"  # a space as tokenizers write it
-_LINE_BREAKS = "Ċčĉ"  # byte-level BPE's new line, carriage return and tab
-_CROSSES_WORDS = re.compile(rf"[^\s{_SPACE}{_LINE_BREAKS}][{_SPACE}]")
-
-
 def words_are_independent(tokenizer: Any) -> bool:
-    """Whether no token holds a space after another character.
+    """Whether no token can reach from one word of a sentence into the next.
 
-    Then no merge and no piece reaches from one word into the next, and the words of a sentence are
-    cut independently of each other.
+    Then no merge and no piece does, and the words of a sentence are cut independently of each
+    other. A token reaches across where its text holds a space after another character. Text with
+    any other white space, such as the no-break spaces that GPT-2's tokenizer joins to longer ones,
+    stands in no sentence, whose words hold none.
     """
-    return not any(_CROSSES_WORDS.search(token) for token in tokenizer.get_vocab())
+    return not any(map(_joins_words, _texts_of_tokens(tokenizer)))
+
+
+_ACROSS = re.compile(r"\S ")
+_OTHER_SPACE = re.compile(r"[^\S ]")
+
+
+def _joins_words(text: str) -> bool:
+    return _ACROSS.search(text) is not None and _OTHER_SPACE.search(text) is None
+
+
+def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
+    """The text that each token stands for, with the spaces that it takes in.
+
+    Bytes that are no whole character are written as one that is not white space. Left out are
+    special tokens, which no sentence may hold.
+    """
+    special = set(tokenizer.all_special_tokens)
+    added = {str(token): token for token in tokenizer.added_tokens_decoder.values()}
+    by_bytes = _writes_bytes(tokenizer)
+    for token in tokenizer.get_vocab().keys() - special:
+        if token in added:
+            yield token + " " * added[token].rstrip
+        elif by_bytes and _BYTES_OF.keys() >= set(token):
+            yield bytes(map(_BYTES_OF.__getitem__, token)).decode(errors="replace")
+        else:
+            yield token.replace("▁", " ")
+
+
+def _writes_bytes(tokenizer: Any) -> bool:
+    """Whether tokens are bytes, each written as a letter (byte-level BPE)."""
+    if not tokenizer.is_fast:
+        return getattr(tokenizer, "byte_decoder", None) is not None
+    backend = tokenizer.backend_tokenizer
+    steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
+    return any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
+
+
+def _letters_for_bytes() -> dict[str, int]:
+    """Byte-level BPE's alphabet: printable Latin-1 as it is, other bytes as letters from 256 on."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = sorted(set(range(256)) - printable)
+    return {chr(byte): byte for byte in printable} | {
+        chr(256 + number): byte for number, byte in enumerate(others)
+    }
+
+
+_BYTES_OF = _letters_for_bytes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
+from contstim.documents import dataclass_of, read_json_object
 from contstim.files import write_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from contstim.stimuli import Pair, Triplet
 
 
@@ -66,22 +67,7 @@ class Certificate:
         Raises:
             InputError: the file cannot be read or is no certificate.
         """
-        try:
-            facts = json.loads(Path(path).read_text(encoding="utf-8"))
-            repeatable = facts.pop("repeatable")
-            return cls(
-                **facts
-                | {
-                    "models": tuple(facts["models"]),
-                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
-                    "repeatable": None if repeatable is None else tuple(repeatable),
-                    "prices": tuple((reject, accept, n) for reject, accept, n in facts["prices"]),
-                }
-            )
-        except OSError as error:
-            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no certificate of a selection: {error}.") from error
+        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of a selection)")
 
 
 @dataclass(frozen=True)
@@ -148,20 +134,7 @@ class TripletCertificate:
         Raises:
             InputError: the file cannot be read or is no certificate of triplets.
         """
-        try:
-            facts = json.loads(Path(path).read_text(encoding="utf-8"))
-            return cls(
-                **facts
-                | {
-                    "uncapped": tuple(facts["uncapped"]),
-                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
-                    "prices": tuple((rule, price) for rule, price in facts["prices"]),
-                }
-            )
-        except OSError as error:
-            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no certificate of triplets: {error}.") from error
+        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of triplets)")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from contstim.optimization.search import Search
     from contstim.sentence import Sentence
 
+NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
+
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-4  # how far float32 scores may differ between batches
 
 
@@ -32,14 +34,17 @@ def check_models(
     reject: Sequence[LanguageModel],
     judge: Sequence[LanguageModel] = (),
 ) -> None:
-    """Refuse models that cannot disagree.
+    """Refuse models that cannot disagree, and scores that are not log-probabilities.
 
     Raises:
-        ModelError: there is no accept or no reject model, or one model is to do both.
+        ModelError: there is no accept or no reject model, one model is to do both, or the scores of
+            one are not log-probabilities, which the floors and losses of all objectives are about.
         InputError: two models have the same name.
     """
     if not accept or not reject:
         raise ModelError("A search needs at least one accept model and one reject model.")
+    for model in (*accept, *reject, *judge):
+        model.convention.require_log_probability(model.name, NEEDS_LOG_PROBABILITIES)
     for one in accept:
         for other in reject:
             if one.convention.fingerprint == other.convention.fingerprint:

@@ -1,4 +1,4 @@
-"""How many pairs each pair of models needs."""
+"""What a natural selection is asked for: pairs for each pair of models, of usable sentences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from contstim.arrays import IntArray
+    from contstim.arrays import BoolArray, IntArray
+    from contstim.scores import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,27 @@ class Demand:
     def counted(self) -> tuple[tuple[str, str, int], ...]:
         """The same as (model_1, model_2, number), as certificates hold it."""
         return tuple((*pair, count) for pair, count in self.of_pair.items())
+
+
+def usable_rows(
+    table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
+) -> BoolArray:
+    """Which rows may be chosen at all, (n_sentences,): what the rules about texts leave over.
+
+    Args:
+        table: of several rows that look alike to people, only the first is usable.
+        repeatable: the word-repetition rule, see `select_natural`.
+        banned: words of sentences that are left out.
+    """
+    if table.sentences is None:
+        return np.ones(len(table.log_probs), dtype=np.bool_)
+    parsed = [Sentence.parse(text) for text in table.sentences]
+    first: dict[tuple[str, ...], int] = {}
+    for row, sentence in enumerate(parsed):
+        first.setdefault(sentence.words, row)
+    usable = np.zeros(len(parsed), dtype=np.bool_)
+    usable[[row for words, row in first.items() if words not in banned]] = True
+    if repeatable is not None:
+        exempt = frozenset(map(str.lower, repeatable))
+        usable &= ~np.array([repeats(sentence.words, exempt) for sentence in parsed])
+    return usable

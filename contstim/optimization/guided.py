@@ -49,7 +49,7 @@ class Guided(Proposer):
             log_probs = np.where(visit.open, visit.belief.mean, np.nan)
             found = best(place, search, visit.words, log_probs)
             if found is not None:
-                search.record(place, found)
+                search.record(place, found.sentence, found.log_probs)
             return found
         open_ = visit.sharpen(self.share, self.least, self.effort)
         log_probs = np.full(visit.belief.mean.shape, np.nan)

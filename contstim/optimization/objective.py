@@ -29,8 +29,13 @@ class Objective(ABC):
         """What to minimise, (n_sentences,)."""
 
     @abstractmethod
+    def shortfall(self, log_probs: FloatArray) -> FloatArray:
+        """By how much sentences miss the constraint, (n_sentences,), nats; 0 where they keep it."""
+
     def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Which sentences keep the constraint, (n_sentences,)."""
+        """Which sentences keep the constraint, (n_sentences,); none with a score that is nan."""
+        kept: BoolArray = self.shortfall(log_probs) == 0
+        return kept
 
     def tension(self, log_probs: FloatArray) -> FloatArray:
         """The loss less what the accepting models give, (n_sentences,), nats.
@@ -77,10 +82,9 @@ class AcceptReject(Objective):
         rejected: FloatArray = log_probs[1]
         return rejected
 
-    def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Whether the accept model's log-probability reaches the floor, (n_sentences,)."""
-        accepted: BoolArray = log_probs[0] >= self.floor
-        return accepted
+    def shortfall(self, log_probs: FloatArray) -> FloatArray:
+        """How far the accept model's log-probability is below the floor, (n_sentences,), nats."""
+        return _below(self.floor, log_probs[0])
 
 
 @dataclass(frozen=True)
@@ -111,11 +115,11 @@ class AllAgree(Objective):
         highest: FloatArray = (log_probs[self.n_accept :] - natural).max(axis=0)
         return highest
 
-    def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Whether every accept model's log-probability reaches the natural sentence's."""
+    def shortfall(self, log_probs: FloatArray) -> FloatArray:
+        """How far accept models are below the natural sentence, summed over them, nats."""
         floors = np.array(self.natural[: self.n_accept])[:, None]
-        accepted: BoolArray = np.all(log_probs[: self.n_accept] >= floors, axis=0)
-        return accepted
+        total: FloatArray = _below(floors, log_probs[: self.n_accept]).sum(axis=0)
+        return total
 
 
 @dataclass(frozen=True)
@@ -142,12 +146,11 @@ class AgainstOther(Objective):
             difference = rejected - accepted
         return np.where(np.isnan(difference), np.inf, difference)
 
-    def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Whether neither model prefers the wrong sentence, (n_sentences,)."""
-        right: BoolArray = np.logical_and(
-            log_probs[0] >= self.other[0], log_probs[1] <= self.other[1]
-        )
-        return right
+    def shortfall(self, log_probs: FloatArray) -> FloatArray:
+        """By how much the models prefer the wrong sentence, summed over both, nats."""
+        accepted, rejected = log_probs
+        total: FloatArray = _below(self.other[0], accepted) + _below(rejected, self.other[1])
+        return total
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,14 @@ class WithFloor(Objective):
         """The other objective's."""
         return self.objective.loss(log_probs[:-1])
 
-    def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Whether the other objective's constraint holds and the floor is reached."""
-        kept = self.objective.feasible(log_probs[:-1])
-        reached: BoolArray = np.logical_and(kept, log_probs[-1] >= self.floor)
-        return reached
+    def shortfall(self, log_probs: FloatArray) -> FloatArray:
+        """The other objective's, and how far the further model is below its floor, nats."""
+        return self.objective.shortfall(log_probs[:-1]) + _below(self.floor, log_probs[-1])
+
+
+def _below(floor: FloatArray | float, values: FloatArray | float) -> FloatArray:
+    """How far values are below a floor, nats; 0 where they reach it, exactly; nan for nan."""
+    with np.errstate(invalid="ignore"):  # -inf - -inf
+        missing = floor - values
+    below: FloatArray = np.where(values >= floor, 0.0, missing)
+    return below

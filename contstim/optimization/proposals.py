@@ -54,7 +54,7 @@ class ExactRanking(Proposer):
         log_probs[:, ~search.candidates.allowed(place.sentence, place.position)] = np.nan
         found = best(place, search, words, log_probs)
         if found is not None:
-            search.record(place, found)
+            search.record(place, found.sentence, found.log_probs)
         return found
 
 

@@ -1,8 +1,8 @@
 """Proposals for models that only estimate: exact scores regressed on estimates, visit by visit.
 
 Golan et al. (2023), Methods, Eq. 3. At each visit a line is fitted to the exact log-probabilities
-of a few words on their estimates, and refitted after each further exact score; the word with the
-lowest predicted loss is scored next.
+of a few words on their estimates. If none of these words is a gain, the word with the best
+prediction is scored, and the line is refitted, a few times.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ class RegressionGuided(Proposer):
             candidate given the words before it; all that reach it are scored exactly.
         lowered: by how much the threshold falls, nats, while too few candidates reach it.
         fewest: how many are enough.
-        patience: exact evaluations without gain after which the position is given up.
+        patience: predictions without gain after which the position is given up.
+        penalty: what a nat by which a prediction misses the constraint adds to its loss.
     """
 
     threshold: float = -10.0
     lowered: float = 5.0
     fewest: int = 10
     patience: int = 5
+    penalty: float = 1e5
 
     def propose(self, place: Place, search: Search) -> Scored | None:
         """See `Proposer.propose`."""
@@ -54,7 +56,7 @@ class RegressionGuided(Proposer):
             return self._regress(place, search, names, _Lines(exact, estimates, current, place))
         found = best(place, search, names, exact)
         if found is not None:
-            search.record(place, found)
+            search.record(place, found.sentence, found.log_probs)
         return found
 
     def _reaching(self, known: list[Replacements], allowed: BoolArray) -> BoolArray:
@@ -71,23 +73,30 @@ class RegressionGuided(Proposer):
     def _regress(
         self, place: Place, search: Search, names: list[str], lines: _Lines
     ) -> Scored | None:
-        def evaluate(number: int) -> None:
-            lines.exact[:, [number]] = search.evaluate(place, [names[number]])
-
-        for number in lines.extremes():
-            evaluate(number)
+        """Score the extremes, then the best predictions, until a word is a gain."""
+        extremes = lines.extremes()
+        for model, number in extremes:
+            lines.exact[model, number] = search.exact(model, place, [names[number]])[0]
+        for number in dict.fromkeys(number for _, number in extremes):
+            changed = place.sentence.replace(place.position, names[number])
+            search.record(place, changed, lines.exact[:, number])
+        found = best(place, search, names, lines.exact)
         for _ in range(self.patience):
-            predicted = lines.predict()
-            losses = search.objective.loss(predicted)
-            eligible = np.logical_and(search.objective.feasible(predicted), ~lines.evaluated)
-            eligible &= losses < place.now.loss
-            if not eligible.any():
+            if found is not None or lines.evaluated.all():
                 break
-            evaluate(int(np.argmin(np.where(eligible, losses, np.inf))))
+            chosen = self._best_prediction(search, lines)
+            lines.exact[:, [chosen]] = search.evaluate(place, [names[chosen]])
             found = best(place, search, names, lines.exact)
-            if found is not None:
-                return found
-        return None
+        return found
+
+    def _best_prediction(self, search: Search, lines: _Lines) -> int:
+        """The word that is not yet scored with the lowest predicted loss, penalty included."""
+        predicted = lines.predict()
+        missed = search.objective.shortfall(predicted)
+        with np.errstate(invalid="ignore"):  # -inf + inf
+            losses = search.objective.loss(predicted) + self.penalty * missed
+        losses = np.where(np.isnan(losses), np.inf, losses)
+        return int(np.lexsort((losses, lines.evaluated))[0])
 
 
 def _ask(number: int, place: Place, search: Search, words: tuple[str, ...]) -> Replacements:
@@ -117,13 +126,19 @@ class _Lines:
         done: BoolArray = np.all(~np.isnan(self.exact), axis=0)
         return done
 
-    def extremes(self) -> list[int]:
-        """The words with the highest and the lowest estimate of each model that only estimates."""
-        unknown = np.flatnonzero(np.isnan(self.exact).any(axis=1))
-        ends = [
-            end for i in unknown for end in (self.estimates[i].argmax(), self.estimates[i].argmin())
-        ]
-        return list(dict.fromkeys(int(end) for end in ends))
+    def extremes(self) -> list[tuple[int, int]]:
+        """The words with the highest and the lowest estimate under each model that only estimates.
+
+        Pairs of model and word. Where the word that stands there is itself the extreme, its exact
+        score is known and no other takes its place.
+        """
+        ends = []
+        for model in np.flatnonzero(np.isnan(self.exact).any(axis=1)).tolist():
+            own, estimates = self.current[model], self.estimates[model]
+            highest, lowest = int(estimates.argmax()), int(estimates.argmin())
+            ends += [(model, highest)] * bool(estimates[highest] > own)
+            ends += [(model, lowest)] * bool(estimates[lowest] < own)
+        return ends
 
     def predict(self) -> FloatArray:
         """Log-probabilities, (n_models, n_words): exact ones, and points of the fitted lines."""

@@ -33,8 +33,9 @@ class Evaluation:
         position: 0-based.
         word: the candidate.
         sentence: the sentence with the candidate in place.
-        log_probs: (n_models,) in the objective's order, nats; nan for models that were not asked
-            because the others' scores had ruled the candidate out.
+        log_probs: (n_models,) in the objective's order, nats; nan for models that were not asked,
+            because the others' scores had ruled the candidate out or a line was fitted to one
+            model's scores alone.
     """
 
     visit: int
@@ -87,7 +88,7 @@ class Search:
 
     Attributes:
         objective: what to minimise and to keep; see `aim`.
-        evaluations: every candidate that was to be scored exactly under all models, in order.
+        evaluations: every candidate that was chosen to be scored exactly, in order.
         tallies: what each model computed, drafts included.
         experience: what the search has learned of its models.
         exact_rows: passes that each model took to score the first sentence.
@@ -196,14 +197,11 @@ class Search:
             log_probs[number, asked] = self.exact(number, place, [words[i] for i in asked])
         for word, scores in zip(words, log_probs.T, strict=True):
             changed = place.sentence.replace(place.position, word)
-            self._keep(place, changed, scores)
+            self.record(place, changed, scores)
         return log_probs
 
-    def record(self, place: Place, found: Scored) -> None:
-        """Keep a word that was chosen from exact knowledge of all."""
-        self._keep(place, found.sentence, found.log_probs)
-
-    def _keep(self, place: Place, changed: Sentence, log_probs: FloatArray) -> None:
+    def record(self, place: Place, changed: Sentence, log_probs: FloatArray) -> None:
+        """Keep a candidate and its exact log-probabilities, (n_models,), nats; nan if not asked."""
         word = changed.words[place.position]
         found = Evaluation(place.visit, place.position, word, changed, log_probs.copy())
         self.evaluations.append(found)

@@ -11,11 +11,11 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.optimization.certificate import Certificate, NaturalSelection
-from contstim.optimization.demand import Demand
+from contstim.optimization.demand import Demand, usable_rows
 from contstim.optimization.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.solver import SOLVER, solver_version, transportation
 from contstim.optimization.verification import verify_natural
-from contstim.sentence import Sentence, repeats
+from contstim.sentence import Sentence
 from contstim.stimuli import Pair, content_id
 
 if TYPE_CHECKING:
@@ -68,14 +68,14 @@ def select_natural(
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
             or a rule about words or sentences without texts.
         InfeasibleError: too few sentences; names the model pairs that fail.
-        VerificationError: the result failed its independent check (`verify_natural`).
+        VerificationError: the result failed its check (`verify_natural`).
     """
     started = perf_counter()
     question = Demand(table.models, per_pair, counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
     _check(table, repeatable, banned)
     doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences), 2 … 2N
-    usable = _usable(table, repeatable, banned)
+    usable = usable_rows(table, repeatable, banned)
     arcs = _cheapest_arcs(doubled, usable, int(question.of_source.sum()))
     plan = transportation(question.of_source, arcs.source, arcs.row, arcs.cost)
     if plan.shortfall.any():
@@ -122,24 +122,6 @@ def _check(
             "The word-repetition rule needs the sentences' texts, and this table has scores only: "
             "add the column 'sentence' or leave the rule out."
         )
-
-
-def _usable(
-    table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
-) -> BoolArray:
-    """Which rows may be chosen at all, (n_sentences,): what the rules about texts leave over."""
-    if table.sentences is None:
-        return np.ones(len(table.log_probs), dtype=np.bool_)
-    parsed = [Sentence.parse(text) for text in table.sentences]
-    first: dict[tuple[str, ...], int] = {}
-    for row, sentence in enumerate(parsed):
-        first.setdefault(sentence.words, row)
-    usable = np.zeros(len(parsed), dtype=np.bool_)
-    usable[[row for words, row in first.items() if words not in banned]] = True
-    if repeatable is not None:
-        exempt = frozenset(map(str.lower, repeatable))
-        usable &= ~np.array([repeats(sentence.words, exempt) for sentence in parsed])
-    return usable
 
 
 def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:

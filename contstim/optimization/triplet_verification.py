@@ -1,27 +1,27 @@
-"""An independent check of a selection of triplets: counts everything anew, believes nothing."""
+"""The check of a finished selection of triplets: its rules are counted, its bound recomputed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from math import fsum
 from typing import TYPE_CHECKING
 
 from contstim.errors import VerificationError
-from contstim.optimization.triplet_objective import EXACT, TIE_RULES
-from contstim.optimization.triplet_recount import (
-    counted_rules,
-    disagreements,
-    places_of,
-    proved_bound,
-    ranks,
+from contstim.optimization.programs import priced_bound
+from contstim.optimization.triplet_objective import (
+    EXACT,
+    TIE_RULES,
+    as_bound,
+    set_value,
+    triplet_costs,
 )
+from contstim.optimization.triplet_question import build_rules, by_model_pair, recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.optimization.certificate import TripletCertificate, TripletSelection
+    from contstim.optimization.programs import Rule
     from contstim.optimization.triplet_question import TripletQuestion
-    from contstim.optimization.triplet_recount import Counted
     from contstim.stimuli import Triplet
 
 
@@ -34,9 +34,10 @@ def verify_triplets(
 ) -> None:
     """Check a selection against its question, and its bound against its own prices.
 
-    Ranks, quantile groups, rules, worth and bound are computed by code of its own; it shares the
-    meaning of questions and the tolerance with the selection. Where `bound` is tighter than
-    `price_bound` it is the solver's account, which cannot be checked.
+    It does not matter how the selection came about: what was chosen is counted against every rule
+    of the question, its worth is summed anew, and the bound is computed from the prices without
+    rounding. Where `bound` is tighter than `price_bound` it is the solver's account, which cannot
+    be checked.
 
     Args:
         triplets: what was chosen from.
@@ -52,18 +53,22 @@ def verify_triplets(
     for triplet in chosen:
         place = places.get(triplet.triplet_id)
         _require(
-            place is not None and triplets[place] == triplet, f"{triplet.triplet_id} was not given"
+            place is not None and recomputed(triplets[place]) == triplet,
+            f"{triplet.triplet_id} was not given, or states another controversiality",
         )
     for name, times in Counter(triplet.triplet_id for triplet in chosen).items():
         _require(times == 1, f"triplet {name!r} is used {times} times, at most 1 is allowed")
     _check_question(triplets, certificate, question)
-    rules = counted_rules(triplets, question, tokens or {})
-    kept = [places[triplet.triplet_id] for triplet in chosen]
-    for name, rule in rules.items():
-        has = sum(rule.weights.get(place, 0) for place in kept)
-        allowed = f"{rule.least} to {rule.most}" if rule.least < rule.most else f"{rule.most}"
-        _require(rule.least <= has <= rule.most, f"{name}: {has} in all, allowed is {allowed}")
-    _check_worth(triplets, kept, certificate, question, rules)
+    rules = build_rules(triplets, question, tokens or {})
+    kept = {places[triplet.triplet_id] for triplet in chosen}
+    for rule in rules:
+        weights = zip(rule.members, rule.weights, strict=True)
+        has = sum(weight for member, weight in weights if member in kept)
+        allowed = f"{rule.lower} to {rule.upper}" if rule.lower < rule.upper else f"{rule.upper}"
+        _require(
+            rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
+        )
+    _check_worth(triplets, selection, question, rules)
 
 
 def _require(holds: bool, failure: str) -> None:
@@ -74,7 +79,7 @@ def _require(holds: bool, failure: str) -> None:
 def _check_question(
     triplets: Sequence[Triplet], certificate: TripletCertificate, question: TripletQuestion
 ) -> None:
-    counts = tuple((*pair, question.count(pair)) for pair in places_of(triplets))
+    counts = tuple((*pair, question.count(pair)) for pair in by_model_pair(triplets))
     uncapped = () if question.word_cap is None else tuple(sorted(question.uncapped))
     for name, claimed, wanted in (
         ("objective", certificate.objective_name, question.objective),
@@ -94,20 +99,20 @@ def _check_question(
 
 def _check_worth(
     triplets: Sequence[Triplet],
-    kept: list[int],
-    certificate: TripletCertificate,
+    selection: TripletSelection,
     question: TripletQuestion,
-    rules: Mapping[str, Counted],
+    rules: Sequence[Rule],
 ) -> None:
-    controversial = question.objective == "controversiality"
-    each = disagreements(triplets).sum(axis=0) if controversial else ranks(triplets)
-    value, sign = fsum(each[kept].tolist()), 1 if controversial else -1
+    certificate, objective = selection.certificate, question.objective
+    sign = 1 if objective == "controversiality" else -1
+    value = set_value(triplets, selection.triplets, objective)
     claimed = certificate.objective
     _require(_same(claimed, value), f"it is worth {value}, not {claimed}")
     prices = dict(certificate.prices)
-    unknown = sorted(prices.keys() - rules.keys())
+    unknown = sorted(prices.keys() - {rule.name for rule in rules})
     _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
-    by_prices = proved_bound(prices, triplets, question, rules)
+    costs = triplet_costs(triplets, question).tolist()
+    by_prices = as_bound(priced_bound(costs, rules, prices), objective)
     claimed, bound = certificate.price_bound, certificate.bound
     _require(_same(claimed, by_prices), f"its prices prove the bound {by_prices}, not {claimed}")
     _require(
@@ -120,5 +125,5 @@ def _check_worth(
     )
 
 
-def _same(one: float, two: float) -> bool:
-    return one == two or abs(one - two) <= 1e-9 * max(1.0, abs(two))
+def _same(claimed: float, computed: float) -> bool:
+    return claimed == computed or abs(claimed - computed) <= 1e-9 * max(1.0, abs(computed))

@@ -1,4 +1,4 @@
-"""An independent check of a natural selection: recomputes everything, believes nothing."""
+"""The check of a finished natural selection: every constraint, the objective and the bound."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import VerificationError
-from contstim.sentence import Sentence, repeats
+from contstim.optimization.demand import usable_rows
+from contstim.optimization.duals import sentence_prices
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.certificate import Certificate, NaturalSelection
     from contstim.scores import ScoreTable
     from contstim.stimuli import Pair
@@ -47,21 +49,21 @@ def verify_natural(
         VerificationError: says what is wrong, and with which pair.
     """
     pairs, certificate = selection.pairs, selection.certificate
-    exempt = None if repeatable is None else frozenset(map(str.lower, repeatable))
     asked = dict.fromkeys(combinations(table.models, 2), per_pair) | dict(counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
     _check_question(table, certificate, per_pair, repeatable, asked, len(banned))
     _check_demand(pairs, asked)
-    doubled = _doubled_ranks(table.log_probs)
+    doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences)
+    usable = usable_rows(table, repeatable, banned)
     for pair in pairs:
         _check_pair(table, doubled, pair)
     _check_used_once(pairs)
     chosen = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
-    ruled_out = sorted(set(chosen) - set(_usable(table, exempt, banned, chosen)))
+    ruled_out = sorted({row for row in chosen if not usable[row]})
     _require(not ruled_out, f"the rules about words exclude rows {ruled_out}")
     _check_matching(table, pairs)
     _check_objective(table, doubled, selection)
-    _check_bound(table, doubled, certificate, exempt, banned)
+    _check_bound(table, doubled, usable, certificate)
 
 
 def _require(holds: bool, failure: str) -> None:
@@ -97,17 +99,6 @@ def _check_demand(pairs: Iterable[Pair], asked: Mapping[tuple[str, str], int]) -
         _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
 
 
-def _doubled_ranks(log_probs: FloatArray) -> IntArray:
-    """Twice the mean rank: how many are lower, how many are no higher, and one."""
-    doubled = np.empty(log_probs.T.shape, dtype=np.int64)  # (n_models, n_sentences)
-    for ranks, column in zip(doubled, log_probs.T, strict=True):
-        order = np.argsort(column)
-        ordered = column[order]
-        lower = np.searchsorted(ordered, ordered, side="left")
-        ranks[order] = lower + np.searchsorted(ordered, ordered, side="right") + 1
-    return doubled
-
-
 def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
     scale = 2 * len(table.log_probs)
     for row, text, ranks, reject in (
@@ -136,24 +127,6 @@ def _check_used_once(pairs: Iterable[Pair]) -> None:
 
 def _texts(pairs: Iterable[Pair]) -> list[str]:
     return [text for pair in pairs for text in (pair.sentence_1, pair.sentence_2) if text]
-
-
-def _usable(
-    table: ScoreTable,
-    exempt: frozenset[str] | None,
-    banned: frozenset[tuple[str, ...]],
-    rows: Iterable[int],
-) -> list[int]:
-    """Those of the rows that the rules about words and texts leave."""
-    if table.sentences is None:
-        return list(rows)
-    first: dict[tuple[str, ...], int] = {}
-    shown = [Sentence.parse(text).words for text in table.sentences]
-    for row, said in enumerate(shown):
-        first.setdefault(said, row)
-    words = {row: shown[row] for row in rows if first[shown[row]] == row}
-    usable = [row for row, said in words.items() if said not in banned]
-    return usable if exempt is None else [r for r in usable if not repeats(words[r], exempt)]
 
 
 def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
@@ -195,11 +168,7 @@ def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSel
 
 
 def _check_bound(
-    table: ScoreTable,
-    doubled: IntArray,
-    certificate: Certificate,
-    exempt: frozenset[str] | None,
-    banned: frozenset[tuple[str, ...]],
+    table: ScoreTable, doubled: IntArray, usable: BoolArray, certificate: Certificate
 ) -> None:
     n_sentences = len(table.log_probs)
     sources = [(reject, accept) for reject, accept, _ in certificate.prices]
@@ -212,11 +181,9 @@ def _check_bound(
         all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
         "a price is no integer, or too large to compute with",
     )
-    worth = _worth(doubled, values)
-    usable = _usable(table, exempt, banned, np.flatnonzero(worth).tolist())
-    demand = {frozenset((one, two)): count for one, two, count in certificate.counts}
+    demand = {frozenset((first, second)): count for first, second, count in certificate.counts}
     paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)
-    bound = paid - int(worth[usable].sum())
+    bound = paid - int(sentence_prices(doubled, np.array(values))[usable].sum())
     claimed = certificate.bound_numerator
     _require(claimed == bound, f"its prices prove the bound {bound}, not {claimed}")
     _require(
@@ -228,13 +195,3 @@ def _check_bound(
         f"status {certificate.status!r} with objective {certificate.objective_numerator} and "
         f"bound {bound}: only equal ones are optimal",
     )
-
-
-def _worth(doubled: IntArray, prices: Iterable[int]) -> IntArray:
-    """The most that a source gains by each sentence at these prices, (n_sentences,)."""
-    n_models, n_sentences = doubled.shape
-    worth = np.zeros(n_sentences, dtype=np.int64)
-    for (reject, accept), price in zip(permutations(range(n_models), 2), prices, strict=True):
-        gains = np.where(doubled[accept] >= n_sentences, price - doubled[reject], 0)
-        np.maximum(worth, gains, out=worth)
-    return worth

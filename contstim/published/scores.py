@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.array_files import read_npy
 from contstim.errors import InputError
 from contstim.published.pickles import load_plain
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.tables import parsed
+
+if TYPE_CHECKING:
+    from contstim.arrays import FloatArray
 
 MODELS = ("bigram", "trigram", "rnn", "lstm", "bert", "roberta", "xlm", "electra", "gpt2")
 _NATURAL = "natural_sentences_for_natural_controversial_sentence_pair_selection_probs_{}.npy"
@@ -26,7 +32,10 @@ def read_natural_scores(folder: Path | str) -> ScoreTable:
         InputError: a file is missing or is no array of numbers.
     """
     root = _resources(folder) / "precomputed_sentence_probabilities"
-    columns = [_load_array(root / _NATURAL.format(model)) for model in MODELS]
+    paths = [root / _NATURAL.format(model) for model in MODELS]
+    columns = [_load_array(path) for path in paths]
+    for path, column in zip(paths, columns, strict=True):
+        _check_length(path, column, len(columns[0]))
     return ScoreTable(None, MODELS, np.stack(columns, axis=1))
 
 
@@ -40,10 +49,15 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
         raise InputError(f"{path} does not hold the scores of the nine models.")
-    sentences = tuple(str(sentence) for sentence in by_model[MODELS[0]])
-    columns = [[float(by_model[model][sentence]) for sentence in sentences] for model in by_model]
-    texts = tuple(Sentence.parse(sentence).text for sentence in sentences)
-    return ScoreTable(texts, MODELS, np.array(columns).T)
+    try:
+        sentences = tuple(by_model[MODELS[0]])
+        columns = [
+            [float(scores[sentence]) for sentence in sentences] for scores in by_model.values()
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} does not hold a score of each sentence: {error!r}.") from error
+    texts = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
+    return ScoreTable(tuple(text.text for text in texts), MODELS, np.array(columns).T)
 
 
 def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
@@ -56,10 +70,13 @@ def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
         InputError: a file is missing or is no array of numbers.
     """
     sentences = read_stimulus_scores(folder).sentences or ()
-    return {
-        feature: dict(zip(sentences, _load_array(_resources(folder) / name).tolist(), strict=True))
-        for feature, name in _FEATURES.items()
-    }
+    features = {}
+    for feature, name in _FEATURES.items():
+        path = _resources(folder) / name
+        numbers = _load_array(path)
+        _check_length(path, numbers, len(sentences))
+        features[feature] = dict(zip(sentences, numbers.tolist(), strict=True))
+    return features
 
 
 def _resources(folder: Path | str) -> Path:
@@ -67,9 +84,14 @@ def _resources(folder: Path | str) -> Path:
     return folder / "resources" if (folder / "resources").is_dir() else folder
 
 
-def _load_array(path: Path) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"Cannot read {path} as an array of numbers: {error}.") from error
-    return np.asarray(array, np.float64)
+def _load_array(path: Path) -> FloatArray:
+    """The numbers of a file, (n,)."""
+    array = read_npy(path)
+    if array.dtype.kind != "f" or array.ndim != 1:
+        raise InputError(f"{path} holds an array {array.shape} of {array.dtype}, not numbers.")
+    return array.astype(np.float64)
+
+
+def _check_length(path: Path, numbers: FloatArray, n: int) -> None:
+    if len(numbers) != n:
+        raise InputError(f"{path} holds {len(numbers):,} numbers; expected {n:,}.")

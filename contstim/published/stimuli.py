@@ -9,7 +9,7 @@ from contstim.errors import InputError
 from contstim.published.scores import read_stimulus_scores
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet, content_id
-from contstim.tables import read_table
+from contstim.tables import number, parsed, read_table
 
 _PAIRS = "natural_controversial_sentences/sents_reddit_natural_June2021_selected.csv"
 _TRIPLETS = (
@@ -113,8 +113,7 @@ def _columns(path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> li
     if missing:
         raise InputError(f"{path} lacks the columns {', '.join(missing)}.")
     for name in numbers:
-        try:
-            list(map(float, table[name]))
-        except ValueError as error:
-            raise InputError(f"{path}: a value under {name} is no number ({error}).") from None
+        parsed(path, name, table[name], number, "number")
+    for name in texts:
+        parsed(path, name, table[name], Sentence.parse, "text")
     return list(zip(*(table[name] for name in (*texts, *numbers)), strict=True))

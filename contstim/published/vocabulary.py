@@ -46,7 +46,8 @@ def read_frequencies(folder: Path | str) -> dict[str, float]:
         words = _read_words(root / name)
         path = root / name.replace(".pkl", "_freqs.pkl")
         values = load_plain(path)
-        if not isinstance(values, np.ndarray) or values.shape != (len(words),):
+        numbers = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
+        if not isinstance(values, np.ndarray) or not numbers or values.shape != (len(words),):
             raise InputError(f"{path} does not hold a frequency for each of {len(words):,} words.")
         frequencies.update(zip(words, values.tolist(), strict=True))
     return frequencies

@@ -172,6 +172,43 @@ def test_half_a_participant_and_equal_ratings_are_named_and_survived(
     assert np.isfinite([float(r["value"]) for r in rows]).all()
 
 
+@pytest.mark.parametrize("robots", [3, 30])
+def test_artificial_participants_are_named_wherever_results_stand(
+    tmp_path: Path, made: Experiment, robots: int
+) -> None:
+    """Page, figures, tables, record and terminal; and results of people say nothing of it."""
+    names = list(dict.fromkeys(r.participant for r in made.responses))[:robots]
+    marked = [replace(r, simulated=r.participant in names) for r in made.responses]
+    options = "--bootstrap 0 --out results".split()
+    write(tmp_path, made)
+    assert "rtificial" not in run(tmp_path, "analyze", *FILES, *options).stdout
+    plain = {path.name: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")}
+    write(tmp_path, replace(made, responses=tuple(marked)))
+    done = run(tmp_path, "analyze", *FILES, *options, "--quiet")
+    warning = (
+        "Artificial participants: no person answered. All 30 participants were simulated."
+        if robots == 30
+        else "Artificial participants: 3 of 30 participants were simulated; the other 27 are"
+    )
+    assert done.returncode == 0, done.stderr
+    assert warning in done.stdout
+    assert warning in done.stderr
+    results = tmp_path / "results"
+    body = (results / "report.html").read_text().split("<body>")[1]
+    assert body.index(warning) < body.index("<table>")
+    assert (
+        json.loads((results / "report.html.meta.json").read_text())["simulated_participants"]
+        == robots
+    )
+    for path in (results / "tables").iterdir():
+        with path.open(newline="") as file:
+            shares = {row["simulated_participants"] for row in csv.DictReader(file)}
+        assert shares == {f"{robots} of 30"}, path
+        assert b"simulated" not in plain[path.name]
+    for path in (results / "figures").glob("*.png"):
+        assert path.read_bytes() != plain[path.name]
+
+
 def test_a_pair_that_never_met_is_refused_before_anything_is_computed(
     tmp_path: Path, made: Experiment
 ) -> None:

@@ -110,7 +110,10 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
 
 def test_a_design_comes_with_summary_figure_certificate_and_power(folder: Path) -> None:
     power = "--power --scores all.csv --simulations 20 --participants 5"
-    succeed(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
+    done = run(folder, *f"{DESIGN} {SMALL} {power} --seed 3 --out trials.csv".split())
+    assert done.returncode == 0, done.stderr
+    assert "warning: With 4 groups nothing can be significant, whatever the data" in done.stderr
+    assert "1 catch trial right: 1.0 of 100 people who lapse in 2% of trials" in done.stderr
     trials = read_trials(folder / "trials.csv")
     assert Counter(t.group for t in trials) == dict.fromkeys(range(1, 5), 6 * 4 + 3)
     certificate = json.loads((folder / "trials.csv.certificate.json").read_text())
@@ -144,7 +147,7 @@ BAD = {
     [
         ("select triplets --triplets gone.csv --out x.csv", "Cannot read gone.csv"),
         ("select triplets --triplets empty.csv --out x.csv", "is empty"),
-        ("select triplets --triplets text.csv --out x.csv", "no table of triplets: it lacks"),
+        ("select triplets --triplets text.csv --out x.csv", "is not a table of triplets: it lacks"),
         (f"{SELECT} --per-pair 3", "cannot be spread evenly over 10 deciles"),
         (f"{SELECT} --per-pair 10", r"decile 2 of p\(n\|ngram\) for ngram-rnn \(1\)"),
         (f"{SELECT} --per-pair 0 --quantiles 0", "ask for 1 or more"),
@@ -152,7 +155,7 @@ BAD = {
         (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'made'"),
         (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "give both"),
         (f"{SELECT} --uncapped natural.txt", "give both"),
-        (f"{SELECT} --counts many.csv", "'many' is no whole number"),
+        (f"{SELECT} --counts many.csv", "'many' under per_pair is not a whole number"),
         (f"{SELECT} --counts none.csv --per-pair 2 --quantiles 0", "ngram, elmo"),
         (f"{SELECT} --quantiles -2", "1 or more quantile groups, not -2"),
         (
@@ -168,14 +171,19 @@ BAD = {
         (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "more than 0 seconds"),
         (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
         (f"{DESIGN} {SMALL} --scores all.csv --out x.csv", "give both"),
-        (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "score the trials first"),
+        (f"{DESIGN} {SMALL} --pilot . --out x.csv", "give both"),
+        (f"{DESIGN} {SMALL} --power --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
+        (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "Score the trials first"),
         (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "No noise gives"),
         (
             f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",
             "1 or more participants",
         ),
         ("design --pairs triplets.csv --out x.csv", "give --sentences"),
-        ("design --pairs triplets.csv --sentences natural.txt --out x.csv", "no table of pairs"),
+        (
+            "design --pairs triplets.csv --sentences natural.txt --out x.csv",
+            "is not a table of pairs",
+        ),
         ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "nothing to design"),
         (f"{DESIGN} {SMALL} --out x.txt", "its name must end in"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from contstim.experiments.inference import (
     Contrast,
     every_contrast,
     false_discovery,
+    reach,
     read_contrasts,
     signed_rank_p_values,
     signed_rank_test,
@@ -100,3 +102,57 @@ def test_impossible_contrasts_are_refused(tmp_path: Path, text: str, message: st
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_contrasts(path, ("a", "b"))
+
+
+@pytest.mark.parametrize(("units", "needed"), [(6, 29), (7, 15), (8, 8), (9, 4), (10, 2), (11, 1)])
+def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: int) -> None:
+    """Brute force: so many tests of one sign everywhere, all others without any difference."""
+    assert reach([units] * 45, 0.05).needed == needed
+    for clear in range(46):
+        differences = np.zeros((45, units))
+        differences[:clear] = np.arange(1, units + 1)
+        significant = false_discovery(signed_rank_p_values(differences)) < 0.05
+        assert significant.any() == (clear >= needed)
+
+
+@pytest.mark.parametrize("units", [(5, 5, 6), (6, 6, 9), (12, 2, 2), (4, 4), (6, 0)])
+def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
+    units: tuple[int, ...],
+) -> None:
+    """Brute force over which tests are as clear as they can be; 0 units: no test."""
+    fewest = None
+    for clear in product([False, True], repeat=len(units)):
+        p_values = [
+            np.nan if not n else 2 / 2**n if plain else 1.0
+            for n, plain in zip(units, clear, strict=True)
+        ]
+        if (false_discovery(np.array(p_values)) < 0.05).any():
+            fewest = min(fewest or 99, sum(clear))
+    found = reach(units, 0.05)
+    assert found.needed == fewest
+    assert found.tests == sum(n > 0 for n in units)
+    assert bool(found.cannot("groups")) == (fewest is None)
+
+
+def test_participants_find_differences_that_items_drawn_at_random_make() -> None:
+    """Models that know nothing: tests of 20 people who saw the same 90 items find differences.
+
+    Items vary by .8 and people by .08, log odds, as in the 2023 study. Ten groups with items of
+    their own find hardly any.
+    """
+    chance = np.random.default_rng(0)
+
+    def share(groups: int, people: int) -> float:
+        found = []
+        for _ in range(40):
+            odds = chance.normal(0, 0.8, (groups, 1, 90)) + chance.normal(0, 0.08, (people, 1))
+            chosen = np.sign(chance.random(odds.shape) - 1 / (1 + np.exp(odds)))
+            models = chance.choice([-1, 1], (6, groups, 90))
+            agreed = np.einsum("gpt,mgt->mgp", chosen, models)
+            values = agreed.mean(axis=2) if groups > 1 else agreed[:, 0]
+            one, two = np.triu_indices(6, 1)
+            found.append(false_discovery(signed_rank_p_values(values[one] - values[two])) < 0.05)
+        return float(np.mean(found))
+
+    assert share(1, 20) > 0.08
+    assert share(10, 2) < 0.01

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,22 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.outputs import write_analysis
+from contstim.experiments.analysis.run import analyze
+from contstim.experiments.analysis.scopes import Scope, evaluates
+from contstim.experiments.calibration import Ceilings, calibrate, read_ceilings
 from contstim.experiments.ceilings import accuracy_lower
 from contstim.experiments.consistency import accuracy
 from contstim.experiments.design import build_design
-from contstim.experiments.discoveries import agreement, discoveries, group_means, person_means
+from contstim.experiments.discoveries import (
+    agreement,
+    discoveries,
+    family_reach,
+    group_means,
+    person_means,
+)
 from contstim.experiments.inference import false_discovery, signed_rank_test
 from contstim.experiments.power import simulate_power, thin
 from contstim.experiments.power_report import design_power, power_markdown, power_table
@@ -25,10 +38,12 @@ from contstim.experiments.simulated import (
     choice_probabilities,
     compare,
     lower_ceiling,
+    study,
 )
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
+from tests.experiments.analysis.simulation import simulate
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
 
 DESIGN = build_design(
@@ -244,30 +259,124 @@ def test_trials_are_taken_evenly_over_model_pairs() -> None:
 def test_the_report_of_a_design() -> None:
     power = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     table = power_table(power)
-    assert len(table["model"]) == 4 * len(MODELS) ** 2
-    assert table["significantly_better"].count("") == 4 * len(MODELS)
+    assert list(dict.fromkeys(table["scope"])) == [str(scope) for scope in Scope]
+    assert len(table["model"]) == 6 * len(MODELS) ** 2
+    assert table["significantly_better"].count("") == 6 * len(MODELS)
     page = power_markdown(power)
     assert "4 groups of 5 participants" in page
-    assert "With 4 groups no signed-rank test can be significant" in page
+    assert page.splitlines()[2].startswith("**With 4 groups nothing can be significant, whatever")
+    assert page.count("cannot be tested with 4 groups") == sum(map(len, power.smaller.values())) + 6
     assert "| random-natural | 36 |" in page
     again = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     assert power_table(again) == table
     six = design_power(DESIGN.trials, scores(), simulations=2, participants=5, groups=6)
-    assert "can be significant" not in power_markdown(six)
+    assert "**With 6 groups nothing can be significant unless 7 of the 10" in power_markdown(six)
+    alone = design_power(DESIGN.trials, scores(), simulations=2, participants=9, groups=1)
+    assert "very items" in power_markdown(alone).splitlines()[2]
+
+
+def test_simulated_people_agree_as_often_as_measured_ones_did_by_kind_of_trial() -> None:
+    """Witness: ratings drawn with the calibrated noise, evaluated as `analyze` evaluates people."""
+    found = study(DESIGN.trials, scores())
+    values = dict(zip(Ceilings().values, (0.7, 0.75, 0.8, 0.65, 0.9), strict=True))
+    noise = calibrate(found, Ceilings(values, raters=6))
+    assert not noise.unreached
+    assert np.isfinite(noise.of_trials).all()
+    rng = np.random.default_rng(0)
+    for planted in range(len(MODELS)):
+        signal = found.every.differences[:, planted]
+        p = norm.cdf(signal / noise.of_trials[:, planted])
+        for scope, ceiling in values.items():
+            own = found.own[scope][:, planted]
+            ratings = np.where(rng.random((6, 20_000 // own.sum(), own.sum())) < p[own], 6.0, 1.0)
+            assert accuracy_lower(ratings.reshape(6, -1)).mean() == pytest.approx(ceiling, abs=0.02)
+
+
+def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
+    """Witness: `evaluates`, trial by trial."""
+    found = study(DESIGN.trials, scores())
+    trials = [t for t in DESIGN.trials if t.condition != Condition.CATCH]
+    assert set(found.own) == set(Scope)
+    for scope, own in found.own.items():
+        expected = [[evaluates(trial, scope, model) for model in MODELS] for trial in trials]
+        assert own.tolist() == expected
+        kept = found.comparisons(scope)
+        assert kept.own.sum() == own.sum()
+        np.testing.assert_array_equal(kept.differences, found.every.differences[found.rows(scope)])
+    both = found.own[Scope.ACCEPT] | found.own[Scope.REJECT]
+    targeted = [t.condition == Condition.NATURAL_SYNTHETIC for t in trials]
+    np.testing.assert_array_equal(both.sum(axis=1), 2 * np.array(targeted))
+
+
+def test_without_random_pairs_the_other_kinds_are_simulated() -> None:
+    trials = [t for t in DESIGN.trials if t.condition != Condition.RANDOM_NATURAL]
+    power = design_power(trials, scores(), simulations=2)
+    assert set(power.scopes) == set(Scope) - {Scope.RANDOM}
+
+
+def test_ceilings_that_ties_forbid_are_named() -> None:
+    table = scores()
+    table.log_probs[:, 0] = -40.0
+    power = design_power(DESIGN.trials, table, simulations=2)
+    assert {model for _, model in power.noise.unreached} == {MODELS[0]}
+    assert f"{MODELS[0]} in random-natural" in power_markdown(power)
+
+
+@pytest.mark.parametrize(("groups", "people"), [(9, 4), (1, 9), (6, 1), (4, 4)])
+def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, people: int) -> None:
+    """Brute force: more and more tests with differences of one sign, those of most units first."""
+    trials = random_comparisons(24)
+    if groups == 1:
+        trials = replace(trials, groups=np.zeros(24, dtype=np.int64))
+    else:
+        trials.own[trials.groups == 2, 0] = False
+    units = groups if groups > 1 else people
+    lacking = [g for g in range(units) if groups > 1 and g % 4 == 2]
+    without_first = [2, 4, 5]  # of the pairs 01, 02, 12, then the ceilings of 0, 1 and 2
+    order = [*without_first, 0, 1, 3]
+    tests = [place for place in order if people > 1 or place < 3]
+    reached = family_reach(trials, groups, people, 0.05)
+    assert reached.tests == len(tests)
+    assert (reached.most_units, reached.fewest_units) == (units, units - len(lacking))
+    for number in range(len(tests) + 1):
+        differences = np.zeros((1, units, 6))
+        differences[:, :, tests[:number]] = np.arange(1, units + 1)[:, None]
+        differences[:, lacking, :2] = differences[:, lacking, 3] = np.nan
+        found = discoveries(differences[:, :, sorted(tests)], 0.05).any()
+        assert found == (reached.needed is not None and number >= reached.needed)
+
+
+def test_the_noise_ceilings_of_a_pilot_are_read(tmp_path: Path) -> None:
+    """Witness: the analysis itself."""
+    made = simulate(groups=(4, 4), follow=0.9)
+    found = analyze(made.trials, made.responses, made.scores, sampling=Sampling(samples=0))
+    write_analysis(found, tmp_path, title="t")
+    ceilings = read_ceilings(tmp_path)
+    assert ceilings.raters == 4
+    assert "model that people followed most" in ceilings.source
+    for scope, value in ceilings.values.items():
+        result = found.result(scope, ACCURACY)
+        assert value == pytest.approx(next(x.lower for x in result.models if x.model == "a"))
+    (tmp_path / "tables" / "models.csv").write_text("scope,measure\noverall,accuracy\n")
+    with pytest.raises(InputError, match=r"models\.csv lacks the columns model, value, lower"):
+        read_ceilings(tmp_path)
 
 
 def test_unusable_questions_are_refused() -> None:
     table = scores()
     assert table.sentences is not None
     few = ScoreTable(table.sentences[1:], table.models, table.log_probs[1:])
-    with pytest.raises(InputError, match="has no scores: score the trials first"):
+    with pytest.raises(
+        InputError, match=r"1 sentence of the trials has no scores: .*Score the trials first"
+    ):
         compare(DESIGN.trials, few)
     other = ScoreTable(table.sentences, ("x", *MODELS[1:]), table.log_probs)
     with pytest.raises(InputError, match="No scores for 'ngram'"):
         compare(DESIGN.trials, other)
-    unrandom = [t for t in DESIGN.trials if t.condition != Condition.RANDOM_NATURAL]
-    with pytest.raises(InputError, match="calibrated on random natural pairs"):
-        design_power(unrandom, table)
+    with pytest.raises(InputError, match="two or more models; there are scores of ngram"):
+        design_power(DESIGN.trials, ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1]))
+    with pytest.raises(InputError, match="nothing to simulate"):
+        study([t for t in DESIGN.trials if t.condition == Condition.CATCH], table)
     with pytest.raises(InputError, match="1 or more groups"):
         simulate_power(random_comparisons(8), np.ones(3), groups=0)
     with pytest.raises(InputError, match="keeps 1 to 2 trials"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import gather
-from contstim.experiments.regression import INTERCEPT, clustered_logit, regress_choices
+from contstim.experiments.regression import clustered_logit, regress_choices
 from contstim.experiments.responses import Response
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
@@ -62,10 +64,10 @@ def test_estimates_and_errors_are_the_literal_sandwich() -> None:
     chosen, ratios, who, what = simulate(3)
     other = np.random.default_rng(4).normal(5, 2, len(ratios))
     fitted = clustered_logit(chosen, {"gpt2": ratios, "rnn": other}, who, what)
-    design = np.column_stack([np.ones(len(chosen)), ratios, other])
+    design = np.column_stack([ratios, other])
     beta, people, items, both = sandwich(design, chosen, [who, what, 1_000 * who + what])
     errors = np.sqrt(np.diag(people + items - both))
-    names = (INTERCEPT, "gpt2", "rnn")
+    names = ("gpt2", "rnn")
     assert [fitted[name].estimate for name in names] == pytest.approx(beta, rel=1e-6)
     assert [fitted[name].standard_error for name in names] == pytest.approx(errors, rel=1e-6)
     assert (fitted.choices, fitted.participants, fitted.items) == (1_200, 20, 60)
@@ -103,12 +105,45 @@ def test_a_planted_effect_is_recovered() -> None:
 
 
 def test_ratios_of_any_size_are_fitted() -> None:
-    """Measured in other units, estimates scale and tests stay: a shift goes to the intercept."""
+    """Measured in other units, estimates scale and tests stay."""
     chosen, ratios, who, what = simulate(3)
     plain = clustered_logit(chosen, {"ratio": ratios}, who, what)["ratio"]
-    large = clustered_logit(chosen, {"ratio": 1e6 * ratios + 1e7}, who, what)["ratio"]
+    large = clustered_logit(chosen, {"ratio": 1e6 * ratios}, who, what)["ratio"]
     assert large.estimate == pytest.approx(plain.estimate / 1e6, rel=1e-6)
     assert large.p_value == pytest.approx(plain.p_value, rel=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
+def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:
+    """Property: choice and every difference turn together, for trials drawn at random."""
+    chosen, ratios, who, what = simulate(seed, people=6, items=15, effect=effect)
+    other = np.random.default_rng(seed).normal(2, 1, 15)[what.astype(int)]
+    turned = (np.random.default_rng([seed, 1]).random(15) < 0.5)[what.astype(int)]
+    sign = np.where(turned, -1.0, 1.0)
+    plain = clustered_logit(chosen, {"gpt2": ratios, "length": other}, who, what)
+    swapped = clustered_logit(
+        np.where(turned, 1 - chosen, chosen),
+        {"gpt2": sign * ratios, "length": sign * other},
+        who,
+        what,
+    )
+    for name in ("gpt2", "length"):
+        one, two = plain[name], swapped[name]
+        assert two.estimate == pytest.approx(one.estimate, rel=1e-6, abs=1e-9)
+        assert two.standard_error == pytest.approx(one.standard_error, rel=1e-6)
+        assert two.p_value == pytest.approx(one.p_value, rel=1e-5, abs=1e-12)
+
+
+def test_an_oriented_design_shows_the_effect_that_a_turned_one_shows() -> None:
+    """Every ratio negative: an intercept would take the whole effect; the planted one is .05."""
+    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
+    turned = ratios > 0
+    slope = clustered_logit(
+        np.where(turned, 1 - chosen, chosen), {"ratio": -np.abs(ratios)}, who, what
+    )["ratio"]
+    assert slope.low < 0.05 < slope.high
+    assert slope.p_value < 1e-10
 
 
 @pytest.mark.parametrize(
@@ -116,20 +151,20 @@ def test_ratios_of_any_size_are_fitted() -> None:
     [
         ("one participant", "clustered by participants need two"),
         ("one item", "clustered by items need two"),
-        ("equal choices", "All choices are the same"),
-        ("equal ratios", "'ratio' has the same value everywhere"),
+        ("no ratios", "'ratio' is zero everywhere"),
         ("infinite ratio", "not finite"),
-        ("separated", "tell the choices without error"),
+        ("separated", "never speak against the choices"),
+        ("separated in part", "never speak against the choices"),
     ],
 )
 def test_what_has_no_estimate_is_refused(change: str, message: str) -> None:
     chosen, ratios, who, what = simulate(2)
     who = np.zeros_like(who) if change == "one participant" else who
     what = np.zeros_like(what) if change == "one item" else what
-    chosen = np.ones_like(chosen) if change == "equal choices" else chosen
-    ratios = np.ones_like(ratios) if change == "equal ratios" else ratios
+    ratios = np.zeros_like(ratios) if change == "no ratios" else ratios
     ratios = np.where(ratios > 0, np.inf, ratios) if change == "infinite ratio" else ratios
-    chosen = (ratios > 0).astype(float) if change == "separated" else chosen
+    chosen = (ratios > 0).astype(float) if change.startswith("separated") else chosen
+    ratios = np.where(what < 5, 0.0, ratios) if change == "separated in part" else ratios
     with pytest.raises(InputError, match=message):
         clustered_logit(chosen, {"ratio": ratios}, who, what)
 
@@ -142,7 +177,7 @@ def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> Non
         chance = np.random.default_rng(seed)
         chosen, ratios = np.tile([0, 1, 1], 6), chance.normal(size=18)
         fitted = clustered_logit(chosen, {"ratio": ratios}, who, what)
-        design = np.column_stack([np.ones(18), ratios])
+        design = ratios[:, None]
         _, people, items, both = sandwich(design, chosen, [who, what, 10 * who + what])
         indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
         assert fitted.repaired == indefinite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +9,16 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design import build_design
-from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
+from contstim.experiments.summary import summarise, summary_markdown
 from contstim.experiments.summary_figure import draw_summary
-from contstim.sentence import Sentence
+from contstim.frequencies import WordFrequencies
 from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 DESIGN = build_design(
     some_pairs(3), some_triplets(3), natural(60), groups=3, random_per_group=5, catch_per_group=4
 )
-FREQUENCIES = WordFrequencies(natural(60))
+FREQUENCIES = WordFrequencies.of(natural(60))
 
 
 def test_counts_durations_and_sources() -> None:
@@ -42,14 +41,7 @@ def test_balance_is_the_mean_over_trials() -> None:
         words = [text.rstrip(".!").split() for text in texts]
         assert balance[0, side] == np.mean([len(w) for w in words])
         assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
-    np.testing.assert_array_equal(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
-
-
-def test_frequencies_are_counts_plus_one_over_all() -> None:
-    """Six words, three distinct: six and three and one more for what is unknown."""
-    frequencies = WordFrequencies([Sentence.parse("The cat the dog"), Sentence.parse("The cat")])
-    one = frequencies.mean_log_frequency(Sentence.parse("THE owl"))
-    assert one == pytest.approx((log(4 / 10) + log(1 / 10)) / 2)
+    np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
 
 
 def test_the_page_names_every_condition_and_group(tmp_path: Path) -> None:
@@ -72,3 +64,32 @@ def test_figures_draw_on_no_global_state(tmp_path: Path) -> None:
 def test_trials_that_take_no_time_are_refused() -> None:
     with pytest.raises(InputError, match="more than 0 seconds"):
         summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
+
+
+def test_the_page_says_whom_catch_trials_leave_out() -> None:
+    """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
+    (note,) = summarise(DESIGN, FREQUENCIES).catch
+    assert "fewer than 3 of 4 catch trials" in note
+    assert "0.1 of 100 people who lapse in 2% of trials, 68.8 of 100 who guess" in note
+    assert note in summary_markdown(summarise(DESIGN, FREQUENCIES))
+
+
+@pytest.mark.parametrize(
+    ("groups", "starts"),
+    [
+        (1, ["Tests compare participants, who saw the same trials"]),
+        (3, ["With 3 groups nothing can be significant, whatever the data"]),
+        (6, ["With 6 groups nothing can be significant unless 7 of the 10 tests"]),
+        (12, []),
+    ],
+)
+def test_what_groups_cannot_show_is_said_first(groups: int, starts: list[str]) -> None:
+    """By hand: four models make ten tests, 2 / 2^6 · 10 / 7 = .045."""
+    pairs = some_pairs(12)
+    summary = summarise(
+        build_design(pairs, groups=groups, random_per_group=0, catch_per_group=0), FREQUENCIES
+    )
+    assert len(summary.cautions) == len(starts)
+    assert all(map(str.startswith, summary.cautions, starts))
+    if starts:
+        assert summary_markdown(summary).splitlines()[2] == f"**{summary.cautions[0]}**"

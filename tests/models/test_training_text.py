@@ -12,10 +12,9 @@ from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.models.catalog import load_model
 from contstim.models.contamination import (
-    RECORDED,
     contamination,
+    contamination_facts,
     read_contamination,
-    recorded,
     warnings_of,
 )
 from contstim.models.ngram.adapter import KenlmModel
@@ -122,7 +121,7 @@ def test_a_record_tells_of_any_part_of_the_sentences(
     found = contamination({"a": trigram.training_text, "b": None}, [*seen, *new])
     scores = tmp_path / "scores.csv"
     record = tmp_path / "scores.csv.meta.json"
-    record.write_text(json.dumps({RECORDED: recorded(found)}))
+    record.write_text(json.dumps(contamination_facts(found)))
     some = read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
     assert some["a"] is not None
     assert (some["a"].sentences, len(some["a"].found)) == (10, 3)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import transformers
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from contstim.errors import ModelError
 from contstim.models.special_tokens import readable
-from contstim.models.words import END_MARK, SPECIAL, encode, encode_batch
-from contstim.sentence import Sentence
+from contstim.models.words import (
+    END_MARK,
+    SPECIAL,
+    _letters_for_bytes,
+    encode,
+    encode_batch,
+    words_are_independent,
+)
+from contstim.sentence import Sentence, is_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
-KINDS = ("bert", "roberta", "albert", "modernbert", "xlm", "gpt2", "llama")
+KINDS = ("bert", "roberta", "albert", "modernbert", "xlm", "gpt2", "spaced", "llama")
 TEXTS = (
     "The well-known girl didn't read.",
     "Don't say 'yes' to Mr. Smith!",
@@ -156,6 +166,115 @@ def test_special_tokens_are_no_words(
 ) -> None:
     with pytest.raises(ModelError, match="reads as a special token"):
         encode(tokenizer_of(kind), Sentence(("The", word, "ran")))
+
+
+def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) -> list[int]:
+    encoding = encode(
+        tokenizer,
+        Sentence(words),
+        leading_space=space,
+        special_tokens=False,
+        end_apart=True,
+    )
+    return [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    words=st.lists(
+        st.text(
+            st.sampled_from("abthe.,'!-3ïŻ猫😀ㅤ´½Ġ") | st.characters(codec="utf-8"),
+            min_size=1,
+            max_size=5,
+        ).filter(is_word),
+        min_size=2,
+        max_size=5,
+    ).map(tuple),
+    space=st.booleans(),
+)
+@settings(max_examples=30)
+def test_words_that_are_independent_are_cut_as_beside_any_others(
+    tokenizer_of: Callable[[str], Any], kind: str, words: tuple[str, ...], space: bool
+) -> None:
+    """Witness: the tokenizer itself, on the whole sentence and on each word beside `a`."""
+    tokenizer = tokenizer_of(kind)
+    assert words_are_independent(tokenizer)
+    for position, word in enumerate(words):
+        before, after = ("a",) * (position > 0), ("a",) * (position < len(words) - 1)
+        alone = of_word(tokenizer, (*before, word, *after), len(before), space)
+        assert of_word(tokenizer, words, position, space) == alone
+
+
+@pytest.mark.parametrize(
+    ("token", "joins"),
+    [
+        ("of the", True),
+        ("of ", True),
+        ("  ", False),
+        (" of", False),
+        ("\u00a0 \u00a0", False),
+        ("x\u3000 y", False),
+        ("x\n y", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "llama"])
+def test_words_depend_on_each_other_where_a_token_of_a_sentence_joins_them(
+    tokenizer_of: Callable[[str], Any], kind: str, token: str, joins: bool
+) -> None:
+    tokenizer = copy.deepcopy(tokenizer_of(kind))
+    tokenizer.add_tokens(token)
+    assert words_are_independent(tokenizer) == (not joins)
+
+
+def test_a_token_that_takes_in_the_space_after_it_joins_words(
+    tokenizer_of: Callable[[str], Any],
+) -> None:
+    tokenizer = copy.deepcopy(tokenizer_of("gpt2"))
+    tokenizer.add_tokens(AddedToken("of", rstrip=True))
+    assert not words_are_independent(tokenizer)
+
+
+def byte_level(*texts: bytes) -> Any:
+    """A byte-level tokenizer whose vocabulary holds these bytes."""
+    letters = {bytes([byte]): letter for letter, byte in _letters_for_bytes().items()}
+    tokens = ["".join(letters[text[i : i + 1]] for i in range(len(text))) for text in texts]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return fast_tokenizer(tokenizer_object=tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("text", "joins"),
+    [
+        ("é la".encode(), True),
+        ("　 　".encode(), False),
+        (b" \xe3\x80", False),  # how an ideographic space begins, and how kana do
+        (b"\xa0 \xa0", True),  # how `à` ends, too
+    ],
+)
+def test_tokens_of_bytes_are_read_as_text(text: bytes, joins: bool) -> None:
+    assert words_are_independent(byte_level(b"a", text)) == (not joins)
+
+
+def test_letters_stand_for_the_bytes_that_the_library_means() -> None:
+    """Witness: how the library itself writes every character of one and two bytes."""
+    pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    for character in map(chr, range(1, 0x800)):
+        ((letters, _),) = pre_tokenizer.pre_tokenize_str(character)
+        assert bytes(_letters_for_bytes()[letter] for letter in letters) == character.encode()
+
+
+def test_a_maltese_letter_is_no_space_where_tokens_are_not_bytes() -> None:
+    """Byte-level BPE writes a space as `Ġ`; WordPiece and SentencePiece write that letter so."""
+    for token, mark in (("##Ġ", "##"), ("▁ĦĠ", "▁")):
+        vocabulary = {"[UNK]": 0, token: 1, f"{mark}a": 2}
+        tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        assert words_are_independent(fast_tokenizer(tokenizer_object=tokenizer))
+
+
+def test_tokenizers_in_python_are_judged_by_their_vocabulary(slow_xlm: Any) -> None:
+    assert words_are_independent(slow_xlm)
 
 
 ADDED = "<tool_call>", "covid", " <think>"

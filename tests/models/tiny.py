@@ -57,6 +57,7 @@ TEXTS = (
 )
 _LETTERS = " ".join(letter * 2 for letter in string.ascii_letters)  # initial, and inside a word
 _TRAINING = (*TEXTS * 2, _LETTERS)
+_RUNS_OF_SPACES = ("." + " \u00a0" * 8 + " .", "." + "\u3000" * 8 + ".", ".    .") * 20
 _WIDTH = 32
 
 
@@ -169,6 +170,21 @@ def _gpt2() -> tuple[Any, Any]:
     return hf.GPT2LMHeadModel(config), tokenizer
 
 
+def _spaced() -> tuple[Any, Any]:
+    """GPT-2 with tokens of several no-break and ideographic spaces, as the published one has."""
+    tokenizer = hf.GPT2Tokenizer().train_new_from_iterator((*_TRAINING, *_RUNS_OF_SPACES), 400)
+    config = hf.GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=CONTEXT,
+        n_embd=_WIDTH,
+        n_layer=1,
+        n_head=4,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    return hf.GPT2LMHeadModel(config), tokenizer
+
+
 def _pythia() -> tuple[Any, Any]:
     tokenizer = hf.GPTNeoXTokenizer().train_new_from_iterator(_TRAINING, 400)
     config = hf.GPTNeoXConfig(**_decoder(tokenizer))
@@ -201,6 +217,7 @@ BUILDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "modernbert": _modernbert,
     "xlm": _xlm,
     "gpt2": _gpt2,
+    "spaced": _spaced,
     "pythia": _pythia,
     "llama": _llama,
 }

@@ -22,12 +22,16 @@ FEW = {"max_examples": 6}
 
 
 class Transcription:
-    """The rules of the paper for one position, every number computed anew from the toy's scores."""
+    """The rules of the paper for one position, every number computed anew from the toy's scores.
+
+    Where the paper leaves a choice, its published code decides: extremes are scored under their own
+    model, one that is a gain is taken, and a nat below the floor costs 1e5 of a prediction's loss.
+    """
 
     def __init__(self, accept: TableModel, reject: TableModel) -> None:
         self.models = (accept, reject)
         self.floor = accept.score(NATURAL)
-        self.evaluated: list[Sentence] = []
+        self.evaluated: set[Sentence] = set()
 
     def better(self, sentence: Sentence, than: Sentence) -> bool:
         accept, reject = self.models
@@ -37,7 +41,9 @@ class Transcription:
         found = []
         for word in WORDS.initial if position == 0 else WORDS.inner:
             rest = [w.lower() for i, w in enumerate(sentence.words) if i != position]
-            if word != sentence.words[position] and (word.lower() not in rest or word == "a"):
+            if word != sentence.words[position] and (
+                word.lower() not in rest or word.lower() == "a"
+            ):
                 found.append(sentence.replace(position, word))
         return [s for s in found if self.likely(s, position, found)]
 
@@ -56,44 +62,47 @@ class Transcription:
 
     def propose(self, sentence: Sentence, position: int) -> Sentence | None:
         every = self.candidates(sentence, position)
-        if all(model.says != "estimate" for model in self.models):
-            better = [s for s in every if self.better(s, sentence)]
-            return min(better, key=self.models[1].score, default=None)
-        done: dict[Sentence, None] = {}
+        if not every:
+            return None
+        known: list[dict[Sentence, float]] = []  # of each model
         for model in self.models:
-            if model.says == "estimate":
-                own = {s: model.number(s.words[position]) for s in every}
-                done |= dict.fromkeys(
-                    (max(own, key=own.__getitem__), min(own, key=own.__getitem__))
-                )
-        self.evaluated += done
-        for _ in range(5):
-            predicted = {
-                s: [self.predict(m, s, [sentence, *done], position) for m in self.models]
-                for s in every
-                if s not in done
-            }
-            low = self.models[1].score(sentence)
-            hopeful = [s for s, (a, r) in predicted.items() if a >= self.floor and r < low]
-            if not hopeful:
-                return None
-            chosen = min(hopeful, key=lambda s: predicted[s][1])
-            done[chosen] = None
-            self.evaluated.append(chosen)
-            better = [s for s in every if s in done and self.better(s, sentence)]
+            own = {s: model.number(s.words[position]) for s in (sentence, *every)}
+            ends = (max(own, key=own.__getitem__), min(own, key=own.__getitem__))
+            some = (sentence, *(ends if model.says == "estimate" else every))
+            known.append({s: model.score(s) for s in dict.fromkeys(some)})
+            self.evaluated |= {*ends} - {sentence} if model.says == "estimate" else set()
+        for attempt in range(6):
+            scored = [s for s in every if all(s in scores for scores in known)]
+            better = [s for s in scored if self.better(s, sentence)]
             if better:
-                return min(better, key=self.models[1].score)
-        return None
+                return min(better, key=known[1].__getitem__)
+            rest = [s for s in every if s not in scored]
+            if attempt == 5 or not rest:
+                return None
+            chosen = min(rest, key=lambda s: self.predicted_loss(s, known, position))
+            for model, scores in zip(self.models, known, strict=True):
+                scores[chosen] = model.score(chosen)
+            self.evaluated.add(chosen)
+        raise AssertionError
+
+    def predicted_loss(
+        self, sentence: Sentence, known: list[dict[Sentence, float]], position: int
+    ) -> float:
+        accept, reject = (
+            self.predict(model, sentence, scores, position)
+            for model, scores in zip(self.models, known, strict=True)
+        )
+        return reject + 1e5 * max(0.0, self.floor - accept)
 
     def predict(
-        self, model: TableModel, sentence: Sentence, known: list[Sentence], position: int
+        self, model: TableModel, sentence: Sentence, known: dict[Sentence, float], position: int
     ) -> float:
-        if model.says != "estimate":
-            return model.score(sentence)
-        x = [model.number(s.words[position]) for s in known]
-        slope, offset = np.polyfit(x, [model.score(s) for s in known], 1)
+        if sentence in known:
+            return known[sentence]
+        x, y = [model.number(s.words[position]) for s in known], [*known.values()]
+        slope, offset = np.polyfit(x, y, 1)
         if slope < 0:
-            slope, offset = 0, np.mean([model.score(s) for s in known])
+            slope, offset = 0, np.mean(y)
         return float(slope * model.number(sentence.words[position]) + offset)
 
     def climb(self, seed: int) -> list[Sentence]:
@@ -122,7 +131,10 @@ def test_every_step_equals_the_published_rules(
     pair = TableModel(models[0], accept), TableModel(models[1], reject)
     search = search_for(*pair)
     found = climb(NATURAL, search, GOLAN2023.proposer, rng=np.random.default_rng(seed))
-    assert [step.sentence for step in found.steps] == Transcription(*pair).climb(seed)
+    rules = Transcription(*pair)
+    assert [step.sentence for step in found.steps] == rules.climb(seed)
+    if "estimate" in (accept, reject):
+        assert {evaluation.sentence for evaluation in search.evaluations} == rules.evaluated
 
 
 class Misled(TableModel):
@@ -175,10 +187,62 @@ def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> No
     assert taken
 
 
-def test_both_models_are_asked_about_every_evaluated_candidate() -> None:
+def test_exact_scores_of_both_models_are_told_of_every_evaluated_candidate() -> None:
+    """Extremes are scored under the model that estimates them, all others under both."""
     search = search_for(TableModel(1, "estimate"), TableModel(2, "estimate"))
     climb(NATURAL, search, RegressionGuided(), rng=np.random.default_rng(0))
-    assert search.evaluations
+    both = 0
     for evaluation in search.evaluations:
-        told = [model.score(evaluation.sentence) for model in search.models]  # type: ignore[attr-defined]
-        assert evaluation.log_probs.tolist() == pytest.approx(told)
+        for model, told in zip(search.models, evaluation.log_probs, strict=True):
+            assert np.isnan(told) or told == pytest.approx(model.score(evaluation.sentence))  # type: ignore[attr-defined]
+        both += not np.isnan(evaluation.log_probs).any()
+        assert not np.isnan(evaluation.log_probs).all()
+    assert 0 < both < len(search.evaluations)
+
+
+class Hidden(TableModel):
+    """It estimates by the alphabet backwards; only the extreme `a` is less likely than `c`."""
+
+    def number(self, *words: str) -> float:
+        return -float(ord(words[0]))
+
+    def score(self, sentence: Sentence, stop: int | None = None) -> float:
+        del stop
+        return {"a": -9.0, "c": -5.0}.get(sentence.words[2], -1.0)
+
+
+class Flat(TableModel):
+    def score(self, sentence: Sentence, stop: int | None = None) -> float:
+        del sentence, stop
+        return 0.0
+
+
+def test_an_extreme_that_is_a_gain_is_taken_without_any_prediction() -> None:
+    """Witness: by hand; only `a`, the highest estimate, is a gain."""
+    search = search_for(Flat(0), Hidden(1, "estimate"))
+    found = RegressionGuided().propose(Place(search.score(NATURAL), 2, 1), search)
+    assert found is not None
+    assert found.sentence.words[2] == "a"
+    assert {e.word for e in search.evaluations} == {"a", "z"}
+
+
+def test_the_best_prediction_is_scored_even_if_it_promises_nothing() -> None:
+    """Witness: by hand; the line says that no word reaches the floor, and `y` does."""
+
+    class Surprising(TableModel):
+        def number(self, *words: str) -> float:
+            return -float(ord(words[0]))
+
+        def score(self, sentence: Sentence, stop: int | None = None) -> float:
+            del stop
+            return {"c": 0.0, "y": 1.0}.get(sentence.words[2], -50.0)
+
+    class Falling(TableModel):
+        def score(self, sentence: Sentence, stop: int | None = None) -> float:
+            del stop
+            return -5.0 if sentence.words[2] != "c" else 0.0
+
+    search = search_for(Surprising(0, "estimate"), Falling(1))
+    found = RegressionGuided(patience=30).propose(Place(search.score(NATURAL), 2, 1), search)
+    assert found is not None
+    assert found.sentence.words[2] == "y"

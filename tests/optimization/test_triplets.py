@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,18 @@ from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.optimization.certificate import TripletCertificate, TripletSelection
-from contstim.optimization.triplet_objective import worst_ranks
-from contstim.optimization.triplet_question import TripletQuestion
-from contstim.optimization.triplet_recount import quantile_places
+from contstim.optimization.programs import priced_bound
+from contstim.optimization.triplet_objective import as_bound, triplet_costs, worst_ranks
+from contstim.optimization.triplet_question import TripletQuestion, build_rules
 from contstim.optimization.triplet_verification import verify_triplets
 from contstim.optimization.triplets import select_triplets
 from contstim.stimuli import Triplet, content_id, read_triplets, write_triplets
+from tests.optimization.triplet_recount import (
+    counted_rules,
+    proved_bound,
+    quantile_places,
+    ranks,
+)
 
 NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!")
 TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7}
@@ -160,6 +166,32 @@ def test_optimum_is_the_one_of_exhaustive_search(
     assert certificate.bound == pytest.approx(best, abs=3e-6)
     sign = 1 if question.objective == "controversiality" else -1
     assert sign * (certificate.price_bound - best) >= -1e-9, "the prices must prove a true bound"
+
+
+@given(small_questions(), st.integers(0, 2**16), st.lists(st.floats(-3, 3), min_size=40))
+def test_rules_ranks_and_bounds_are_those_of_a_second_account(
+    asked: tuple[list[Triplet], TripletQuestion], drawn: int, values: list[float]
+) -> None:
+    """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
+    triplets, question = asked
+    some = [place for place in range(len(triplets)) if drawn >> place & 1]
+    rules, recounted = (
+        build_rules(triplets, question, COUNTED),
+        counted_rules(triplets, question, COUNTED),
+    )
+    kept = all(
+        r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
+        for r in rules
+    )
+    assert kept == all(
+        r.least <= sum(r.weights.get(place, 0) for place in some) <= r.most
+        for r in recounted.values()
+    )
+    assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
+    prices = dict(zip((rule.name for rule in rules), values, strict=False))
+    bound = priced_bound(triplet_costs(triplets, question).tolist(), rules, prices)
+    witness = proved_bound(prices, triplets, question, recounted)
+    assert as_bound(bound, question.objective) == pytest.approx(witness, abs=1e-9)
 
 
 QUESTION = TripletQuestion(per_pair=4, quantiles=2)
@@ -313,7 +345,7 @@ def test_a_set_read_back_from_files_verifies(tmp_path: Path) -> None:
     assert again == found
     verify_triplets(triplets, again, question, tokens=COUNTED)
     (tmp_path / "t.json").write_text("{}")
-    with pytest.raises(InputError, match="is no certificate of triplets"):
+    with pytest.raises(InputError, match=r"certificate of triplets\) lacks"):
         TripletCertificate.load(tmp_path / "t.json")
 
 
@@ -350,8 +382,37 @@ def test_unusable_triplets_are_refused() -> None:
         ([*good, replace(one, triplet_id="t", model_1="b", model_2="a")], "in both orders"),
         ([replace(one, log_prob_natural_model_1=-np.inf)], "not finite"),
         ([replace(one, controversiality=0.0)], "do not belong together"),
+        ([replace(one, controversiality=one.controversiality + 0.01)], "do not belong together"),
+        ([replace(one, controversiality=float("nan"))], "do not belong together"),
     ):
         with pytest.raises(InputError, match=message):
             select_triplets(bad, QUESTION)
     with pytest.raises(InputError, match=r"'.*' under a, which is not given"):
         select_triplets(good, replace(QUESTION, token_balance=1.0))
+
+
+def test_log_probabilities_of_float32_make_the_controversiality_anew() -> None:
+    """Witness: Eq. 4 from the log-probabilities as they stand, for each that is chosen."""
+    columns = [field.name for field in fields(Triplet) if field.name.startswith("log_prob")]
+
+    def coarse(t: Triplet) -> Triplet:
+        values: dict[str, Any] = {c: float(np.float32(1.7 * getattr(t, c) - 60)) for c in columns}
+        return replace(t, **values)
+
+    rounded = [coarse(t) for t in some_triplets((6, 6), seed=1)]
+
+    def stated(t: Triplet, off: float) -> Triplet:
+        made = t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
+        made += t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
+        return replace(t, controversiality=made + off)
+
+    off = [stated(t, (-1) ** n * 6e-5) for n, t in enumerate(rounded)]
+    question = replace(QUESTION, objective="controversiality")
+    chosen = select_triplets(off, question)
+    assert chosen.triplets == select_triplets([stated(t, 0) for t in rounded], question).triplets
+    for one in chosen.triplets:
+        assert one.controversiality == pytest.approx(stated(one, 0).controversiality, abs=1e-12)
+    verify_triplets(off, chosen, question)
+    false = replace(chosen, triplets=(stated(chosen.triplets[0], 1), *chosen.triplets[1:]))
+    with pytest.raises(VerificationError, match="states another controversiality"):
+        verify_triplets(off, false, question)

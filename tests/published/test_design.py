@@ -9,9 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.run import analyze
+from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.calibration import Ceilings, calibrate
 from contstim.experiments.design import build_design
 from contstim.experiments.power import simulate_power
-from contstim.experiments.simulated import Comparisons, calibrate_noise, compare
+from contstim.experiments.responses.golan2023 import read_experiment
+from contstim.experiments.simulated import Comparisons, calibrate_noise, compare, study
 from contstim.published.scores import read_natural_scores, read_stimulus_scores
 from contstim.published.stimuli import read_natural_pairs, read_natural_sentences, read_triplets
 from contstim.sentence import Sentence
@@ -89,3 +95,22 @@ def test_controversial_pairs_need_fewer_trials_than_random_ones(
     assert needed[0] is not None
     assert needed[1] is not None
     assert needed[0] < needed[1]
+
+
+def test_default_noise_ceilings_are_those_of_the_published_ratings(published_data: Path) -> None:
+    """Witness: the analysis of experiment 1, on the trials of the most consistent model."""
+    folder = published_data / "contstimlang"
+    trials, responses = read_experiment(folder, published_data / "contstimlang-fork" / "data")
+    scores = read_stimulus_scores(folder)
+    found = analyze(trials, responses, scores, sampling=Sampling("groups", samples=0))
+    ceilings = Ceilings()
+    overall = found.result(Scope.OVERALL, ACCURACY).models
+    best = max(overall, key=lambda one: one.value).model
+    assert best == "gpt2"
+    assert set(ceilings.values) == set(Scope) - {Scope.OVERALL}
+    for scope, value in ceilings.values.items():
+        own = {one.model: one.lower for one in found.result(scope, ACCURACY).models}
+        assert own[best] == pytest.approx(value, abs=1e-6)
+    assert {len(group.participants) for group in found.ratings.groups} == {ceilings.raters}
+    noise = calibrate(study(trials, scores), ceilings)
+    assert not noise.unreached

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, KeptScores, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    KeptScores,
+    Models,
+    Prompt,
+    Quiet,
+    TrustRemoteCode,
+    names_for_tables,
+    print_table,
+    remark,
+    results_table,
+    scoring_progress,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.table import Table
 
     from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
     from contstim.experiments.benchmarks.acceptability.judgements import Judgements
@@ -29,9 +40,7 @@ def acceptability(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
-    model: Annotated[
-        list[str] | None, typer.Option(help="A model, such as hf:gpt2; repeatable.")
-    ] = None,
+    model: Models = None,
     scores: Annotated[
         list[Path] | None,
         typer.Option(help="A table of scores, by the column id or sentence; repeatable."),
@@ -86,6 +95,7 @@ def acceptability(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     quiet: Quiet = False,
 ) -> None:
@@ -126,7 +136,9 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     if models:
         found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(found)
@@ -177,9 +189,7 @@ def _scored(
 
 def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:
     """Print how many pairs meet each criterion on standard output, and what is not evaluated."""
-    from rich.console import Console
-
-    Console().print(_table(found))
+    _print(found)
     for reason, number in found.excluded_for().items():
         if number:
             remark(f"{number:,} pairs are not evaluated: {reason}.", quiet=quiet)
@@ -187,15 +197,11 @@ def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:
         remark(f"{left_out:,} sentences have no score; left_out.csv lists them.", quiet=quiet)
 
 
-def _table(found: Evaluation) -> Table:
-    from rich.table import Table
-
+def _print(found: Evaluation) -> None:
     title = f"Criteria met by {len(found.pairs):,} minimal pairs"
-    table = Table("model", title=title, title_justify="left")
-    for criterion in found.criteria:
-        table.add_column(criterion.name, justify="right")
+    names = names_for_tables(found.models)
+    table = results_table("model", *(one.name for one in found.criteria), title=title)
     met = [found.met(criterion) for criterion in found.criteria]
     for column, name in enumerate(found.models):
-        cells = (f"{int(one[:, column].sum()):,}" for one in met)
-        table.add_row(name, *cells)
-    return table
+        table.add_row(names[name], *(f"{int(one[:, column].sum()):,}" for one in met))
+    print_table(table, names)

@@ -12,10 +12,15 @@ from contstim.cli.output import (
     Device,
     Dtype,
     KeptScores,
+    Model,
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
+    names_for_tables,
+    print_table,
     remark,
+    results_table,
     scoring_progress,
 )
 
@@ -23,24 +28,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.experiments.benchmarks.desiderata.run import Desiderata
-    from contstim.models.base import LanguageModel
     from contstim.sentence import Sentence
 
 
 def desiderata(
-    model: Annotated[
-        list[str], typer.Option(help="A model with its rule, as hf:DIR@pll-word-l2r; repeatable.")
-    ],
+    model: Model,
     sentences: Annotated[
         Path, typer.Option(help="Sentences, one a line, or a table with columns of sentences.")
     ],
     frequencies: Annotated[
         Path,
-        typer.Option(help="A text to count words in, or a table with columns word and count."),
+        typer.Option(
+            help="Where word frequencies come from: a text, a table with the columns word and "
+            "count, or a trained model of words."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     reference: Annotated[
-        str | None, typer.Option(help="A causal model to correlate scores with.")
+        str | None,
+        typer.Option(
+            metavar="[NAME=]MODEL",
+            help="A causal model to correlate scores with; may be the NAME of a --model.",
+        ),
     ] = None,
     sample: Annotated[int, typer.Option(min=0, help="Sentences to draw by chance; 0 for all.")] = 0,
     words: Annotated[
@@ -59,6 +68,7 @@ def desiderata(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -75,9 +85,9 @@ def desiderata(
     """
     from contstim.corpus import read_lines
     from contstim.experiments.benchmarks.desiderata.carriers import CARRIERS, Carrier
-    from contstim.experiments.benchmarks.desiderata.frequencies import read_frequencies
     from contstim.experiments.benchmarks.desiderata.report import write_desiderata
     from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
+    from contstim.frequencies import read_frequencies
     from contstim.models.catalog import load_models
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
@@ -86,21 +96,22 @@ def desiderata(
     chosen = _drawn(read_stimuli(sentences), sample, seed)
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
-    names = [*model, *([reference] if reference and reference not in model else [])]
-    loaded = load_models(names, device=device, dtype=dtype, prompt=prompt)
-    by_name: dict[str, LanguageModel] = dict(zip(names, loaded, strict=True))
+    given, compared = _with_reference(model, reference)
+    loaded = load_models(
+        given, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     total = len(set(chosen)) + len(carriers) * len(wanted)
     with (
         Store(store or out / "contstim.sqlite") as kept,
         scoring_progress(total, quiet=quiet) as progress,
     ):
         found = evaluate_desiderata(
-            [by_name[name] for name in model],
+            loaded[: len(model)],
             chosen,
             wanted,
             counts,
             carriers=carriers,
-            reference=by_name[reference] if reference else None,
+            reference=None if compared is None else loaded[compared],
             store=kept,
             progress=progress,
         )
@@ -114,6 +125,18 @@ def desiderata(
     remark(f"{out}: tables, scatter plots and report.md.", quiet=quiet)
 
 
+def _with_reference(model: list[str], reference: str | None) -> tuple[list[str], int | None]:
+    """All models to load, and the place of the reference, which may be one of those evaluated."""
+    from contstim.models.given import GivenModel
+
+    if reference is None:
+        return model, None
+    for place, one in enumerate(map(GivenModel.parse, model)):
+        if reference in (one.name, one.specification, one.text):
+            return model, place
+    return [*model, reference], len(model)
+
+
 def _drawn(sentences: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
     """A random sample of distinct sentences in their own order; all of them for n = 0."""
     distinct = list(dict.fromkeys(sentences))
@@ -124,18 +147,14 @@ def _drawn(sentences: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
 
 
 def _show(found: Desiderata) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from contstim.experiments.benchmarks.desiderata.report import desiderata_table
-    from contstim.experiments.benchmarks.names import short_names
 
     columns = desiderata_table(found)
     shown = [name for name in columns if name.endswith("_r")]
     shown += ["split_words", "advantage_of_several"]
-    table = Table("model", title="Desiderata of scoring rules")
-    for name in shown:
-        table.add_column(name.replace("_", "\n", 1).replace("_", " "), justify="right")
-    for row, name in enumerate(short_names(columns["model"])):
-        table.add_row(name, *(f"{columns[column][row]:.3f}" for column in shown))
-    Console().print(table)
+    names = names_for_tables(columns["model"])
+    headings = [name.replace("_", "\n", 1).replace("_", " ") for name in shown]
+    table = results_table("model", *headings, title="Desiderata of scoring rules")
+    for row, name in enumerate(columns["model"]):
+        table.add_row(names[name], *(f"{columns[column][row]:.3f}" for column in shown))
+    print_table(table, names)

@@ -23,6 +23,13 @@ def psych_ds(
     keep_names: Annotated[
         bool, typer.Option(help="Keep the names of participants instead of numbering them.")
     ] = False,
+    simulated: Annotated[
+        bool,
+        typer.Option(
+            "--simulated",
+            help="Allow answers of artificial participants; the data set is named after them.",
+        ),
+    ] = False,
     check: Annotated[
         Path | None, typer.Option(help="Write nothing: check this data set against the rules.")
     ] = None,
@@ -54,6 +61,7 @@ def psych_ds(
         responses=() if responses is None else read_responses(responses),
         scores=None if scores is None else ScoreTable.read(scores),
         keep_names=keep_names,
+        simulated=simulated,
     )
     remark(f"{folder} obeys the rules of Psych-DS 1.5.", quiet=quiet)
 

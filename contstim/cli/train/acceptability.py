@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Quiet, remark
+from contstim.cli.output import Device, Quiet, TrustRemoteCode, print_table, remark, results_table
 from contstim.cli.train.network import training_progress
 from contstim.models.training.settings import (
     FINE_TUNING,
@@ -73,6 +73,7 @@ def acceptability(
         TrainingPrecision,
         typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
     ] = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Fine-tune classifiers of acceptability, whose confidence scores sentences.
@@ -116,10 +117,19 @@ def acceptability(
             settings,
             device=device,
             precision=precision,
+            trust_remote_code=trust_remote_code,
             on_progress=lambda number, now: progress(now, f"restart {number}"),
         )
     folders = [training.out for training in done.trainings]
-    models = [load_classifier(str(f), name=f"classifier:{f}", device=device) for f in folders]
+    models = [
+        load_classifier(
+            str(folder),
+            name=f"classifier:{folder}",
+            device=device,
+            trust_remote_code=trust_remote_code,
+        )
+        for folder in folders
+    ]
     sets = [
         judge(name, ones, models) for name, ones in given or [("kept apart", [*done.validation])]
     ]
@@ -135,16 +145,11 @@ def acceptability(
 
 
 def _show(rows: Sequence[Spread], features: Sequence[Spread]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     for about, spread in (("set", rows), ("feature", features)):
-        table = Table(about, title="Matthews correlation", title_justify="left")
         names = ("sentences", "mean", "sd", "maximum", "majority")
-        for name in names:
-            table.add_column(name, justify="right")
+        table = results_table(about, *names, title="Matthews correlation")
         for row in spread:
             values = (getattr(row, name) for name in names[1:])
             table.add_row(row.about, f"{row.sentences:,}", *(f"{value:.3f}" for value in values))
         if spread:
-            Console().print(table)
+            print_table(table)

@@ -15,19 +15,19 @@ Phrases of a file's own are `rules`, in the notation of the grammar.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import parse_toml, read_toml
 from contstim.english.minimal_pairs.template import Item, read_bad, read_good
 from contstim.errors import InputError
 from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 _NAME = re.compile(r"[\w-]+")
 _TEXTS = ("good", "bad", "with", "end", "prefix", "critical")
@@ -74,11 +74,7 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
         InputError: the file cannot be read, or an entry lacks something or cannot be understood
             (names it).
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read {path}: {error}.") from error
-    return _parse(text, str(path))
+    return _parsed(read_toml(path), str(path))
 
 
 def shipped_paradigms() -> list[Paradigm]:
@@ -86,14 +82,14 @@ def shipped_paradigms() -> list[Paradigm]:
     folder = resources.files("contstim.english.minimal_pairs").joinpath("paradigms")
     files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
     files.sort(key=lambda file: file.name)
-    return [one for file in files for one in _parse(file.read_text(encoding="utf-8"), file.name)]
+    return [
+        paradigm
+        for file in files
+        for paradigm in _parsed(parse_toml(file.read_bytes(), file.name), file.name)
+    ]
 
 
-def _parse(text: str, source: str) -> list[Paradigm]:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source} is no TOML: {error}.") from error
+def _parsed(content: Mapping[str, Any], source: str) -> list[Paradigm]:
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     common = {name: value for name, value in content.items() if name not in tables}
     _known(common, ("field", "phenomenon", "rules"), source)

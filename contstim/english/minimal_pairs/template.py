@@ -15,6 +15,7 @@ The bad sentence is written from the same, and from
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -136,7 +137,7 @@ def _changes(text: str) -> tuple[tuple[str, str], ...]:
 
 def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
     names = [item.name for item in items]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise InputError(f"Two items are called {', '.join(twice)}; name them, as in a:NP b:NP.")
     return items

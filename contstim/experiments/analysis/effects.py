@@ -10,7 +10,14 @@ import numpy as np
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.evaluation import evaluate
 from contstim.experiments.analysis.scopes import scope_mask
-from contstim.experiments.inference import CEILING, false_discovery, signed_rank_test
+from contstim.experiments.inference import (
+    CEILING,
+    FALSE_DISCOVERY_RATE,
+    false_discovery,
+    reach,
+    signed_rank_test,
+    smallest_p_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.evaluation import Evaluation, Measure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.scopes import Scope
-    from contstim.experiments.inference import Contrast
+    from contstim.experiments.inference import Contrast, Reach
 
 Units = Literal["groups", "participants"]
 
@@ -41,7 +48,7 @@ class Sampling:
     samples: int = 1000
     seed: int = 0
     level: float = 0.95
-    false_discovery_rate: float = 0.05
+    false_discovery_rate: float = FALSE_DISCOVERY_RATE
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,10 @@ class ModelResult:
 class Comparison:
     """A contrast: the difference of means over units, its interval and its test.
 
-    Units count in which both sides are known; a group of one has no ceiling.
+    Units count in which both sides are known; a group of one has no ceiling. A contrast is testable
+    if it would be significant were all tests of its family as clear as their numbers of units let
+    them be; where it is not, `significant` is False whatever the data. Tests of groups hold for
+    items like these, tests of participants for these items.
     """
 
     first: str
@@ -87,6 +97,8 @@ class Comparison:
     p_value: float
     q_value: float
     significant: bool
+    testable: bool
+    holds_for: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +111,7 @@ class Result:
         evaluation: of every participant.
         models: those that the scope evaluates.
         comparisons: of these models; the family of the false-discovery rate.
+        reach: what that family can find, whatever the data.
     """
 
     scope: Scope
@@ -106,6 +119,7 @@ class Result:
     evaluation: Evaluation
     models: tuple[ModelResult, ...]
     comparisons: tuple[Comparison, ...]
+    reach: Reach
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
@@ -159,7 +173,8 @@ def compare(
         for model in known
     )
     comparisons = _comparisons(evaluation, resampled, family, sampling)
-    return Result(scope, measure, evaluation, models, comparisons)
+    limits = reach([one.n_units for one in comparisons], sampling.false_discovery_rate)
+    return Result(scope, measure, evaluation, models, comparisons, limits)
 
 
 def units_of(evaluation: Evaluation, values: FloatArray, units: Units | None) -> FloatArray:
@@ -196,6 +211,8 @@ def _comparisons(
         sides.append((values[both, first], others[both, second], moved))
     tests = [signed_rank_test(first, second) for first, second, _ in sides]
     adjusted = false_discovery(np.array([test.p_value for test in tests]))
+    clearest = [smallest_p_value(test.n) if test.n else np.nan for test in tests]
+    least = false_discovery(np.array(clearest))
     return tuple(
         Comparison(
             contrast.first,
@@ -210,9 +227,11 @@ def _comparisons(
             test.p_value,
             float(q_value),
             bool(q_value < sampling.false_discovery_rate),
+            bool(least_q < sampling.false_discovery_rate),
+            "these items" if sampling.units == "participants" else "items like these",
         )
-        for contrast, (first, second, moved), test, q_value in zip(
-            family, sides, tests, adjusted, strict=True
+        for contrast, (first, second, moved), test, q_value, least_q in zip(
+            family, sides, tests, adjusted, least, strict=True
         )
     )
 

@@ -30,6 +30,9 @@ def write_analysis(
 ) -> None:
     """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
 
+    Where participants were artificial, the page and every figure say so first, and every table has
+    a column `simulated_participants`, such as `3 of 10`.
+
     Args:
         analysis: what `analyze` found.
         folder: made where it is missing; files of the same names are replaced.
@@ -47,11 +50,13 @@ def write_analysis(
     results = result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
     for name, columns in results.items():
         if columns:
+            columns = _marked(columns, analysis)
             write_table(folder / "tables" / f"{name}.csv", columns)
     images = {}
     with styled():
         for name, figure in drawings(analysis, pair):
-            images[name] = save(figure, folder / "figures" / name)
+            path, warning = folder / "figures" / name, analysis.origin.warning
+            images[name] = save(figure, path, warning=warning)
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen))
 
 
@@ -79,3 +84,11 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
             for condition, matrix in found.items()
         },
     }
+
+
+def _marked(columns: Columns, analysis: Analysis) -> Columns:
+    """The same table, with how many participants were artificial in every row, if any were."""
+    if not analysis.origin.simulated:
+        return columns
+    rows = len(next(iter(columns.values())))
+    return {**columns, "simulated_participants": [analysis.origin.share] * rows}

@@ -15,11 +15,12 @@ from contstim.experiments.consistency import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.experiments.responses.checks import HARMLESS
 from contstim.sentence import Sentence
+from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.responses import Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
@@ -88,12 +89,15 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     _check_complete(trials, responses)
     rows = _rows(scores)
     given = {(one.participant, one.trial_id): float(one.rating) for one in responses}
+    numbers = sorted({response.group for response in responses})
+    require_scores(_texts(trial for trial in trials if trial.group in numbers), rows)
     groups = []
-    for number in sorted({response.group for response in responses}):
+    for number in numbers:
         own = tuple(trial for trial in trials if trial.group == number)
         people = tuple(dict.fromkeys(one.participant for one in responses if one.group == number))
         ratings = np.array([[given[name, trial.trial_id] for trial in own] for name in people])
-        log_probs = scores.log_probs[_lines(own, rows)].transpose(2, 0, 1)
+        lines = np.array([[rows[text] for text in both] for both in _texts(own)], dtype=np.int64)
+        log_probs = scores.log_probs[lines].transpose(2, 0, 1)
         groups.append(GroupRatings(number, own, people, ratings, log_probs))
     return Ratings(scores.models, tuple(groups))
 
@@ -154,18 +158,31 @@ def _rows(scores: ScoreTable) -> dict[str, int]:
     return rows
 
 
-def _lines(trials: Sequence[Trial], rows: dict[str, int]) -> IntArray:
-    texts = [
+def _texts(trials: Iterable[Trial]) -> list[list[str]]:
+    return [
         [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
         for trial in trials
     ]
-    missing = [text for pair in texts for text in pair if text not in rows]
+
+
+def require_scores(texts: Iterable[Iterable[str]], scored: Collection[str]) -> None:
+    """Make sure that all sentences of trials have scores.
+
+    Args:
+        texts: the sentences (`Sentence.text`) of each trial.
+        scored: the sentences that have scores.
+
+    Raises:
+        InputError: some have none; says how many different ones, and names some.
+    """
+    missing = list(dict.fromkeys(text for both in texts for text in both if text not in scored))
     if missing:
+        number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
-            f"{len(missing)} sentences of the trials have no scores: {_some(missing)}. "
-            f"`contstim score --sentences trials.csv` scores them all."
+            f"{number} of the trials {have} no scores: {_some(missing)}. "
+            "Score the trials first (contstim score --sentences trials.csv), under every model to "
+            "be compared."
         )
-    return np.array([[rows[text] for text in pair] for pair in texts], dtype=np.int64)
 
 
 def _some(names: Sequence[str]) -> str:

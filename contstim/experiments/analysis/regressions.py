@@ -10,12 +10,16 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Ratings, subset
 from contstim.experiments.analysis.scopes import scope_mask, scopes_of
+from contstim.experiments.consistency import MIDDLE
 from contstim.experiments.regression import regress_choices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contstim.experiments.analysis.scopes import Scope
+
+_NARROW = 0.1  # of the ratios on all trials: where a coefficient per nat reaches beyond its data
+_EVENTS = 10  # choices of the rarer kind for a predictor (Peduzzi et al. 1996)
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class ChoiceRegression:
         participants: clusters.
         trials: clusters.
         left_out: choices without a finite ratio.
+        typical_ratio: root mean square of the model's ratios on these trials, nats.
         note: why there is no estimate, or why not to trust it.
     """
 
@@ -48,6 +53,7 @@ class ChoiceRegression:
     participants: int
     trials: int
     left_out: int
+    typical_ratio: float
     note: str
 
 
@@ -57,18 +63,23 @@ def regressions(ratings: Ratings, level: float) -> Iterator[ChoiceRegression]:
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         for row, model in enumerate(ratings.models):
             if any(mask[row].any() for mask in masks):
-                yield _regress(subset(ratings, [mask[row] for mask in masks]), scope, model, level)
+                own = subset(ratings, [mask[row] for mask in masks])
+                yield _regress(own, scope, model, level, _typical(ratings, row))
 
 
-def _regress(own: Ratings, scope: Scope, model: str, level: float) -> ChoiceRegression:
+def _regress(
+    own: Ratings, scope: Scope, model: str, level: float, everywhere: float
+) -> ChoiceRegression:
+    row = own.models.index(model)
+    typical = _typical(own, row)
     try:
         found = regress_choices(own, [model], level=level)
     except InputError as error:
         choices = sum(group.ratings.size for group in own.groups)
         trials = sum(len(group.trials) for group in own.groups)
-        missing = (np.nan,) * 5
-        people = len(own.participants)
-        return ChoiceRegression(scope, model, *missing, choices, people, trials, 0, str(error))
+        counts = (choices, len(own.participants), trials, 0)
+        return ChoiceRegression(scope, model, *(np.nan,) * 5, *counts, typical, str(error))
+    cautions = _cautions(found.repaired, *_sides(own, row), typical, everywhere)
     slope = found[model]
     return ChoiceRegression(
         scope,
@@ -82,5 +93,44 @@ def _regress(own: Ratings, scope: Scope, model: str, level: float) -> ChoiceRegr
         found.participants,
         found.items,
         found.left_out,
-        "few clusters: the standard error is too small" if found.repaired else "",
+        typical,
+        "; ".join(cautions),
     )
+
+
+def _cautions(
+    repaired: bool, towards: int, against: int, typical: float, everywhere: float
+) -> Iterator[str]:
+    if typical < _NARROW * everywhere:
+        yield (
+            f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: a coefficient "
+            "per nat compares with no other"
+        )
+    few = min(towards, against)
+    if few < _EVENTS:
+        side = "against" if against < towards else "with"
+        yield (
+            f"{few} of {towards + against:,} choices go {side} the model: the coefficient rests on "
+            "these"
+        )
+    if repaired:
+        yield "few clusters: the standard error is too small"
+
+
+def _typical(ratings: Ratings, row: int) -> float:
+    """The root mean square of a model's finite ratios over trials, nats; 0 where none is finite."""
+    ratios = np.concatenate([group.ratios[row] for group in ratings.groups])
+    finite = ratios[np.isfinite(ratios)]
+    return float(np.sqrt((finite**2).mean())) if len(finite) else 0.0
+
+
+def _sides(ratings: Ratings, row: int) -> tuple[int, int]:
+    """How many choices with a finite ratio go with the model, and how many against it."""
+    agreed = np.concatenate(
+        [
+            (np.sign(group.ratings - MIDDLE) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
+            for group in ratings.groups
+            for ratios in [group.ratios[row]]
+        ]
+    )
+    return int((agreed > 0).sum()), int((agreed < 0).sum())

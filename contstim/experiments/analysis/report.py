@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.drawings import names_in_figures
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.page import heading, image, page, paragraph, table
+from contstim.experiments.analysis.page import banner, heading, image, page, paragraph, table
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.inference import CEILING
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import warnings_of
+from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,9 +55,12 @@ def report(
         seen: which of the sentences stand in the training text of each model.
     """
     body = [
+        *banner(analysis.origin.warning),
         *_people(analysis),
         *_training_texts(seen or {}),
+        *_names(analysis),
         *_orientation(analysis),
+        *(paragraph(caution, note=True) for caution in analysis.cautions),
         *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
         *_pairs_of_models(images),
         *_unanimity(analysis),
@@ -78,12 +83,13 @@ def shown(analysis: Analysis) -> list[Result]:
 def _people(analysis: Analysis) -> Iterator[str]:
     ratings, excluded = analysis.ratings, analysis.admission.excluded
     answers = sum(group.ratings.size for group in ratings.groups)
+    people, groups = len(ratings.participants), len(ratings.groups)
+    pairs = sum(len(group.trials) for group in ratings.groups)
     yield paragraph(
-        f"{len(ratings.participants):,} participants in {len(ratings.groups):,} "
-        f"group{'s' * (len(ratings.groups) != 1)} gave {answers:,} ratings of "
-        f"{sum(len(group.trials) for group in ratings.groups):,} sentence pairs; "
-        f"{len(ratings.models)} models are compared. {len(excluded):,} participants were left out"
-        + (":" if excluded else ".")
+        f"{counted(people, 'participant')} in {counted(groups, 'group')} gave "
+        f"{counted(answers, 'rating')} of {counted(pairs, 'sentence pair')}. Compared: "
+        f"{counted(len(ratings.models), 'model')}. Left out: "
+        f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
     if excluded:
         yield table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
@@ -96,6 +102,13 @@ def _people(analysis: Analysis) -> Iterator[str]:
 def _training_texts(seen: Mapping[str, Contamination | None]) -> Iterator[str]:
     for warning in warnings_of(seen, "natural sentences"):
         yield paragraph(warning, note=True)
+
+
+def _names(analysis: Analysis) -> Iterator[str]:
+    short = {name: own for name, own in names_in_figures(analysis).items() if own != name}
+    if short:
+        yield paragraph("Figures call models by shorter names:", note=True)
+        yield table(("in figures", "model"), [(own, name) for name, own in short.items()], texts=2)
 
 
 def _orientation(analysis: Analysis) -> Iterator[str]:
@@ -132,21 +145,21 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
             for one in sorted(result.models, key=lambda one: -one.value)
         ],
     )
-    yield paragraph(_verdict(result))
+    yield paragraph(_verdict(result, str(analysis.sampling.units)))
 
 
 def _versus(comparison: Comparison | None) -> tuple[str, str, str]:
     if comparison is None:
         return ("–", "–", "–")
     mark = "*" if comparison.significant else ""
-    return (
-        _number(comparison.difference),
-        _range(comparison.interval),
-        _number(comparison.q_value) + mark,
-    )
+    q_value = p_text(comparison.q_value) + mark if comparison.testable else "untestable"
+    return _number(comparison.difference), _range(comparison.interval), q_value
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: Result, units: str) -> str:
+    cannot = result.reach.cannot(units)
+    if cannot:
+        return f"Models below the noise ceiling and differences between models {cannot}."
     ordered = [one.model for one in sorted(result.models, key=lambda one: -one.value)]
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
@@ -154,9 +167,12 @@ def _verdict(result: Result) -> str:
         for model in ordered
         if (worse := result.beaten_by(model))
     ]
+    limit = result.reach.unless()
+    none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
-        f"Significantly below the noise ceiling: {', '.join(below) or 'none'}. "
-        f"Significant differences between models: {'; '.join(beats) or 'none'}."
+        f"Significantly below the noise ceiling: {', '.join(below) or none}. "
+        f"Significant differences between models: {'; '.join(beats) or none}."
+        + (" All this holds for these very items." if units == "participants" else "")
     )
 
 
@@ -166,7 +182,7 @@ def _pairs_of_models(images: Mapping[str, bytes]) -> Iterator[str]:
         if names:
             yield heading(kind.capitalize())
             yield paragraph(text, note=True)
-            yield from (image(images[name], name, width=520) for name in names)
+            yield from (image(images[name], name) for name in names)
 
 
 def _unanimity(analysis: Analysis) -> Iterator[str]:
@@ -188,8 +204,9 @@ def _unanimity(analysis: Analysis) -> Iterator[str]:
 def _regressions(analysis: Analysis) -> Iterator[str]:
     yield heading("Choices by log-probability ratio")
     yield paragraph(
-        "Logistic regression of choices on a model's log-probability ratio: log odds per nat, "
-        "standard errors clustered by participants and by trials.",
+        "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
+        "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
+        "of a trial comes first makes no difference.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
@@ -201,13 +218,14 @@ def _regressions(analysis: Analysis) -> Iterator[str]:
                 one.model,
                 _number(one.estimate, 4),
                 f"{_number(one.low, 4)} … {_number(one.high, 4)}",
-                _number(one.p_value, 4),
+                p_text(one.p_value),
                 f"{one.choices:,}",
                 one.note,
             )
             for one in analysis.regressions
         ],
         texts=2,
+        notes=1,
     )
 
 
@@ -249,8 +267,6 @@ def _methods(analysis: Analysis) -> Iterator[str]:
         f"{sampling.samples:,} bootstrap resamples of both participants and trials (seed "
         f"{sampling.seed})."
     )
-    if analysis.caution:
-        yield paragraph(analysis.caution)
 
 
 def _number(value: float, digits: int = 3) -> str:

@@ -15,8 +15,8 @@ from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.inference import CEILING, every_contrast
-from contstim.experiments.responses.admission import ELEVEN_OF_TWELVE, admit
+from contstim.experiments.inference import CEILING, THESE_ITEMS, every_contrast, family_cautions
+from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.regressions import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
     from contstim.experiments.inference import Contrast
-    from contstim.experiments.responses import Admission, CatchRule, Response
+    from contstim.experiments.responses import Admission, CatchRule, Origin, Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -75,15 +75,17 @@ class Analysis:
     regressions: tuple[ChoiceRegression, ...]
 
     @property
-    def caution(self) -> str:
-        """Why no test can be significant, where none can; else empty."""
-        units = self.sampling.units
-        n = len(self.ratings.groups if units == "groups" else self.ratings.participants)
-        if 2 * 0.5**n < self.sampling.false_discovery_rate:
-            return ""
-        return f"With {n} {units} no signed-rank test can be significant" + (
-            ", whatever the data; tests may compare participants instead." if n > 1 else "."
-        )
+    def origin(self) -> Origin:
+        """How many of those who take part are people, and how many artificial."""
+        return self.admission.origin
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What limits the tests: too few units, or participants who all saw the same items."""
+        units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
+        families = [(one.scope, one.reach) for one in self.results]
+        items = [THESE_ITEMS] if units == "participants" else []
+        return (*family_cautions(families, units, rate), *items)
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
@@ -103,7 +105,7 @@ def analyze(
     scores: ScoreTable,
     *,
     contrasts: Sequence[Contrast] | None = None,
-    catch: CatchRule | None = ELEVEN_OF_TWELVE,
+    catch: CatchRule | None = DEFAULT_RULE,
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,

@@ -7,7 +7,9 @@ keys        secrets of participants, tokens, and how identities are hashed
 messages    requests, checked field by field; refusals
 people      who joins which group, and comes back
 answers     ratings as they come, and completion
-limits      how often and how much
+limits      how often, how much and how long
+connections how many at once, and how long each may be silent (descriptors: what the system allows)
+logs        messages at a limited rate
 pages       files of the exported folder, and no others
 answering   what every address shares: bodies, refusals
 service     addresses, and what answers at each

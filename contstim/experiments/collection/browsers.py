@@ -50,7 +50,7 @@ def take_part_in_browser(
     """
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.netloc:
-        raise InputError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000.")
+        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
     if address.hostname not in _THIS_MACHINE:
         raise InputError(
             f"The page of {url} takes no artificial participants: it does so only where it is "
@@ -130,6 +130,7 @@ class _Saved:
                 answer["left"],
                 answer["position"],
                 math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"]),
+                simulated=True,
             )
             for answer in self._answers.values()
         ]
@@ -140,10 +141,13 @@ def _completed(response: Any) -> bool:
 
 
 def _stay(route: Any, host: str) -> None:
-    """Load what the page needs, but do not follow it to a recruiting platform."""
-    leaves = route.request.is_navigation_request() and urlsplit(route.request.url).netloc != host
-    if leaves:
+    """Load what the page needs, say who joins, but do not follow it to a recruiting platform."""
+    request = route.request
+    if request.is_navigation_request() and urlsplit(request.url).netloc != host:
         route.abort()
+    elif request.method == "POST" and request.url.endswith("/api/participants"):
+        # said for the page, which may come from an export that does not know of it
+        route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
     else:
         route.continue_()
 
@@ -153,8 +157,8 @@ def _playwright() -> Any:
         from playwright import sync_api
     except ModuleNotFoundError as error:
         raise WorkerError(
-            "Browsers are driven by Playwright, which is not installed: pip install playwright. "
-            "Without --browser, participants answer over the protocol."
+            "Browsers are driven by Playwright, which is not installed: pip install "
+            "'contstim[browser]'. Without --browser, participants answer over the protocol."
         ) from error
     return sync_api
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
 from contstim.files import write_text
 
@@ -83,7 +84,7 @@ class Journal:
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
             whole = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
-            entries = [json.loads(line) for line in whole]
+            entries = [parse_json_object(line, path) for line in whole]
             happened = [entry for entry in entries if "run" not in entry]
             for entry in happened:
                 self.copy(entry["number"]).take(entry)
@@ -126,13 +127,20 @@ class Participant:
         journal: where the copy of answers is kept.
         number: of the copy.
         patience: seconds of silence after which to give up.
+        simulated: whether this is an artificial participant, which the server notes.
     """
 
     def __init__(
-        self, http: httpx2.AsyncClient, journal: Journal, number: int, *, patience: float
+        self,
+        http: httpx2.AsyncClient,
+        journal: Journal,
+        number: int,
+        *,
+        patience: float,
+        simulated: bool = False,
     ) -> None:
         self._http, self._journal, self._number = http, journal, number
-        self._patience = patience
+        self._patience, self._simulated = patience, simulated
 
     @property
     def copy(self) -> Copy:
@@ -146,7 +154,8 @@ class Participant:
             WorkerError: see `answer`; or the journal is of another database.
         """
         if self.copy.joined is None:
-            given = await self._post("api/participants", {"group": None, "platform": None})
+            wish = {"group": None, "platform": None, "simulated": self._simulated}
+            given = await self._post("api/participants", wish)
         else:
             names = ("participant", "secret")
             who = {name: getattr(self.copy.joined, name) for name in names}

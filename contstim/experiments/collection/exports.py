@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import math
+import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
+from contstim.errors import StoreError
 from contstim.experiments.collection.keys import Keys
-from contstim.experiments.collection.recorder import read_only
+from contstim.experiments.collection.recorder import read_only, simulated_column
 from contstim.experiments.responses.table import Response, response_columns
 from contstim.tables import write_csv
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -36,17 +38,28 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     Participants have the names that the server drew for them, which say nothing about who they are.
 
     Raises:
-        StoreError: there is no such database.
+        StoreError: there is no such database, or it is damaged.
     """
     with closing(read_only(database)) as connection:
-        rows = connection.execute(
-            "SELECT participant, CAST(study_group AS INTEGER), trial_id, rating, left_sentence, "
-            "position, rt_ms FROM response JOIN participant USING (number) "
-            "ORDER BY number, position, trial_id"
-        ).fetchall()
+        try:
+            (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise sqlite3.DatabaseError(shortened(state))
+            marks = simulated_column(connection)
+            rows = connection.execute(
+                "SELECT participant, CAST(study_group AS INTEGER), trial_id, rating, "
+                f"left_sentence, position, rt_ms, {marks} FROM response "
+                "JOIN participant USING (number) ORDER BY number, position, trial_id"
+            ).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise StoreError(f"Cannot read {database}, which is damaged: {error}.") from error
     return tuple(
-        Response(name, group, trial, rating, left, position, math.nan if rt is None else rt)
-        for name, group, trial, rating, left, position, rt in rows
+        Response(
+            *(name, group, trial, rating, left, position),
+            math.nan if rt_ms is None else rt_ms,
+            simulated=bool(simulated),
+        )
+        for name, group, trial, rating, left, position, rt_ms, simulated in rows
     )
 
 
@@ -58,12 +71,13 @@ def responses_csv(held: Held) -> str:
 def participants_csv(held: Held) -> str:
     """The text of participants.csv: a row for everybody who joined.
 
-    Columns: participant, group, seed, state (complete, active, left), answered, joined, seen and
-    completed (UTC), and hashes of prolific_pid, study_id and session_id.
+    Columns: participant, group, seed, state (complete, active, left), answered, simulated (true or
+    false), joined, seen and completed (UTC), and hashes of prolific_pid, study_id and session_id.
     """
     with closing(read_only(held.database)) as connection:
         keys = Keys.read(connection)
-        rows = connection.execute(_PARTICIPANTS).fetchall()
+        marks = simulated_column(connection)
+        rows = connection.execute(_PARTICIPANTS.format(simulated=marks)).fetchall()
     return _csv(
         {
             "participant": [row["participant"] for row in rows],
@@ -71,6 +85,7 @@ def participants_csv(held: Held) -> str:
             "seed": [row["seed"] for row in rows],
             "state": [_state(row, held.since) for row in rows],
             "answered": [row["answered"] for row in rows],
+            "simulated": [str(bool(row["marked"])).lower() for row in rows],
             **{name: [_utc(row[name]) for row in rows] for name in _TIMES},
             **{f"{n}_hash": [keys.hashed(n, row[n] or "") for row in rows] for n in _IDENTITIES},
         }
@@ -80,7 +95,7 @@ def participants_csv(held: Held) -> str:
 _TIMES = ("joined", "seen", "completed")
 _IDENTITIES = ("prolific_pid", "study_id", "session_id")
 _PARTICIPANTS = """
-    SELECT participant.*, prolific_pid, study_id, session_id,
+    SELECT participant.*, {simulated} AS marked, prolific_pid, study_id, session_id,
         (SELECT count(*) FROM response WHERE response.number = participant.number) AS answered
     FROM participant LEFT JOIN identity USING (number) ORDER BY participant.number
 """

@@ -1,7 +1,11 @@
 """Tables of the database that a server keeps."""
 
 APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
-LAYOUT = 1
+LAYOUT = 2
+WITHOUT_SIMULATED = 1
+"""The layout before artificial participants were marked: `MARKING` is what it lacks."""
+
+MARKING = "ALTER TABLE participant ADD COLUMN simulated INTEGER NOT NULL DEFAULT 0"
 
 TABLES = (
     # What holds for the whole database: keys, and the fingerprint of what is asked.
@@ -14,7 +18,8 @@ TABLES = (
         seed INTEGER NOT NULL,
         joined REAL NOT NULL,
         seen REAL NOT NULL,
-        completed REAL
+        completed REAL,
+        simulated INTEGER NOT NULL DEFAULT 0
     ) STRICT""",
     # Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself.
     """CREATE TABLE identity (

@@ -1,4 +1,4 @@
-"""How often somebody may ask, and how much a request may hold."""
+"""How often somebody may ask, how much a request may hold, and what connections may take."""
 
 from __future__ import annotations
 
@@ -58,3 +58,22 @@ class Limits:
     joining: Rate = Rate(300, 10)
     asking: Rate = Rate(60, 10)
     failing: Rate = Rate(30, 0.5)
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """What connections may take.
+
+    Attributes:
+        most: connections at once.
+        headers: seconds from opening a connection, or from the first byte of a further request, to
+            the end of its headers.
+        idle: seconds between an answer and the next request; longer than most people look at a
+            pair of sentences.
+        request: seconds that a request and its answer may take.
+    """
+
+    most: int
+    headers: float = 20.0
+    idle: float = 75.0
+    request: float = 300.0

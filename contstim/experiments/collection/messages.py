@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
+from contstim.documents import parse_json
+from contstim.errors import InputError
 from contstim.experiments.responses.table import SCALE
 
 LONGEST_TEXT = 16_384  # characters
@@ -56,16 +57,12 @@ def parse(body: bytes) -> dict[str, Any]:
         Refusal: it is not UTF-8, not JSON, or no object.
     """
     try:
-        content = json.loads(body.decode("utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        content = parse_json(body, "The body")
+    except InputError:
         raise Refusal(400, "The body is not JSON in UTF-8.") from None
     if not isinstance(content, dict):
         raise Refusal(422, "The body must be a JSON object.")
     return content
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def text(content: dict[str, Any], name: str) -> str:
@@ -91,6 +88,18 @@ def group(content: dict[str, Any]) -> str | None:
         Refusal: it is neither missing nor a text.
     """
     return None if content.get("group") is None else text(content, "group")
+
+
+def simulated(content: dict[str, Any]) -> bool:
+    """Whether an artificial participant asks; pages that do not say are people's.
+
+    Raises:
+        Refusal: it is not a truth value.
+    """
+    value = content.get("simulated")
+    if not (value is None or isinstance(value, bool)):
+        raise Refusal(422, "simulated must be true, false or null.")
+    return bool(value)
 
 
 def identity(content: dict[str, Any]) -> Identity | None:

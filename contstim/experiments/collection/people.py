@@ -45,8 +45,12 @@ class Reception:
         group: str | None,
         identity: Identity | None,
         now: float,
+        *,
+        simulated: bool = False,
     ) -> Person:
         """A new participant, or the one whom the platform sent before.
+
+        An artificial one is marked so for good.
 
         Raises:
             Refusal: there is no such group, or the study is full.
@@ -56,15 +60,17 @@ class Reception:
         known = _known(connection, identity)
         if known is not None:
             touch(connection, known, now)
+            if simulated:
+                mark(connection, known)
             return known
         if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= self.most:
             raise Refusal(403, "This study has all the participants it needs. Thank you.")
         name, seed = f"p{secrets.token_hex(8)}", secrets.randbelow(2**31)
         chosen = group or least_filled(connection, self.groups, now - self.patience)
         number = connection.execute(
-            "INSERT INTO participant (participant, study_group, seed, joined, seen) "
-            "VALUES (?, ?, ?, ?, ?)",
-            (name, chosen, seed, now, now),
+            "INSERT INTO participant (participant, study_group, seed, joined, seen, simulated) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (name, chosen, seed, now, now, simulated),
         ).lastrowid
         assert number is not None
         if identity is not None and identity.prolific_pid:
@@ -106,6 +112,11 @@ def find(connection: sqlite3.Connection, participant: str) -> Person:
 def touch(connection: sqlite3.Connection, person: Person, now: float) -> None:
     """Note that somebody was here."""
     connection.execute("UPDATE participant SET seen = ? WHERE number = ?", (now, person.number))
+
+
+def mark(connection: sqlite3.Connection, person: Person) -> None:
+    """Note that not all of somebody's answers are a person's."""
+    connection.execute("UPDATE participant SET simulated = 1 WHERE number = ?", (person.number,))
 
 
 def answered(connection: sqlite3.Connection, person: Person) -> list[dict[str, Any]]:

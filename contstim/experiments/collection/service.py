@@ -108,10 +108,11 @@ class Service:
         self._joining.take(address(request), now)
         asked = await content(request, self._offer.limits)
         group, identity = messages.group(asked), messages.identity(asked)
+        simulated = messages.simulated(asked)
         reception = self._offer.reception
 
         def work(connection: sqlite3.Connection) -> tuple[Person, list[dict[str, Any]]]:
-            person = reception.join(connection, group, identity, now)
+            person = reception.join(connection, group, identity, now, simulated=simulated)
             return person, people.answered(connection, person)
 
         return self._welcome(*await self._recorder.run(work), status=201)
@@ -182,6 +183,7 @@ class Service:
                 raise Refusal(401, "The administrator's token is missing or wrong.")
             since = now - self._offer.reception.patience
             held = exports.Held(self._recorder.path, since)
+            self._recorder.check()
             text = await asyncio.to_thread(table, held)
             name = request.url.path.rpartition("/")[2]
             disposition = {"Content-Disposition": f'attachment; filename="{name}"'}

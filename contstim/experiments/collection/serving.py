@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.addresses import check_web_address
+from contstim.experiments.collection.descriptors import most_connections, raise_open_files
 from contstim.experiments.collection.keys import admin_token
+from contstim.experiments.collection.limits import ConnectionLimits
+from contstim.experiments.collection.logs import sparing_log
 from contstim.experiments.collection.people import Reception
 from contstim.experiments.collection.recorder import Recorder
 from contstim.experiments.collection.study import read_study
@@ -18,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-_KEEP_ALIVE = 75  # seconds; longer than most people look at a pair of sentences
 _GRACE = 10  # seconds for requests under way when the server is told to stop
+_BACKLOG = 256  # connections that wait to be accepted
+_LONGEST_HEADERS = 16_384  # bytes
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,8 @@ def serve(
 
     Raises:
         InputError: the folder is no exported experiment that saves to a server, the address cannot
-            be used, the redirect is no web address, or the database would stand inside the folder.
+            be used, the redirect is not a web address, or the database would stand inside the
+            folder.
         StoreError: the database cannot be used, or belongs to another study.
         WorkerError: starlette or uvicorn is not installed.
     """
@@ -90,41 +96,47 @@ def serve(
     redirect = terms.redirect or study.redirect
     if redirect:
         check_web_address(redirect)
-    uvicorn, offer_type, service_type = _library()
-    token, file = admin_token(database)
-    offer = offer_type(
-        root,
-        study,
-        Reception(tuple(study.trials), terms.patience, terms.most),
-        token,
-        terms.code or study.code,
-        redirect,
-    )
-    with (
-        closing(Recorder(database, study.fingerprint)) as recorder,
-        closing(_listen(host, port)) as listening,
-        suppress(KeyboardInterrupt),
-    ):
-        opened(Open(_url(listening), token, file))
-        settings = uvicorn.Config(
-            service_type(offer, recorder).application(),
-            lifespan="off",
-            ws="none",
-            log_level="warning",
-            access_log=False,  # addresses may carry tokens and identities
-            server_header=False,
-            proxy_headers=behind_proxy,
-            forwarded_allow_ips="127.0.0.1",
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=_GRACE,
+    library = _library()
+    limits = ConnectionLimits(most_connections(raise_open_files()))
+    with closing(_listen(host, port)) as listening:  # first, for it leaves nothing when it fails
+        token, file = admin_token(database)
+        offer = library.offer(
+            root,
+            study,
+            Reception(tuple(study.trials), terms.patience, terms.most),
+            token,
+            terms.code or study.code,
+            redirect,
         )
-        uvicorn.Server(settings).run(sockets=[listening])
+        with (
+            closing(Recorder(database, study.fingerprint)) as recorder,
+            sparing_log(),
+            suppress(KeyboardInterrupt),
+        ):
+            opened(Open(_url(listening), token, file))
+            settings = library.uvicorn.Config(
+                library.service(offer, recorder).application(),
+                http=library.protocol_with(limits),
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                log_level="warning",
+                access_log=False,  # addresses may carry tokens and identities
+                server_header=False,
+                proxy_headers=behind_proxy,
+                forwarded_allow_ips="127.0.0.1",
+                backlog=_BACKLOG,
+                h11_max_incomplete_event_size=_LONGEST_HEADERS,
+                timeout_keep_alive=math.ceil(limits.idle),
+                timeout_graceful_shutdown=_GRACE,
+            )
+            library.uvicorn.Server(settings).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         raise InputError(
             f"Cannot listen at {host}, port {port}: {error}. Name another --port, or --port 0 for "
@@ -137,14 +149,25 @@ def _url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _library() -> tuple[Any, Any, Any]:
+@dataclass(frozen=True)
+class _Library:
+    """What needs packages that only collecting needs."""
+
+    uvicorn: Any
+    offer: Any
+    service: Any
+    protocol_with: Any
+
+
+def _library() -> _Library:
     try:
         import uvicorn
 
+        from contstim.experiments.collection.connections import protocol_with
         from contstim.experiments.collection.service import Offer, Service
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"Collecting needs {error.name}, which is not installed: pip install "
             "'contstim[collect]'."
         ) from error
-    return uvicorn, Offer, Service
+    return _Library(uvicorn, Offer, Service, protocol_with)

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import read_json_object
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,20 +49,17 @@ def read_study(folder: Path) -> CollectedStudy:
             numbered from 1, or a trial is in two groups.
     """
     path = folder / STUDY_FILE
+    if not path.is_file():
+        raise InputError(f"There is no {path}. Name a folder that `contstim export jspsych` wrote.")
+    content = read_json_object(path)
     try:
-        content = json.loads(path.read_bytes())
         groups = {group: _trials(group, own) for group, own in content["groups"].items()}
         completion = content.get("completion") or {}
         home = _text((content.get("save") or {}).get("to"))
         title, code, redirect = (
             _text(value) for value in (content.get("title"), *map(completion.get, _COMPLETION))
         )
-    except OSError as error:
-        raise InputError(
-            f"Cannot read {path}: {error.strerror or error}. Name a folder that "
-            "`contstim export jspsych` wrote."
-        ) from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"{path} is not the study of an exported experiment ({error!r}). Export it again with "
             "`contstim export jspsych`."

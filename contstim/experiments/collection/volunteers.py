@@ -72,11 +72,13 @@ def take_part(
         WorkerError: the server refuses something, or is silent for too long.
     """
     if not visit.url.startswith(("http://", "https://")):
-        raise InputError(f"{visit.url!r} is no address of a server, such as http://127.0.0.1:8000.")
+        raise InputError(
+            f"{visit.url!r} is not an address of a server, such as http://127.0.0.1:8000."
+        )
     with closing(Journal(journal, _run_of(people, visit))) as copies:
         asyncio.run(_all(people, visit, copies, progress))
         return tuple(
-            Response(joined.participant, int(joined.group), **answer)
+            Response(joined.participant, int(joined.group), **answer, simulated=True)
             for number in range(1, visit.participants + 1)
             for own in [copies.copy(number)]
             for joined in [own.joined]
@@ -123,7 +125,10 @@ async def _all(
         base_url=base, limits=limits, timeout=_SECONDS_TO_CONNECT, trust_env=False
     ) as http:
         await _check_trials(http, people, visit)
-        everybody = {n: Participant(http, copies, n, patience=visit.patience) for n in numbers}
+        everybody = {
+            n: Participant(http, copies, n, patience=visit.patience, simulated=True)
+            for n in numbers
+        }
         for participant in everybody.values():
             await participant.join()
         await asyncio.gather(*(one(n, participant) for n, participant in everybody.items()))

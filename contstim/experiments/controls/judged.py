@@ -9,6 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.sentence import Sentence
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -44,6 +45,7 @@ def judged(
             f"There are no log-probabilities of {model!r}, only of {', '.join(ratings.models)}."
         )
     row = ratings.models.index(model)
+    require_values(ratings, conditions, features, feature)
     for group in ratings.groups:
         columns = [
             column
@@ -62,17 +64,34 @@ def columns_of(trials: Iterable[Trial], conditions: Collection[Condition]) -> li
     return [column for column, trial in enumerate(trials) if trial.condition in conditions]
 
 
+def require_values(
+    ratings: Ratings, conditions: Collection[Condition], features: Features, feature: str
+) -> None:
+    """Make sure that every sentence of the trials of some conditions has a value of a feature.
+
+    Raises:
+        InputError: some have none; says how many different ones, over all groups.
+    """
+    every = [
+        group.trials[c] for group in ratings.groups for c in columns_of(group.trials, conditions)
+    ]
+    missing = sorted({text for both in _texts(every) for text in both} - features[feature].keys())
+    if missing:
+        number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
+        raise InputError(
+            f"{number} of the trials {have} no value of {feature}, among them {missing[0]!r}. Give "
+            "the table a row for each."
+        )
+
+
+def _texts(trials: Iterable[Trial]) -> list[tuple[str, str]]:
+    return [
+        (Sentence.parse(trial.sentence_1).text, Sentence.parse(trial.sentence_2).text)
+        for trial in trials
+    ]
+
+
 def differences_of(trials: Iterable[Trial], features: Features, feature: str) -> FloatArray:
     """The feature of sentence_2 less that of sentence_1, (n_trials,)."""
     values = features[feature]
-    pairs = [
-        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
-        for trial in trials
-    ]
-    missing = sorted({text for pair in pairs for text in pair if text not in values})
-    if missing:
-        raise InputError(
-            f"{len(missing):,} sentences of the trials have no value of {feature}, among them "
-            f"{missing[0]!r}."
-        )
-    return np.array([values[second] - values[first] for first, second in pairs])
+    return np.array([values[second] - values[first] for first, second in _texts(trials)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.controls.judged import columns_of, differences_of, judged
+from contstim.experiments.controls.judged import columns_of, differences_of, judged, require_values
 from contstim.experiments.inference import false_discovery
 from contstim.stimuli import Condition
 
@@ -138,6 +138,7 @@ def feature_shares(
     """
     shares: list[FeatureShare] = []
     for feature in features:
+        require_values(ratings, conditions, features, feature)
         of_models = []
         for group in ratings.groups:
             columns = columns_of(group.trials, conditions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 # Okabe & Ito (2008): distinct under every common colour blindness, and in grey
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
 SIZE = 8  # points, what journals ask for
 _DPI = 300
 _POINTS = 72  # in an inch
+_SIGNS_PER_INCH, _NARROWEST = 14, 24  # of bold letters of the usual size
 _HINTED = 1.03  # glyphs that are fitted to pixels may be wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
+    "text.parse_math": False,  # names are shown as they are, also "$x$"
     "pdf.fonttype": 42,  # text stays text, as publishers ask
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -56,18 +61,57 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_STYLE)
 
 
-def save(figure: Figure, path: Path | str) -> bytes:
+def plain_log(axis: Axis) -> None:
+    """Label a logarithmic axis with plain numbers: text is not read as formulas here."""
+    from matplotlib.ticker import LogFormatter
+
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
+
+
+def lay_out(figure: Figure) -> None:
+    """Give everything its place, once and for all formats."""
+    for _ in range(2):  # the second time, the places of square axes and their scales are known
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the latter.
+
+    Args:
+        figure: made within `styled`.
+        path: without an ending.
+        warning: printed on a strip that is added above the figure; empty: no strip.
 
     Raises:
         InputError: a file cannot be written.
     """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is laid out: not again for each format
+    lay_out(figure)
+    strip = _strip(figure, warning)
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=_DPI, bbox_inches=strip, metadata={"Software": None})
     with writing(Path(f"{path}.png")) as partial:
         partial.write_bytes(buffer.getvalue())
     with writing(Path(f"{path}.pdf")) as partial:
-        figure.savefig(partial, format="pdf", metadata={"CreationDate": None})
+        figure.savefig(partial, format="pdf", bbox_inches=strip, metadata={"CreationDate": None})
     return buffer.getvalue()
+
+
+def _strip(figure: Figure, warning: str) -> Bbox | None:
+    """What to save, in inches: the figure with a warning above it; None for the figure alone."""
+    if not warning:
+        return None
+    from matplotlib.transforms import Bbox
+
+    width, height = figure.get_size_inches()
+    text = textwrap.fill(warning, max(_NARROWEST, int(width * _SIGNS_PER_INCH)))
+    strip = (text.count("\n") + 2) * SIZE * 1.2 / _POINTS
+    figure.text(
+        *(0.5, 1 + 0.4 * SIZE / _POINTS / height, text),
+        ha="center",
+        va="bottom",
+        color=ORANGE,
+        weight="bold",
+    )
+    return Bbox([[0, 0], [width, height + strip]])

@@ -2,6 +2,7 @@
 
 table       responses.csv, read and written
 spreadsheets  texts that must not run as formulas
+origin      whether people answered, or artificial participants
 checks      responses against trials: every problem by name
 admission   who takes part in an analysis, who does not, and why
 answers     what a platform recorded, and how it finds its trial
@@ -24,6 +25,7 @@ from contstim.experiments.responses.admission import (
     catch_scores,
 )
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
+from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.experiments.responses.table import Response, read_responses, write_responses
 
 __all__ = [
@@ -31,12 +33,14 @@ __all__ = [
     "CatchRule",
     "Exclusion",
     "Finding",
+    "Origin",
     "Problem",
     "Report",
     "Response",
     "admit",
     "catch_scores",
     "check_responses",
+    "origin_of",
     "read_responses",
     "write_responses",
 ]

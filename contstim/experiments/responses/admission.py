@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, Report, check_responses
+from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 
+LAPSES = 0.02  # share of trials that honest people answer without looking, rightly in half of them
+_KEPT = 0.99  # share of honest people whom the default rule keeps
+
+
 @dataclass(frozen=True)
 class CatchRule:
     """How many catch trials a participant must get right: a number, or a share of those shown.
@@ -25,18 +30,27 @@ class CatchRule:
     A catch trial is right when the unshuffled sentence is preferred. The 2023 study asked for 11 of
     12.
 
+    Attributes:
+        number: how many.
+        share: of those shown, rounded up.
+        lenient: a share asks for fewer where it would drop more than one in a hundred of people who
+            lapse in 2 % of trials: 5 of 6 instead of 6.
+
     Raises:
         InputError: neither or both are given, the number is negative, the share not in 0..1.
     """
 
     number: int | None = None
     share: float | None = None
+    lenient: bool = False
 
     def __post_init__(self) -> None:
         if (self.number is None) == (self.share is None):
             raise InputError("A rule for catch trials is either a number or a share.")
         if self.number is not None and self.number < 0:
-            raise InputError(f"{self.number} catch trials cannot be asked for; give 0 or more.")
+            raise InputError(
+                f"{self.number} catch trials cannot be asked for; give a number from 0."
+            )
         if self.share is not None and not 0 <= self.share <= 1:
             raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
 
@@ -47,7 +61,8 @@ class CatchRule:
             InputError: more are asked for than there are.
         """
         if self.share is not None:
-            return math.ceil(self.share * shown - 1e-9)
+            asked = math.ceil(self.share * shown - 1e-9)
+            return min(asked, _reached_by_honest_people(shown)) if self.lenient else asked
         assert self.number is not None
         if self.number > shown:
             raise InputError(
@@ -56,8 +71,37 @@ class CatchRule:
             )
         return self.number
 
+    def dropped(self, shown: int, lapses: float) -> float:
+        """The share of people who lapse in a share of trials that the rule is expected to drop.
+
+        Args:
+            shown: how many catch trials they see.
+            lapses: share of trials that they answer without looking, rightly in half of them; 1 for
+                people who always guess.
+        """
+        return float(_fewer_right(self.required(shown), shown, lapses))
+
+
+def _fewer_right(needed: int, shown: int, lapses: float) -> float:
+    """How likely somebody has fewer than `needed` of `shown` trials right."""
+    wrong = lapses / 2
+    return sum(
+        math.comb(shown, right) * (1 - wrong) ** right * wrong ** (shown - right)
+        for right in range(needed)
+    )
+
+
+def _reached_by_honest_people(shown: int) -> int:
+    """The most right answers that at least `_KEPT` of honest people reach."""
+    return max(
+        needed
+        for needed in range(shown + 1)
+        if _fewer_right(needed, shown, LAPSES) <= 1 - _KEPT + 1e-9
+    )
+
 
 ELEVEN_OF_TWELVE = CatchRule(share=11 / 12)
+DEFAULT_RULE = CatchRule(share=11 / 12, lenient=True)
 
 
 @dataclass(frozen=True)
@@ -84,6 +128,11 @@ class Admission:
     excluded: tuple[Exclusion, ...]
     report: Report
 
+    @property
+    def origin(self) -> Origin:
+        """How many of those who are kept are people, and how many artificial."""
+        return origin_of(self.responses)
+
     def __str__(self) -> str:
         head = f"{len(self.participants):,} participants kept, {len(self.excluded):,} left out"
         return "\n".join([head, *(f"  {one.participant}: {one.reason}" for one in self.excluded)])
@@ -93,7 +142,7 @@ def admit(
     trials: Sequence[Trial],
     responses: Sequence[Response],
     *,
-    catch: CatchRule | None = ELEVEN_OF_TWELVE,
+    catch: CatchRule | None = DEFAULT_RULE,
 ) -> Admission:
     """Leave out participants who did not finish, or failed the catch trials.
 

@@ -25,6 +25,7 @@ class Answer:
         rt_ms: nan unknown.
         about: what else the platform says of the trial, by our names; see `building`.
         marked: whether both sentences were recorded with an end mark of their own.
+        simulated: whether an artificial participant answered.
     """
 
     where: str
@@ -37,6 +38,7 @@ class Answer:
     rt_ms: float
     about: Mapping[str, str] = field(default_factory=dict)
     marked: bool = True
+    simulated: bool = False
 
     @property
     def pair(self) -> frozenset[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import read_json_object, read_toml, shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.describing import FACTS
+from contstim.experiments.responses.table import SCALE
+from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,7 +77,8 @@ class GorillaOptions:
         Raises:
             InputError: the file cannot be read, or has a table or a value that has no meaning.
         """
-        tables = _load(Path(path))
+        is_json = Path(path).suffix.lower() == ".json"
+        tables = read_json_object(path) if is_json else read_toml(path)
         _known(str(path), tables, [field.name for field in fields(cls)])
         for name, table in tables.items():
             if not isinstance(table, dict):
@@ -109,7 +111,7 @@ class GorillaOptions:
         if stated and not found:
             raise InputError(
                 f"There is no column {' or '.join(map(repr, stated))} for {name}; the columns are "
-                f"{', '.join(columns)}."
+                f"{listed(columns)}."
             )
         return found
 
@@ -133,29 +135,19 @@ def _known(where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
         )
 
 
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        loaded = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except ValueError as error:  # not UTF-8, not JSON, not TOML
-        raise InputError(f"{path} is not readable TOML or JSON: {error}.") from error
-    if not isinstance(loaded, dict):
-        raise InputError(f"{path} must hold tables of names, such as [columns].")
-    return loaded
-
-
 def _value(name: str, value: object) -> Any:
     if name == "ratings":
-        if not isinstance(value, int):
-            raise ValueError(f"the rating {value!r} is no whole number.")
+        if not isinstance(value, int) or isinstance(value, bool) or value not in SCALE:
+            raise ValueError(
+                f"the rating {shortened(value)} is not a whole number from {SCALE[0]} to "
+                f"{SCALE[-1]}."
+            )
         return value
     several = value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) for one in several):
-        raise ValueError(f"{value!r} under [{name}] is no text.")
+        raise ValueError(f"{shortened(value)} under [{name}] is not a text.")
     if name in ("values", "constants"):
         if isinstance(value, list):
-            raise ValueError(f"{value!r} under [{name}] must be one text.")
+            raise ValueError(f"{shortened(value)} under [{name}] must be one text.")
         return value
     return tuple(several)

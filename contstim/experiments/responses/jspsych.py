@@ -6,17 +6,17 @@ What our own page saves is among them; there the reaction time is called rt_ms.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import parse_json, read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.grouping import texts_of
-from contstim.experiments.responses.table import UNKNOWN, mirrored
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN, mirrored, simulated_cell
 from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
 
+_READ = (*PARTICIPANT, "trial_id", "left", "rating", "response", "position", "rt", "rt_ms")
+
 
 def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
     """Responses from the data of a jsPsych page, in the canonical order of their trials.
@@ -34,6 +36,8 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     the trial's sentences stood left (1 or 2). The rating is `rating`, 1 (sentence_1) … 6
     (sentence_2), or follows from `response`, the index from 0 of the button pressed, counted from
     the left; where a row has both they must agree.
+
+    Answers that the page gave by itself say so in `simulated`, which is kept.
 
     A file without a column for the participant (`PARTICIPANT`) is one participant, named as the
     file.
@@ -78,13 +82,17 @@ def _distinct(answers: Sequence[Answer]) -> list[Answer]:
     for answer in answers:
         rt_ms = None if math.isnan(answer.rt_ms) else answer.rt_ms
         key = (answer.participant, answer.trial_id, answer.shown, answer.rating)
-        kept.setdefault((*key, answer.position, rt_ms), answer)
+        kept.setdefault((*key, answer.position, rt_ms, answer.simulated), answer)
     return list(kept.values())
 
 
 def _answer(
     where: str, row: Mapping[str, Any], participant: str, position: int, by_id: Mapping[str, Trial]
 ) -> Answer:
+    for name in _READ:
+        value = row.get(name)
+        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+            raise InputError(f"{where}: {shortened(value)} under {name} is not a text or a number.")
     if not participant:
         raise InputError(f"{where} is a trial of no participant.")
     trial_id = _cell(row, "trial_id")
@@ -104,6 +112,7 @@ def _answer(
         _rating_from_left(where, row, left),
         _whole(where, row, "position") or position,
         _milliseconds(where, row),
+        simulated=simulated_cell(where, _cell(row, SIMULATED)),
     )
 
 
@@ -128,7 +137,7 @@ def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
     try:
         return float(number(cell)) if cell else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None
 
 
 def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
@@ -136,7 +145,9 @@ def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
     try:
         return int(number(cell, whole=True)) if cell else None
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+        raise InputError(
+            f"{where}: {shortened(cell)} under {name} is not a whole number."
+        ) from None
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
@@ -162,13 +173,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
         table = read_csv(path)
         cells = zip(*table.values(), strict=True)
         return [dict(zip(table, row, strict=True)) for row in cells], 1
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-    values = _json(path, text)
+    values = _json(path, read_text(path))
     rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
     if not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
@@ -176,12 +181,12 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def _json(path: Path, text: str) -> list[Any]:
-    """One value, or one a line."""
-    try:
-        return [json.loads(text)]
-    except json.JSONDecodeError:
-        pass
-    try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is neither JSON nor JSON lines: {error}.") from error
+    """One value, or one a line: whose first line is then a whole value."""
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(lines) > 1:
+        try:
+            parse_json(lines[0][1], path)
+        except InputError:
+            return [parse_json(text, path)]
+        return [parse_json(line, f"{path}, line {n}") for n, line in lines]
+    return [parse_json(text, path)]

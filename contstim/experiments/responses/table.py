@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.spreadsheets import inert, restored
-from contstim.tables import number, read_table, write_table
+from contstim.tables import count, number, read_table, text, whole_number, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
 UNKNOWN = 0  # of rating, left and position: not recorded
+SIMULATED = "simulated"  # the column that only tables with artificial participants have
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Response:
     """A participant's rating of one trial; fields are the columns of responses.csv.
 
     What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
-    (rt_ms).
+    (rt_ms). The column `simulated` (true or false) is in a file only if some answer is simulated;
+    where it or its cell is missing, a person answered.
     """
 
     participant: str
@@ -33,6 +36,7 @@ class Response:
     left: int  # 1 or 2: the sentence shown left
     position: int  # order of presentation, from 1
     rt_ms: float
+    simulated: bool = False  # whether an artificial participant answered
 
     @property
     def choice(self) -> int:
@@ -58,9 +62,11 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 
 
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
-    """The columns of responses.csv; see `write_responses`."""
+    """The columns of responses.csv; see `write_responses` and `Response`."""
     rows = list(responses)
-    return {f.name: [_cell(f.name, getattr(row, f.name)) for row in rows] for f in fields(Response)}
+    left_out = set() if any(row.simulated for row in rows) else {SIMULATED}
+    names = [field.name for field in fields(Response) if field.name not in left_out]
+    return {name: [_cell(name, getattr(row, name)) for row in rows] for name in names}
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
@@ -73,9 +79,10 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
             or a value of another type.
     """
     columns = read_table(path)
-    missing = [field.name for field in fields(Response) if field.name not in columns]
+    missing = [f.name for f in fields(Response) if f.name not in (*columns, SIMULATED)]
     if missing:
-        raise InputError(f"{path} is no table of responses: it lacks {', '.join(missing)}.")
+        raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
+    columns.setdefault(SIMULATED, [None] * len(columns["participant"]))
     typed = [
         [_parse(path, row, f.name, str(f.type), value) for row, value in enumerate(columns[f.name])]
         for f in fields(Response)
@@ -83,6 +90,13 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
     return tuple(Response(*values) for values in zip(*typed, strict=True))
 
 
+_SIGNED: dict[str, Callable[[Any], float]] = {
+    "group": lambda cell: 1 + count(whole_number(cell) - 1),
+    "rating": whole_number,
+    "left": whole_number,
+    "position": count,
+    "rt_ms": number,
+}
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
 
 
@@ -90,6 +104,8 @@ def _cell(name: str, value: object) -> object:
     unknown = value == UNKNOWN or (isinstance(value, float) and math.isnan(value))
     if isinstance(value, str):
         return inert(value)
+    if isinstance(value, bool):
+        return str(value).lower()
     return None if unknown and name in _OPTIONAL else value
 
 
@@ -99,10 +115,38 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
     empty = value is None or value == ""
     if empty and name in _OPTIONAL:
         return math.nan if kind == "float" else UNKNOWN
+    if kind == "bool":
+        return simulated_cell(f"{path}, row {row}", value)
     try:
         if empty:
             raise ValueError
-        return restored(str(value)) if kind == "str" else number(value, whole=kind == "int")
-    except (TypeError, ValueError):
+        if kind == "str":
+            return restored(text(value))
+        return _SIGNED[name](value)
+    except ValueError:
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]
-        raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None
+        raise InputError(
+            f"{path}, row {row}: {shortened(value)} under {name} is not a {what} that can be there."
+        ) from None
+
+
+def simulated_cell(where: str, value: object) -> bool:
+    """Whether a cell marks its answer as simulated; one that is missing or empty does not.
+
+    Args:
+        where: file and row, for messages.
+        value: true or false, as a text in any case, a truth value, or 1 or 0.
+
+    Raises:
+        InputError: the cell says something else.
+    """
+    cell = "" if value is None else str(value).strip().lower()
+    if cell not in _TRUTH:
+        raise InputError(
+            f"{where}: {shortened(value)} under {SIMULATED} is not a truth value; write true or "
+            "false, or leave the cell empty where a person answered."
+        )
+    return _TRUTH[cell]
+
+
+_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}

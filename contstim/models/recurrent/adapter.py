@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -65,7 +66,7 @@ class RecurrentModel(LanguageModel):
         self._network = network.to(device).eval()
         self._words = words
         self._device = device
-        self._budget = Budget.for_device(device).tokens
+        self._budget = Budget.for_device(device)
 
     @property
     def training_text(self) -> TrainingText | None:
@@ -120,7 +121,7 @@ class RecurrentModel(LanguageModel):
         """
         parts = self._parts(sentence, position)
         bounds = self._bounds(parts)[self._words.numbers(words)]
-        return Replacements(np.full(len(words), np.nan), bounds, bounds)
+        return Replacements(np.full(len(words), np.nan), bounds, bounds, self._before(parts))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -131,15 +132,21 @@ class RecurrentModel(LanguageModel):
         scores = self._bounds(parts)[numbers]
         rest = np.zeros(len(numbers))
         run = self._rest(parts, rest)
-        budget = max(1, self._budget // len(sentence))
         rows = list(numbers[:, None])
-        forward_in_batches(rows, run, pad=0, budget=budget, device=self._device)
+        forward_in_batches(
+            rows, run, pad=0, budget=self._budget, width=len(sentence), device=self._device
+        )
         found: FloatArray = (scores + rest)[twin]
         return found
 
     @abstractmethod
     def _bounds(self, parts: Parts) -> FloatArray:
         """The terms that do not read the candidate, for every number as candidate, (words,)."""
+
+    def _before(self, parts: Parts) -> float:
+        """Log p of the words before, nats, if the model reads from left to right; else nan."""
+        del parts
+        return math.nan
 
     @abstractmethod
     def _rest(

@@ -47,6 +47,9 @@ class LeftToRightModel(RecurrentModel):
         prefix = self._after(parts.before)
         return prefix.log_prob + prefix.next_log_probs
 
+    def _before(self, parts: Parts) -> float:
+        return self._after(parts.before).log_prob
+
     def _rest(
         self, parts: Parts, out: FloatArray
     ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:

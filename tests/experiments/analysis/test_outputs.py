@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.drawings import drawings
+from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.outputs import result_tables, write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
@@ -20,15 +21,18 @@ from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.inference import Contrast
 from contstim.experiments.responses import Problem
 from contstim.stimuli import Condition
+from contstim.tables import read_table
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 
-def analysed(made: Experiment, samples: int = 20, **options: object) -> Analysis:
+def analysed(
+    made: Experiment, samples: int = 20, units: Units | None = None, **options: object
+) -> Analysis:
     return analyze(
         made.trials,
         made.responses,
         made.scores,
-        sampling=Sampling(samples=samples),
+        sampling=Sampling(units, samples=samples),
         **options,  # type: ignore[arg-type]
     )
 
@@ -39,6 +43,8 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 class _Tags(HTMLParser):
+    """Tags that are open; tables and pictures stand where a narrow page scrolls them alone."""
+
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
@@ -50,6 +56,7 @@ class _Tags(HTMLParser):
             if name in ("src", "href")
             if ":" in str(value) and not str(value).startswith("data:image/png;base64,")
         ]
+        assert "div" in self.open or tag not in ("table", "img")
         if tag not in ("meta", "img"):
             self.open.append(tag)
 
@@ -184,7 +191,7 @@ def test_who_is_left_out_is_named_in_table_and_page(tmp_path: Path) -> None:
     assert rows["g1p0"] == "rated 11 of 18 trials"
     assert rows["g2p1"] == "0 of 12 catch trials right, 11 are required"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "2 participants were left out" in page
+    assert "Left out: 2 participants:" in page
     assert "g2p1" in page
     assert len(found.ratings.participants) == 6
 
@@ -208,9 +215,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
     for result in found.results:
         for one in result.models:
             assert np.isfinite((one.value, one.lower, one.upper)).all()
-    assert {one.note for one in found.regressions} == {
-        "All choices are the same, so nothing can be regressed on anything."
-    }
+    assert all(np.isfinite(one.estimate) for one in found.regressions)
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
     assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
         found.ratings.participants
@@ -218,14 +223,54 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "cautious"), [((2,) * 5, True), ((2,) * 6, False), ((6,), False)]
+    ("groups", "cautions"),
+    [
+        ((2,) * 5, ["With 5 groups nothing can be significant, whatever the data"]),
+        ((2,) * 6, ["With 6 groups nothing can be significant unless 4 of the 6 tests come out"]),
+        ((2,) * 9, []),
+        ((3,), ["With 3 participants nothing can", "Tests compare participants, who saw the same"]),
+        ((9,), ["Tests compare participants, who saw the same"]),
+    ],
 )
-def test_too_few_units_for_any_significance_are_said_so(
-    groups: tuple[int, ...], cautious: bool
+def test_what_the_family_of_tests_can_reach_is_said(
+    groups: tuple[int, ...], cautions: list[str]
 ) -> None:
-    """By hand: n differences of one sign have p = 2 / 2^n, .0625 for five and .031 for six."""
+    """By hand: p is 2 / 2^n at best, three models make six tests, and 6 / 4 of .031 is below .05.
+
+    Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
+    """
     made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
     found = analysed(made, samples=0)
-    assert bool(found.caution) == cautious
-    if cautious:
-        assert found.caution.startswith("With 5 groups no signed-rank test can be significant")
+    assert len(found.cautions) == len(cautions)
+    assert all(map(str.startswith, found.cautions, cautions))
+
+
+def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
+    tmp_path: Path,
+) -> None:
+    """Four groups: the page, the table and the axis of the figure."""
+    made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
+    found = analysed(made, samples=0)
+    write_analysis(found, tmp_path, title="t")
+    page = (tmp_path / "report.html").read_text()
+    said = "Models below the noise ceiling and differences between models cannot be tested with 4"
+    assert page.count(said) == 2
+    assert "none" not in page.split("</style>")[1]
+    assert "untestable" in page
+    assert page.index("nothing can be significant, whatever") < page.index("<h2>")
+    table = read_table(tmp_path / "tables" / "comparisons.csv")
+    assert set(map(str, table["testable"])) == {"False"}
+    assert set(table["holds_for"]) == {"items like these"}
+    figures = dict(drawings(found))
+    axes = figures["accuracy-random-natural"].axes[0]
+    assert axes.get_xlabel().endswith("(differences cannot be tested with 4 groups)")
+
+
+def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
+    made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, 0, "participants")
+    write_analysis(found, tmp_path, title="t")
+    assert "All this holds for these very items." in (tmp_path / "report.html").read_text()
+    table = read_table(tmp_path / "tables" / "comparisons.csv")
+    assert set(table["holds_for"]) == {"these items"}
+    assert set(map(str, table["testable"])) == {"True"}

@@ -71,8 +71,22 @@ def test_a_part_of_the_trials_keeps_participants_and_columns(experiment: Experim
 def test_a_sentence_without_scores_is_named(experiment: Experiment) -> None:
     scores = experiment.scores
     short = ScoreTable((scores.sentences or ())[1:], scores.models, scores.log_probs[1:])
-    with pytest.raises(InputError, match=r"1 sentences .* no scores: 'First g1x0\.'"):
+    with pytest.raises(InputError, match=r"1 sentence of the trials has no scores: 'First g1x0\.'"):
         gather(experiment.trials, experiment.responses, short)
+
+
+def test_sentences_without_scores_are_counted_once_over_all_groups(experiment: Experiment) -> None:
+    """By hand: what the first half of the table lacks, whatever group sees it."""
+    scores = experiment.scores
+    half = len(scores.sentences or ()) // 2
+    short = ScoreTable((scores.sentences or ())[:half], scores.models, scores.log_probs[:half])
+    first = experiment.trials[0]
+    again = replace(experiment.trials[-1], sentence_1=experiment.trials[-2].sentence_1)
+    trials = (first, *experiment.trials[1:-1], again)
+    lacking = {t for x in trials for t in (x.sentence_1, x.sentence_2)} - set(short.sentences or ())
+    assert len(lacking) < len(scores.sentences or ()) - half
+    with pytest.raises(InputError, match=rf"^{len(lacking)} sentences of the trials have no sc"):
+        gather(trials, experiment.responses, short)
 
 
 def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
@@ -85,6 +99,9 @@ def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
     scores = experiment.scores
     texts = (*(scores.sentences or ()), "First g1x0")
+    with pytest.raises(InputError, match="scored in two ways, in rows 0 and"):
+        ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
+    texts = (*(scores.sentences or ()), "First  g1x0")
     twice = ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
     with pytest.raises(InputError, match="scored twice"):
         gather(experiment.trials, experiment.responses, twice)

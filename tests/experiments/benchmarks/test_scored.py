@@ -52,6 +52,6 @@ def test_what_a_table_lacks_is_listed() -> None:
 
 
 def test_a_sentence_scored_in_two_ways_is_named() -> None:
-    table = ScoreTable(("A a.", "A a."), ("m",), np.array([[-1.0], [-2.0]]))
-    with pytest.raises(ScoreError, match=r"scores 'A a\.' in two ways"):
+    table = ScoreTable(("A a.", "A  a."), ("m",), np.array([[-1.0], [-2.0]]))
+    with pytest.raises(ScoreError, match=r"scores 'A  a\.' in two ways"):
         scores_from_table(table, [Sentence.parse("A a")])

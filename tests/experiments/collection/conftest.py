@@ -15,7 +15,8 @@ import httpx2
 import pytest
 import uvicorn
 
-from contstim.experiments.collection.limits import Limits
+from contstim.experiments.collection.connections import protocol_with
+from contstim.experiments.collection.limits import ConnectionLimits, Limits
 from contstim.experiments.collection.people import Reception
 from contstim.experiments.collection.recorder import Recorder
 from contstim.experiments.collection.service import Offer, Service
@@ -79,23 +80,28 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             patience: float = 1800.0,
             most: int = 10_000,
             limits: Limits | None = None,
+            connections: ConnectionLimits | None = None,
             **terms: Any,
         ) -> Served:
             folder = (folder or small_study(tmp_path / "experiment")).resolve()
             study = read_study(folder)
             reception = Reception(tuple(study.trials), patience, most)
             offer = Offer(folder, study, reception, TOKEN, limits=limits or Limits(), **terms)
-            return stack.enter_context(_running(offer, database))
+            at_once = connections or ConnectionLimits(100)
+            return stack.enter_context(_running(offer, database, at_once))
 
         yield start
 
 
 @contextmanager
-def _running(offer: Offer, database: Path) -> Iterator[Served]:
+def _running(offer: Offer, database: Path, limits: ConnectionLimits) -> Iterator[Served]:
     recorder = Recorder(database, offer.study.fingerprint)
     now = [1_000_000.0]
     application = Service(offer, recorder, lambda: now[0]).application()
-    config = uvicorn.Config(application, lifespan="off", ws="none", log_level="error")
+    protocol = protocol_with(limits)
+    config = uvicorn.Config(
+        application, http=protocol, lifespan="off", ws="none", log_config=None, log_level="error"
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = int(listening.getsockname()[1])

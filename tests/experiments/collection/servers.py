@@ -72,13 +72,15 @@ def answer(trial_id: str, **more: Any) -> dict[str, Any]:
 class CollectProcess:
     """`contstim collect` in a process of its own, to be killed and started again."""
 
-    def __init__(self, folder: Path, database: Path) -> None:
+    def __init__(self, folder: Path, database: Path, *, open_files: int | None = None) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = int(free.getsockname()[1])
         self.database = database
         program = [sys.executable, "-m", "contstim", "collect", str(folder), "--quiet"]
         self._command = [*program, "--database", str(database), "--port", str(self.port)]
         self._process: subprocess.Popen[bytes] | None = None
+        self._open_files = open_files
+        self.log = folder.parent / f"{database.name}.log"
 
     @property
     def url(self) -> str:
@@ -90,9 +92,14 @@ class CollectProcess:
 
     def start(self) -> None:
         environment = {k: v for k, v in os.environ.items() if k != "CONTSTIM_ADMIN_TOKEN"}
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, env=environment, bufsize=0
-        )
+        command = self._command
+        if self._open_files:
+            limited = f'ulimit -n {self._open_files} && exec "$@"'
+            command = ["bash", "-c", limited, "bash", *command]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, env=environment, bufsize=0
+            )
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(b"http://127.0.0.1:"):
             self.stop()

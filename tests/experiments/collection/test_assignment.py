@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +15,23 @@ from tests.experiments.collection.servers import answer, small_study
 def test_people_are_dealt_to_the_groups_in_turn(serve: Serve) -> None:
     served = serve()
     assert [served.join()["group"] for _ in range(7)] == list("1231231")
+
+
+def test_who_is_artificial_stays_marked_in_every_download(serve: Serve) -> None:
+    served = serve()
+    wishes: list[dict[str, object]] = [{}, {"simulated": False}, {"simulated": True}]
+    for wish in wishes:
+        joined = served.join(**wish)
+        served.save(joined, answer(f"t{joined['group']}-0"))
+    again = {"platform": {"PROLIFIC_PID": "a", "STUDY_ID": "s"}}
+    served.join(**again)
+    served.join(**again, simulated=True)  # not only a person's any more
+    people = list(csv.DictReader(io.StringIO(served.download("participants").text)))
+    assert [row["simulated"] for row in people] == ["false", "false", "true", "true"]
+    rows = list(csv.DictReader(io.StringIO(served.download("responses").text)))
+    assert [row["simulated"] for row in rows] == ["false", "false", "true"]
+    wrong = served.http.post("/api/participants", json={"simulated": "yes"})
+    assert (wrong.status_code, "simulated must be" in wrong.text) == (422, True)
 
 
 def test_people_who_join_at_the_same_time_fill_groups_evenly(serve: Serve) -> None:

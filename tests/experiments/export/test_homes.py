@@ -48,6 +48,7 @@ def test_a_page_opened_from_disk_works_offline_and_downloads(
     download.value.save_as(file)
     responses = read_responses(file)
     check(responses)
+    assert all(response.simulated for response in responses)
     found = import_jspsych([file], TRIALS)
     assert found.responses == responses
     assert found.report.findings == ()

@@ -89,6 +89,27 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         export_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
 
 
+def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
+    robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
+    with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* --simulated"):
+        export_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
+    with pytest.raises(InputError, match="none of these is marked"):
+        export_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=RESPONSES, simulated=True)
+    assert not (tmp_path / "a").exists()
+    folder = export_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=robots, simulated=True)
+    about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
+    assert about["name"] == "Controversial pairs, 1 (people and artificial participants)"
+    assert "2 of 3 participants were simulated" in about["description"]
+    assert "what people said" not in about["description"]
+    assert "2 of 3 participants were simulated" in (folder / "README.md").read_text()
+    rows = table(folder / "data" / DATA.format("responses"))
+    names = {(row["participant"], row["simulated"]) for row in rows}
+    assert names == {("P1", "false"), ("simulated-2", "true"), ("simulated-3", "true")}
+    robots = [replace(r, simulated=True) for r in RESPONSES]
+    folder = export_psych_ds(TRIALS, tmp_path / "c", ABOUT, responses=robots, simulated=True)
+    assert "no person answered" in (folder / "README.md").read_text()
+
+
 def described(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
     def apply(folder: Path) -> None:
         path = folder / "dataset_description.json"

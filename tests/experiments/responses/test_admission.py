@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from scipy.stats import binom
 
 from contstim.errors import InputError
 from contstim.experiments.responses import CatchRule, Response, admit, catch_scores
+from contstim.experiments.responses.admission import DEFAULT_RULE
 from contstim.stimuli import Condition
 from tests.experiments.responses.experiment import make_responses, make_trials
 
@@ -55,6 +57,32 @@ def test_a_share_never_asks_for_one_too_many(shown: int) -> None:
     """Eleven of twelve in whole numbers: the least k with 12 k >= 11 n."""
     least = next(k for k in range(shown + 1) if 12 * k >= 11 * shown)
     assert CatchRule(share=11 / 12).required(shown) == least
+
+
+@pytest.mark.parametrize("shown", range(1, 40))
+def test_the_default_keeps_honest_people_and_is_never_stricter_than_the_share(shown: int) -> None:
+    """Witness: scipy's binomial distribution, with an error in one of a hundred trials."""
+    needed = DEFAULT_RULE.required(shown)
+    assert binom.sf(needed - 1, shown, 0.99) >= 0.99 - 1e-9
+    share = CatchRule(share=11 / 12).required(shown)
+    assert needed == share or binom.sf(needed, shown, 0.99) < 0.99
+    assert needed <= share
+    for lapses in (0.02, 0.3, 1.0):
+        expected = binom.cdf(needed - 1, shown, 1 - lapses / 2)
+        assert DEFAULT_RULE.dropped(shown, lapses) == pytest.approx(expected, abs=1e-12)
+
+
+def test_five_of_six_are_enough_by_default() -> None:
+    """By hand: .99^6 = .941 have all right, and .9985 at least five."""
+    assert [DEFAULT_RULE.required(shown) for shown in (3, 6, 12, 24)] == [2, 5, 11, 22]
+    trials = make_trials(catch=6)
+    catch = [t.trial_id for t in trials if t.group == 1 and t.condition is Condition.CATCH]
+    responses = make_responses(trials, {"honest": 1, "careless": 1})
+    wrong = {("honest", catch[0]), ("careless", catch[0]), ("careless", catch[1])}
+    answered = [
+        replace(r, rating=5) if (r.participant, r.trial_id) in wrong else r for r in responses
+    ]
+    assert admit(trials, answered).participants == ("honest",)
 
 
 @pytest.mark.parametrize("rule", [CatchRule(number=11), CatchRule(share=1.0), None])

@@ -82,7 +82,7 @@ def test_a_column_that_is_no_group_is_refused(tmp_path: Path) -> None:
         row["set"] = "A"
     path = write_gorilla(tmp_path / "export.csv", rows)
     options = GorillaOptions(columns={"group": ("set",)})
-    with pytest.raises(InputError, match=r"'A' is no group .* 20 of group 1, 20 of group 2"):
+    with pytest.raises(InputError, match=r"'A' is not a group .* 20 of group 1, 20 of group 2"):
         import_gorilla([path], trials=TRIALS, options=options)
 
 
@@ -245,10 +245,10 @@ def test_options_map_any_names(tmp_path: Path, kind: str) -> None:
     [
         ("[column]\nleft = 'a'", "no place for column: give columns, ratings"),
         ("[columns]\nlinks = 'a'", "columns has no place for links: give participant"),
-        ("[columns]\nleft = 3", "3 under .columns. is no text"),
-        ("[ratings]\nA = 'one'", "the rating 'one' is no whole number"),
+        ("[columns]\nleft = 3", "3 under .columns. is not a text"),
+        ("[ratings]\nA = 'one'", "the rating 'one' is not a whole number"),
         ("columns = 'left'", "columns must be a table"),
-        ("columns", "not readable TOML or JSON"),
+        ("columns", "not readable TOML"),
     ],
 )
 def test_options_without_meaning_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -135,11 +135,11 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"left": "L"}, "'L' under left is no whole number"),
+        ({"left": "L"}, "'L' under left is not a whole number"),
         ({"left": 3}, "`left` is '3'; give the sentence shown left"),
         ({"left": None}, "`left` is ''"),
         ({"rating": 2.5}, "'2.5' under rating"),
-        ({"rt": "fast"}, "'fast' under rt is no number"),
+        ({"rt": "fast"}, "'fast' under rt is not a number"),
         ({"participant": ""}, "is a trial of no participant"),
     ],
 )
@@ -157,7 +157,7 @@ def test_rows_that_cannot_be_read_are_named(
     [
         ("[]", "no row with a trial_id"),
         ("[1, 2]", "lists of objects"),
-        ("rt;response", "neither JSON nor JSON lines"),
+        ("rt;response", "not readable JSON"),
     ],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -22,8 +22,8 @@ def test_responses_come_back_with_what_was_not_recorded(tmp_path: Path, suffix: 
     write_responses(path, [FULL, BARE])
     full, bare = read_responses(path)
     assert full == FULL
-    assert astuple(bare)[:-1] == astuple(BARE)[:-1]
     assert math.isnan(bare.rt_ms)
+    assert astuple(replace(bare, rt_ms=0)) == astuple(replace(BARE, rt_ms=0))
 
 
 def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_choice_is_the_side_of_the_scale() -> None:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ('"p1",1,"t",2.5,1,1,900', "row 0: '2.5' under rating is no whole number"),
+        ('"p1",1,"t",2.5,1,1,900', "row 0: '2.5' under rating is not a whole number"),
         ('"p1",1,"t",often,1,1,900', "'often' under rating"),
-        ('"p1",,"t",2,1,1,900', "'' under group is no whole number"),
-        ('"",1,"t",2,1,1,900', "'' under participant is no text"),
-        ('"p1",1,"t",2,1,1,inf', "'inf' under rt_ms is no number"),
+        ('"p1",,"t",2,1,1,900', "'' under group is not a whole number"),
+        ('"",1,"t",2,1,1,900', "'' under participant is not a text"),
+        ('"p1",1,"t",2,1,1,inf', "'inf' under rt_ms is not a number"),
     ],
 )
 def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) -> None:
@@ -59,6 +59,6 @@ def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
-    path.write_text("participant,group,trial,rating,left,position,rt_ms\n")
-    with pytest.raises(InputError, match="no table of responses: it lacks trial_id"):
+    path.write_text("participant,group,trial,rating,left,position,rt_ms\np,1,t,2,1,1,9\n")
+    with pytest.raises(InputError, match="not a table of responses: it lacks trial_id"):
         read_responses(path)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import ScoreError, SentenceError
 from contstim.experiments.benchmarks.acceptability.reading import MISSING
 from contstim.sentence import END_MARKS, Sentence
+from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ def matching_keys(
     if "sentence" not in table:
         raise ScoreError(
             f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds; its columns "
-            f"are {', '.join(table)}. The judged sentences have "
+            f"are {listed(table)}. The judged sentences have "
             f"{'identifiers such as ' + repr(ids[0]) if judgements.named else 'no identifiers'}."
         )
     return [_normal(text) for text in table["sentence"]], [
@@ -65,8 +66,8 @@ def _words(text: str) -> list[str]:
     return text.translate(_ENDS).split()
 
 
-def _normal(text: object) -> str:
+def _normal(text: Any) -> str:
     try:
-        return Sentence.parse(str(text)).text
+        return Sentence.parse(text).text
     except SentenceError:
         return ""

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import shortened
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.benchmarks.acceptability.judgements import (
     Judged,
@@ -15,7 +16,9 @@ from contstim.experiments.benchmarks.acceptability.judgements import (
     MinimalPair,
 )
 from contstim.sentence import Sentence
-from contstim.tables import read_table
+from contstim.tables import listed, parsed, read_table
+from contstim.tables import number as cell_number
+from contstim.tables import text as cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,9 +94,21 @@ def read_judgements(
         for what in ("item", "label"):
             _optional(data, table, columns, what, ())
         formed = _given_pairs(pairs, read_table(pairs), columns)
-        return Judgements(sentences, formed, (data, pairs), named)
+        return _judgements(sentences, formed, (data, pairs), named)
     _refuse_columns_of_pairs(columns)
-    return Judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,), named)
+    return _judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,), named)
+
+
+def _judgements(
+    sentences: tuple[Judged, ...],
+    pairs: tuple[MinimalPair, ...],
+    files: tuple[Path, ...],
+    named: bool,
+) -> Judgements:
+    try:
+        return Judgements(sentences, pairs, files, named)
+    except InputError as error:
+        raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 
 
 def _refuse_columns_of_pairs(columns: Columns) -> None:
@@ -125,7 +140,7 @@ def _require(path: Path, table: Table, *names: str) -> list[Sequence[Any]]:
     missing = [name for name in names if name not in table]
     if missing:
         raise InputError(
-            f"{path} lacks {', '.join(map(repr, missing))}; its columns are {', '.join(table)}. "
+            f"{path} lacks {', '.join(map(repr, missing))}; its columns are {listed(table)}. "
             f"Options say what columns are called."
         )
     return [table[name] for name in names]
@@ -154,29 +169,36 @@ def number(path: Path, row: int, name: str, value: object) -> float:
     if value is None or str(value).strip() in MISSING:
         return math.nan
     try:
-        return float(str(value))
+        return cell_number(value, infinite=True)
     except ValueError:
-        raise InputError(f"{path}, row {row}: {value!r} under {name} is not a number.") from None
+        raise InputError(
+            f"{path}, row {row}: {shortened(value)} under {name} is not a number."
+        ) from None
 
 
 def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], tuple[Judged, ...]]:
     texts, values = _require(path, table, columns.sentence, columns.judgement)
-    ids = [str(one) for one in _optional(path, table, columns, "id", range(len(texts)))]
+    numbered = _optional(path, table, columns, "id", range(len(texts)))
+    ids = parsed(path, columns.id, numbered, cell_text, "text")
     found = []
     for row, (name, text, value) in enumerate(zip(ids, texts, values, strict=True)):
         try:
-            sentence = Sentence.parse(str(text))
+            sentence = Sentence.parse(text)
         except SentenceError as error:
             raise InputError(f"{path}, row {row}: {error}") from error
         judgement = number(path, row, columns.judgement, value)
         if math.isinf(judgement):
-            raise InputError(f"{path}, row {row}: the judgement {value!r} is not finite.")
+            raise InputError(f"{path}, row {row}: the judgement {shortened(value)} is not finite.")
         found.append(Judged(name, sentence, judgement))
     return ids, tuple(found)
 
 
 def _given_pairs(path: Path, table: Table, columns: Columns) -> tuple[MinimalPair, ...]:
-    good, bad = _require(path, table, columns.acceptable, columns.unacceptable)
+    names = (columns.acceptable, columns.unacceptable)
+    good, bad = (
+        parsed(path, name, cells, cell_text, "text")
+        for name, cells in zip(names, _require(path, table, *names), strict=True)
+    )
     nothing = [""] * len(good)
     phenomena, marks = (
         _optional(path, table, columns, what, nothing) for what in ("phenomenon", "discard")
@@ -184,9 +206,9 @@ def _given_pairs(path: Path, table: Table, columns: Columns) -> tuple[MinimalPai
     sources = table.get("dataset", nothing)
     return tuple(
         MinimalPair(
-            acceptable=str(a),
-            unacceptable=str(u),
-            phenomenon=str(phenomenon or "") or f"{_type(str(a))} / {_type(str(u))}",
+            acceptable=a,
+            unacceptable=u,
+            phenomenon=str(phenomenon or "") or f"{_type(a)} / {_type(u)}",
             source=str(source or ""),
             discarded=_discarded(mark),
         )
@@ -229,6 +251,6 @@ def _accepted(path: Path, row: int, label: object) -> bool:
     if text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
         return False
     raise InputError(
-        f"{path}, row {row}: the label {label!r} is neither acceptable "
+        f"{path}, row {row}: the label {shortened(label)} is neither acceptable "
         f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable ({', '.join(sorted(_UNACCEPTABLE))})."
     )

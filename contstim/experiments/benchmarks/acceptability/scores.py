@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.documents import shortened
 from contstim.errors import ScoreError
 from contstim.experiments.benchmarks.acceptability.matching import matching_keys
 from contstim.experiments.benchmarks.acceptability.reading import COLUMNS, MISSING, number
 from contstim.experiments.benchmarks.scored import LeftOut, score_readable
 from contstim.scores import ScoreTable
-from contstim.tables import read_table
+from contstim.tables import listed, read_table
+from contstim.tables import number as cell_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,9 +50,9 @@ class SentenceScores:
     left_out: tuple[LeftOut, ...] = ()
 
     def __post_init__(self) -> None:
-        twice = sorted({m for m in self.models if self.models.count(m) > 1})
+        twice = sorted(name for name, count in Counter(self.models).items() if count > 1)
         if twice:
-            raise ScoreError(f"Scores under these names are given twice: {', '.join(twice)}.")
+            raise ScoreError(f"Scores under these names are given twice: {listed(twice)}.")
         if not self.models:
             raise ScoreError("There are no scores: give models, or tables of scores.")
 
@@ -128,7 +131,7 @@ def published_scores(
     if missing or not names:
         raise ScoreError(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
-            f"columns are {', '.join(table)}."
+            f"columns are {listed(table)}."
         )
     keys, wanted = matching_keys(path, table, judgements)
     values = np.full((len(wanted), len(names)), np.nan)
@@ -190,8 +193,8 @@ def _numeric(table: Mapping[str, Sequence[Any]], data_columns: Columns) -> list[
             return False
         try:
             values = [value for value in table[name] if str(value).strip() not in MISSING]
-            return len([float(value) for value in values]) > 0
-        except (TypeError, ValueError):
+            return len([cell_number(value, infinite=True) for value in values]) > 0
+        except ValueError:
             return False
 
     return [name for name in table if is_score(name)]
@@ -203,7 +206,7 @@ def _scores(path: Path, name: str, keys: Sequence[str], values: Sequence[Any]) -
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         score = number(path, row, name, value)
         if score == np.inf:
-            raise ScoreError(f"{path}, row {row}: {value!r} under {name} is no score.")
+            raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
         if not np.isclose(found.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(
                 f"{path}, row {row}: {key!r} has two scores under {name}, {found[key]} and {score}."

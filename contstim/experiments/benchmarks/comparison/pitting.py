@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import VocabularyError
+from contstim.models.given import GivenModel
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.synthesis import synthesize_triplet
 from contstim.sentence import Sentence, repeats
@@ -77,13 +78,14 @@ class Bout:
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """What to type: every pair of models in both directions."""
+        given = {m: GivenModel(m.name, m.specification or m.name).text for m in self.models}
         extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
         extra += ["--prompt", prompt] if prompt else []
         return [
             shlex.join(
                 [
-                    *("contstim", "synthesize", "--accept", accept.name, "--reject", reject.name),
-                    *(*extra, "--sentence", self.start.text),
+                    *("contstim", "synthesize", "--accept", given[accept]),
+                    *("--reject", given[reject], *extra, "--sentence", self.start.text),
                 ]
             )
             for pair in combinations(self.models, 2)

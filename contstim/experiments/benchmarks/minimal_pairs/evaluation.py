@@ -92,7 +92,7 @@ def evaluate_minimal_pairs(
             f"A model cannot be called {min(taken)!r}, which is a column of the tables. Give it "
             "another name."
         )
-    relative = {model.name for model in models if model.convention.unit != "nats"}
+    relative = {model.name for model in models if not model.convention.is_log_probability}
     plain = {one.method: accuracies(one, ties) for one in compared.made}
     full = next((one for one in compared.made if one.method is Method.FULL_SENTENCE), None)
     return Evaluation(

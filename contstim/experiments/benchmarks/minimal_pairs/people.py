@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.tables import number, read_csv, read_table
+from contstim.tables import number, parsed, read_csv, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +65,8 @@ def read_human_agreement(path: Path | str) -> dict[str, Agreement]:
         if _counts(answers):
             for paradigm, pair, is_right in _choices(path, answers):
                 right[paradigm][pair].append(is_right)
+    if not right:
+        raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
     return {paradigm: _agreement(items) for paradigm, items in sorted(right.items())}
 
 
@@ -111,10 +113,10 @@ def read_published_accuracies(path: Path | str) -> dict[str, dict[str, float]]:
         raise InputError(f"{path} has no field 'UID'; it is no summary of BLiMP's models.")
     models = [name for name in columns if name not in {"UID", "linguistics_term"}]
     rows = [row for row, name in enumerate(columns["UID"]) if name != "overall"]
-    try:
-        return {
-            model: {columns["UID"][row]: float(number(columns[model][row])) for row in rows}
-            for model in models
-        }
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: an accuracy is not a number: {error}.") from error
+    paradigms = parsed(path, "UID", columns["UID"], text, "text")
+    accuracies: dict[str, dict[str, float]] = {}
+    for model in models:
+        own = [columns[model][row] for row in rows]
+        numbers = parsed(path, model, own, number, "number")
+        accuracies[model] = dict(zip((paradigms[row] for row in rows), numbers, strict=True))
+    return accuracies

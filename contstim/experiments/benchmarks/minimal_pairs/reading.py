@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import read_json_lines, shortened
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.benchmarks.minimal_pairs.pairs import MinimalPair
 from contstim.models.base import Continuation
 from contstim.sentence import Sentence
-from contstim.tables import read_table
+from contstim.tables import listed, read_table
+from contstim.tables import text as cell_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +86,8 @@ def read_minimal_pairs(
     pairs: list[MinimalPair] = []
     places: dict[tuple[str, str], str] = {}
     phenomena: dict[str, str] = {}
-    for file in map(Path, files):
+    paths = list(map(Path, files))
+    for file in paths:
         for number, row in enumerate(_rows(file)):
             place = f"{file}, row {number + 1}"
             pair = _pair(_Source(place, row), fields, default=(file.stem, str(number)))
@@ -103,34 +105,15 @@ def read_minimal_pairs(
             places[key] = place
             pairs.append(pair)
     if not pairs:
-        raise InputError("The tables hold no pairs: they have no rows.")
+        raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return pairs
 
 
 def _rows(file: Path) -> Iterable[Row]:
     if file.suffix.lower() == ".jsonl":
-        return _json_rows(file)
+        return [row for _, row in read_json_lines(file)]
     columns = read_table(file)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _json_rows(file: Path) -> Sequence[Row]:
-    try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is not UTF-8 (byte {error.start + 1}).") from error
-    rows: list[Row] = []
-    for line in filter(str.strip, lines):
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{file}, row {len(rows) + 1} is not JSON: {error}.") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{file}, row {len(rows) + 1}: expected an object with named fields.")
-        rows.append(row)
-    return rows
 
 
 @dataclass(frozen=True)
@@ -144,24 +127,32 @@ class _Source:
         """The value of a field that must be there."""
         if field not in self.row:
             raise InputError(
-                f"{self.place} has no field {field!r}; its fields are {', '.join(self.row)}. "
+                f"{self.place} has no field {field!r}; its fields are {listed(self.row)}. "
                 f"Options say what a table calls its fields."
             )
         value = self.row[field]
-        text = "" if value is None else str(value).strip()
-        if not text:
+        if value is None or (isinstance(value, str) and not value.strip()):
             raise InputError(f"{self.place}: the field {field!r} is empty.")
-        return text
+        try:
+            return cell_text(value).strip()
+        except ValueError:
+            raise InputError(
+                f"{self.place}: {shortened(value)} in the field {field!r} is not a text."
+            ) from None
 
     def sentence(self, field: str) -> Sentence:
+        self.text(field)
         try:
-            return Sentence.parse(self.text(field))
+            return Sentence.parse(self.row[field])
         except SentenceError as error:
             raise InputError(f"{self.place}, field {field!r}: {error}") from error
 
     def continuation(self, prefix: str, words: str) -> Continuation:
         before, after = self.text(prefix).split(), self.text(words).split()
-        return Continuation(Sentence((*before, *after)), len(before))
+        try:
+            return Continuation(Sentence((*before, *after)), len(before))
+        except SentenceError as error:
+            raise InputError(f"{self.place}, field {words!r}: {error}") from error
 
     def has(self, flag: str, fields: Sequence[str]) -> bool:
         """Whether a method applies: as its flag says, or where there is none, its fields."""

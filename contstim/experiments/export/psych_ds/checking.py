@@ -8,12 +8,13 @@ rules; one of their texts says `.psychdsignore`).
 from __future__ import annotations
 
 import csv
-import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contstim.documents import parse_json_object
 from contstim.errors import InputError
 
 _NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
@@ -30,7 +31,7 @@ class Finding:
     """A rule that is broken (an error) or a recommendation that is not followed.
 
     Attributes:
-        error: whether the folder is no Psych-DS data set because of it.
+        error: whether the folder is not a Psych-DS data set because of it.
         code: the name of the rule in the Psych-DS schema.
         about: file, column or key.
     """
@@ -155,8 +156,8 @@ def _table_findings(path: Path, about: str) -> tuple[list[str], list[Finding]]:
     header, *cells = rows
     found = [
         Finding(True, "CSV_HEADER_REPEATED", f"{about}: {name}")
-        for name in dict.fromkeys(header)
-        if header.count(name) > 1
+        for name, count in Counter(header).items()
+        if count > 1
     ]
     if any(len(row) != len(header) for row in cells):
         found.append(Finding(True, "CSV_HEADER_LENGTH_MISMATCH", about))
@@ -173,14 +174,9 @@ def _read_json(path: Path, root: Path, found: list[Finding]) -> dict[str, Any] |
         return None
     about = path.relative_to(root).as_posix()
     try:
-        loaded = json.loads(path.read_text(encoding="utf-8"))
+        return parse_json_object(path.read_bytes().decode("utf-8"), about)
     except UnicodeDecodeError:
         found.append(Finding(True, "JSON_ENCODING_ERROR", about))
-        return None
-    except ValueError as error:
-        found.append(Finding(True, "INVALID_JSON_FORMATTING", f"{about}: {error}"))
-        return None
-    if not isinstance(loaded, dict):
-        found.append(Finding(True, "INVALID_JSON_FORMATTING", f"{about}: no object"))
-        return None
-    return loaded
+    except InputError as error:
+        found.append(Finding(True, "INVALID_JSON_FORMATTING", str(error)))
+    return None

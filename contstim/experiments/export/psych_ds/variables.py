@@ -60,6 +60,11 @@ _MEASURED = {
     "position": _value(
         "position", "Order of presentation, from 1. Empty where not recorded.", minValue=1
     ),
+    "simulated": _value(
+        "simulated",
+        "Whether an artificial participant answered, and no person: true or false.",
+        valueReference=["true", "false"],
+    ),
     "rt_ms": _value("rt_ms", "Reaction time. Empty where not recorded.", unitText="ms"),
 }
 

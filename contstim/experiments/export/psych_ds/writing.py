@@ -14,7 +14,8 @@ from contstim.experiments.export.folder import ExportFolder
 from contstim.experiments.export.lists import check_trials
 from contstim.experiments.export.psych_ds.checking import check_psych_ds
 from contstim.experiments.export.psych_ds.variables import COLUMNS, variable
-from contstim.experiments.responses.table import UNKNOWN, Response
+from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,7 @@ def export_psych_ds(
     responses: Sequence[Response] = (),
     scores: ScoreTable | None = None,
     keep_names: bool = False,
+    simulated: bool = False,
 ) -> Path:
     """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
 
@@ -64,9 +66,12 @@ def export_psych_ds(
         responses: of these trials.
         scores: of their sentences.
         keep_names: write the names of participants as they are.
+        simulated: whether some responses may be, and are, those of artificial participants. Then
+            name, description and README say so, and a column of the responses marks them.
 
     Raises:
-        InputError: the name has no letter or digit, a response is of no trial, the trials cannot be
+        InputError: responses are simulated and `simulated` does not say so, or the other way
+            round; the name has no letter or digit, a response is of no trial, the trials cannot be
             traced back, or the folder holds other files.
         VerificationError: the data set does not obey the rules.
     """
@@ -75,11 +80,14 @@ def export_psych_ds(
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
     check_trials(trials)
     _check_known(trials, responses)
+    origin = origin_of(responses)
+    _check_origin(origin, simulated=simulated)
+    about = _named(about, origin)
     folder = ExportFolder(out)
     tables = {"stimuli": [_cells(trial) for trial in trials]}
     if responses:
         named = responses if keep_names else _numbered(responses)
-        tables["responses"] = [_cells(response) for response in named]
+        tables["responses"] = [_cells(response, simulated=simulated) for response in named]
     models = scores.models if scores else ()
     if scores is not None:
         tables["scores"] = _score_rows(scores)
@@ -96,13 +104,20 @@ def export_psych_ds(
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
-    return _verified(folder.finish("psych-ds", keep_names=keep_names))
+    return _verified(
+        folder.finish(
+            "psych-ds",
+            check=_verified,
+            keep_names=keep_names,
+            simulated_participants=origin.simulated,
+        )
+    )
 
 
 def _verified(folder: Path) -> Path:
     errors = [str(one) for one in check_psych_ds(folder) if one.error]
     if errors:
-        raise VerificationError("This is no Psych-DS data set:\n" + "\n".join(errors))
+        raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return folder
 
 
@@ -116,22 +131,55 @@ def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None
         )
 
 
+def _check_origin(origin: Origin, *, simulated: bool) -> None:
+    if origin.simulated and not simulated:
+        raise InputError(
+            f"{origin.warning} A public data set must say so: export with --simulated, which names "
+            "it in the title and marks every answer, or export the answers of people alone."
+        )
+    if simulated and not origin.simulated:
+        raise InputError(
+            "--simulated is for answers of artificial participants, and none of these is marked as "
+            "one; leave it out."
+        )
+
+
+def _named(about: Description, origin: Origin) -> Description:
+    """What is said of the whole, with the artificial participants in its name."""
+    if not origin.simulated:
+        return about
+    who = "artificial" if not origin.people else "people and artificial"
+    said = about.description or "Pairs of sentences on which language models disagree, rated."
+    return replace(
+        about,
+        name=f"{about.name} ({who} participants)",
+        description=f"{origin.warning} {said}",
+    )
+
+
 def _numbered(responses: Sequence[Response]) -> list[Response]:
-    names = list(dict.fromkeys(response.participant for response in responses))
+    """The responses under numbers: P1, P2, … for people, simulated-1, … for artificial ones."""
+    names = dict.fromkeys(response.participant for response in responses)
+    artificial = {response.participant for response in responses if response.simulated}
     width = len(str(len(names)))
-    number = {name: f"P{place:0{width}}" for place, name in enumerate(names, start=1)}
+    number = {
+        name: f"{'simulated-' if name in artificial else 'P'}{place:0{width}}"
+        for place, name in enumerate(names, start=1)
+    }
     return [replace(one, participant=number[one.participant]) for one in responses]
 
 
-def _cells(row: Trial | Response) -> dict[str, Any]:
+def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
     """The fields of a row; texts guarded, unknown numbers empty."""
-    cells = {field.name: getattr(row, field.name) for field in fields(row)}
-    return {name: _cell(name, value) for name, value in cells.items()}
+    names = [field.name for field in fields(row) if simulated or field.name != SIMULATED]
+    return {name: _cell(name, getattr(row, name)) for name in names}
 
 
 def _cell(name: str, value: Any) -> Any:
     if isinstance(value, str):
         return guarded(str(value))
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, float) and math.isnan(value):
         return None
     return None if value == UNKNOWN and name in ("rating", "left", "position") else value

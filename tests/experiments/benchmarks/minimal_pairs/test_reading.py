@@ -124,8 +124,8 @@ def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"[1, 2]\n", "row 1: expected an object"),
-        (b"{\n", "row 1 is not JSON"),
+        (b"[1, 2]\n", "line 1 is not a JSON object"),
+        (b"{\n", "line 1 is not readable JSON"),
         (b"\n", "no rows"),
         (b'{"sentence_good": "\xff"}\n', "not UTF-8"),
     ],

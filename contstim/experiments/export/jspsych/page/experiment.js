@@ -44,6 +44,7 @@ class Experiment {
     this.parameters = contstim.parametersOf(this.home);
     this.platform = contstim.platformOf(this.parameters);
     const simulation = contstim.simulationMode();
+    this.simulated = Boolean(simulation);
     this.keep = contstim.keeping(simulation ? `${this.home.place}:simulated` : this.home.place);
     this.record = recordToResume(this.keep, this.study, this.platform);
     if (this.record?.done) return this.end();
@@ -68,7 +69,8 @@ class Experiment {
     const { label, consent } = this.texts;
     const choices = [label("agree"), label("disagree")];
     const join = (data) => (data.response === 0 ? this.join() : null);
-    return contstim.textTrial(this.screens, contstim.markdown(consent), choices, "consent", join);
+    const text = consent.replaceAll("{minutes}", this.study.minutes);
+    return contstim.textTrial(this.screens, contstim.markdown(text), choices, "consent", join);
   }
 
   /** After a reload: consent was given, and what was answered is not asked again. */
@@ -90,6 +92,7 @@ class Experiment {
       record: this.record,
       group: group === null ? null : String(group),
       platform: this.platform,
+      simulated: this.simulated,
       groups,
     };
     const joined = await contstim.retrying(() => this.home.join(wish), screens.delayed);
@@ -112,6 +115,7 @@ class Experiment {
       ...who,
       group: String(who.group),
       platform: this.platform,
+      simulated: this.simulated,
       study: this.study.id,
       answers: [...answers, ...answered.filter((answer) => !known.has(answer.trial_id))],
       saved: saved ?? answered.map((answer) => answer.trial_id),

@@ -40,7 +40,10 @@ contstim.COLUMNS = [
   "participant", "group", "trial_id", "rating", "left", "position", "rt_ms", "seed", "assigned_by",
 ];
 
-/** The answers of a record as rows of responses.csv, with the seed and how the group was found. */
+/**
+ * The answers of a record as rows of responses.csv, with the seed and how the group was found; those
+ * that the page gave by itself say so.
+ */
 contstim.rows = (record, answers = record.answers) =>
   answers.map((answer) => ({
     participant: record.participant,
@@ -48,7 +51,14 @@ contstim.rows = (record, answers = record.answers) =>
     ...answer,
     seed: record.seed,
     assigned_by: record.assigned_by,
+    ...(record.simulated ? { simulated: "true" } : {}),
   }));
+
+/** The rows as a CSV text; only a record of an artificial participant has the column simulated. */
+contstim.table = (record) => {
+  const columns = [...contstim.COLUMNS, ...(record.simulated ? ["simulated"] : [])];
+  return contstim.writeTable(columns, contstim.rows(record));
+};
 
 /** Hand the person a file. */
 contstim.offer = (name, text) => {

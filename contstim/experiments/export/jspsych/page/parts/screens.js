@@ -107,7 +107,7 @@ contstim.screens = (study, texts, stage) => {
   };
 
   function copyOf(record) {
-    const table = contstim.writeTable(contstim.COLUMNS, contstim.rows(record));
+    const table = contstim.table(record);
     contstim.offer(`${record.participant}.csv`, table);
   }
 };

@@ -39,7 +39,7 @@ contstim.homes.datapipe = (study) => {
         const columns = ["participant", ...names];
         await write(`identity-${record.participant}.csv`, contstim.writeTable(columns, [row]));
       }
-      const table = contstim.writeTable(contstim.COLUMNS, contstim.rows(record));
+      const table = contstim.table(record);
       await write(`${record.participant}.csv`, table);
       return answers.map((answer) => answer.trial_id);
     },

@@ -9,7 +9,7 @@ contstim.homes.download = (study, screens) => ({
   async save(record, answers) {
     const name = `${record.participant}.csv`;
     await screens.download(name);
-    contstim.offer(name, contstim.writeTable(contstim.COLUMNS, contstim.rows(record)));
+    contstim.offer(name, contstim.table(record));
     return answers.map((answer) => answer.trial_id);
   },
 

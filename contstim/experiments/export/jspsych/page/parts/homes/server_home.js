@@ -8,7 +8,7 @@ contstim.homes.server = () => {
     place: location.pathname,
     asItHappens: true,
 
-    async join({ record, group, platform }) {
+    async join({ record, group, platform, simulated }) {
       if (location.protocol === "file:") {
         throw new contstim.Refused("This page saves to a server: start it with contstim collect.");
       }
@@ -20,7 +20,7 @@ contstim.homes.server = () => {
           if (error.status !== 403) throw error; // unknown there: join anew
         }
       }
-      const joined = await contstim.post("api/participants", { group, platform });
+      const joined = await contstim.post("api/participants", { group, platform, simulated });
       return { ...joined, assigned_by: group === null ? "server" : "address" };
     },
 

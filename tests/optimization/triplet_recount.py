@@ -1,6 +1,6 @@
-"""A second account of what triplets are worth and which rules they keep, for their verifier.
+"""A second account of what triplets are worth and which rules they keep: an oracle for tests.
 
-Written from the definitions, and apart from the code that selects.
+Written from the definitions, and apart from the code that selects and checks.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-_LONGEST = 28  # characters of a short name
+LONGEST = 28
+"""Characters of a short name."""
 
 
 def short_names(models: Sequence[str]) -> list[str]:
@@ -27,12 +28,12 @@ def shortened(names: Sequence[str]) -> list[str]:
 
     Different names stay different; equal ones stay equal.
     """
-    found: dict[str, str] = {name: name for name in names if len(name) <= _LONGEST}
+    found: dict[str, str] = {name: name for name in names if len(name) <= LONGEST}
     taken = set(found.values())
-    ends = Counter(name[1 - _LONGEST :] for name in set(names) - taken)
+    ends = Counter(name[1 - LONGEST :] for name in set(names) - taken)
     for name in names:
         if name not in found:
-            numbered = ends[name[1 - _LONGEST :]] > 1
+            numbered = ends[name[1 - LONGEST :]] > 1
             found[name] = next(cut for cut in _cuts(name, numbered) if cut not in taken)
             taken.add(found[name])
     return [found[name] for name in names]
@@ -41,10 +42,10 @@ def shortened(names: Sequence[str]) -> list[str]:
 def _cuts(name: str, numbered: bool) -> Iterator[str]:
     """What can stand for a long name, the best first."""
     if not numbered:
-        yield f"…{name[1 - _LONGEST :]}"
+        yield f"…{name[1 - LONGEST :]}"
     for number in count(1):
         front = f"({number}) …"
-        yield front + name[len(front) - _LONGEST :]
+        yield front + name[len(front) - LONGEST :]
 
 
 def _unrepeated(models: Sequence[str]) -> list[str]:

@@ -1,0 +1,288 @@
+"""JSON and TOML, read strictly: what one program writes and another would misread is refused.
+
+Python's own readers accept more than the formats say (NaN, half surrogate pairs, a name twice in
+one object) and fail in ways of their own on deep nesting and on integers of thousands of digits.
+Whatever reads such a file or text reads it here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from _typeshed import DataclassInstance
+
+_Kind = TypeVar("_Kind", bound="DataclassInstance")
+
+DEEPEST = 64
+"""How deep lists and objects may be nested."""
+
+_LONGEST_SHOWN = 40
+
+
+def parse_json(text: str | bytes, source: object, *, constants: bool = False) -> Any:
+    """The value that a JSON text holds.
+
+    Args:
+        text: as characters, or as bytes in UTF-8.
+        source: where the text is from, such as a path, or a path and a row, for messages.
+        constants: whether NaN, Infinity and -Infinity are taken, which Python writes for numbers
+            that JSON does not have.
+
+    Raises:
+        InputError: it is not JSON in UTF-8; it holds NaN, an infinity, a number too large for
+            floating point, half of a surrogate pair, or a name twice in one object; or it is
+            nested deeper than `DEEPEST`.
+    """
+    text = _decoded(text, source)
+    with _naming(source, "JSON"):
+        value = json.loads(
+            text,
+            parse_constant=float if constants else _refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_distinct,
+        )
+        _check(value)
+    return value
+
+
+def parse_json_object(
+    text: str | bytes, source: object, *, constants: bool = False
+) -> dict[str, Any]:
+    """The object, a mapping from names to values, that a JSON text holds.
+
+    Raises:
+        InputError: it holds another value; and see `parse_json`.
+    """
+    value = parse_json(text, source, constants=constants)
+    if not isinstance(value, dict):
+        raise InputError(
+            f'{source} is not a JSON object: expected {{"name": value, …}}, not {shortened(value)}.'
+        )
+    return value
+
+
+def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
+    """The tables that a TOML text holds.
+
+    Raises:
+        InputError: it is not TOML in UTF-8; it holds nan, an infinity or a number too large for
+            floating point; or it is nested deeper than `DEEPEST`.
+    """
+    text = _decoded(text, source).replace("\r\n", "\n")
+    with _naming(source, "TOML"):
+        tables = tomllib.loads(text, parse_float=_finite)
+        _check(tables)
+    return tables
+
+
+def parse_json_lines(
+    lines: Iterable[str], path: Path | str, *, constants: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of JSON lines with the number of each line, from 1; blank lines are left out.
+
+    Raises:
+        InputError: a line is not one JSON object (names it).
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, parse_json_object(line, f"{path}, line {number}", constants=constants)
+
+
+def read_json(path: Path | str) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        InputError: the file cannot be read; and see `parse_json`.
+    """
+    return parse_json(_content(path), path)
+
+
+def read_json_object(path: Path | str, *, constants: bool = False) -> dict[str, Any]:
+    """The object of a JSON file.
+
+    Raises:
+        InputError: the file cannot be read; and see `parse_json_object`.
+    """
+    return parse_json_object(_content(path), path, constants=constants)
+
+
+def read_json_lines(path: Path | str) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a file of JSON lines with the number of each line, from 1.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not one JSON object (names it).
+    """
+    return list(parse_json_lines(read_text(path).split("\n"), path))
+
+
+def read_toml(path: Path | str) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises:
+        InputError: the file cannot be read; and see `parse_toml`.
+    """
+    return parse_toml(_content(path), path)
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a UTF-8 file, without a byte order mark, its lines ended by LF.
+
+    Raises:
+        InputError: the file cannot be read or is not UTF-8 (names the byte).
+    """
+    text = _decoded(_content(path), path)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def dataclass_of(kind: type[_Kind], values: Mapping[str, Any], source: object) -> _Kind:
+    """A dataclass with an object's values as fields; lists become tuples where fields are such.
+
+    Fields are numbers, texts, None, tuples of these, or one of several of these. A whole number
+    does for a float; true and false are not numbers.
+
+    Raises:
+        InputError: the object lacks a field, has a further one, or a value is of another type.
+    """
+    hints = get_type_hints(kind)
+    named = {field.name for field in fields(kind) if field.init}
+    if named != values.keys():
+        differing = sorted(named ^ values.keys())
+        word = "lacks" if differing[0] in named else "should not have"
+        raise InputError(f"{source} {word} {shortened(differing[0])}.")
+    typed = {name: _as_tuples(value, hints[name]) for name, value in values.items()}
+    for name, value in typed.items():
+        if not _fits(value, hints[name]):
+            raise InputError(f"{source}: {shortened(values[name])} cannot be {name!r}.")
+    return kind(**typed)
+
+
+def _as_tuples(value: Any, hint: Any) -> Any:
+    tuples = [h for h in (hint, *get_args(hint)) if get_origin(h) is tuple]
+    if not isinstance(value, list) or not tuples:
+        return value
+    inner = _each(tuples[0], len(value))
+    if len(inner) != len(value):
+        return value
+    return tuple(map(_as_tuples, value, inner))
+
+
+def _each(hint: Any, n: int) -> tuple[Any, ...]:
+    """The types of a tuple's values, n of them where any number will do."""
+    inner = get_args(hint)
+    return inner[:1] * n if inner[-1] is Ellipsis else inner
+
+
+def _fits(value: object, hint: Any) -> bool:
+    if isinstance(hint, UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is tuple:
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(_each(hint, len(value)))
+            and all(map(_fits, value, _each(hint, len(value))))
+        )
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, int | float if hint is float else hint)
+
+
+def shortened(value: object) -> str:
+    """A value as messages show it: at most a few dozen characters."""
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+
+
+@contextmanager
+def _naming(source: object, language: str) -> Iterator[None]:
+    """Errors of readers as ours, with the source's name."""
+    try:
+        yield
+    except RecursionError:
+        what = f"lists and objects are nested deeper than {DEEPEST}"
+        raise InputError(f"{source} is not readable {language}: {what}.") from None
+    except ValueError as error:
+        # Python refuses integers of more than 4,300 digits with advice for programmers.
+        what = "an integer is too long" if "integer string" in str(error) else str(error)
+        raise InputError(f"{source} is not readable {language}: {what}.") from error
+
+
+def _content(path: Path | str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _decoded(text: str | bytes, source: object) -> str:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source} is not UTF-8 (byte {error.start + 1}).") from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:_LONGEST_SHOWN]} is not a finite number")
+    return value
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        raise ValueError(f"one object has the name {shortened(twice[0])} twice")
+    return value
+
+
+def _check(value: object) -> None:
+    """Refuse what readers let pass: see `parse_json`."""
+    depth, level = 0, [value]
+    while level:
+        inner: list[object] = []
+        for part in level:
+            if isinstance(part, dict):
+                inner += part.keys()
+                inner += part.values()
+            elif isinstance(part, list):
+                inner += part
+            elif isinstance(part, str):
+                _check_characters(part)
+            elif isinstance(part, int):
+                _check_size(part)
+        if inner and depth == DEEPEST:
+            raise RecursionError
+        depth, level = depth + 1, inner
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text holds half of a surrogate pair") from None
+
+
+def _check_size(number: int) -> None:
+    try:
+        float(number)  # so that every number can be computed with
+    except OverflowError:
+        raise ValueError("an integer is too large for floating point") from None

@@ -1,0 +1,138 @@
+"""Connections: how many at once, and how long each may be silent or slow.
+
+The library's own limits begin with a request whose headers are complete. Whoever opens connections
+and says nothing, or never comes to the end of the headers, would keep them for ever, until nobody
+else can connect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from contstim.experiments.collection.limits import ConnectionLimits
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\n"
+    b"Content-Length: 0\r\n\r\n"
+)
+
+
+class Connections:
+    """The open connections of a server, those that wait for a request apart.
+
+    When there are too many, whoever has waited longest makes room for a newcomer: so connections
+    that ask for nothing keep nobody out.
+    """
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self._waiting: dict[LimitedProtocol, None] = {}  # in the order in which they began to wait
+        self._busy: set[LimitedProtocol] = set()
+
+    def enter(self, newcomer: LimitedProtocol) -> bool:
+        """Let a connection in, unless all others are being answered."""
+        if len(self._waiting) + len(self._busy) >= self.limits.most:
+            if not self._waiting:
+                return False
+            longest = next(iter(self._waiting))
+            self.leave(longest)
+            longest.drop()
+        self.wait(newcomer)
+        return True
+
+    def wait(self, connection: LimitedProtocol) -> None:
+        """Note that a connection has nothing to be answered."""
+        self.leave(connection)
+        self._waiting[connection] = None
+
+    def serve(self, connection: LimitedProtocol) -> None:
+        """Note that a connection's request is being answered."""
+        self.leave(connection)
+        self._busy.add(connection)
+
+    def leave(self, connection: LimitedProtocol) -> None:
+        """Forget a connection."""
+        self._waiting.pop(connection, None)
+        self._busy.discard(connection)
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection, with a clock that runs whatever it does. `protocol_with` makes it usable."""
+
+    connections_at_once: Connections
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._answer, self.app = self.app, self._timed
+        self._clock: asyncio.TimerHandle | None = None
+        self._answering = 0  # requests; more than one where they are sent without waiting
+        self._reading = False  # whether the time for headers runs
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let the connection in, or say that there is no room."""
+        super().connection_made(transport)
+        if self.connections_at_once.enter(self):
+            self._read_headers()
+        else:
+            transport.write(_FULL)
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrived; after an answer, it begins the next request's headers."""
+        if not self._answering and not self._reading:
+            self._read_headers()
+        super().data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Make room."""
+        self._stop_clock()
+        self.connections_at_once.leave(self)
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Close at once, whatever is unsaid."""
+        self._stop_clock()
+        self.transport.abort()
+
+    async def _timed(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request within the time that it has."""
+        limits = self.connections_at_once.limits
+        self._answering += 1
+        self._reading = False
+        self.connections_at_once.serve(self)
+        self._within(limits.request)
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._answering -= 1
+            if not self._answering and not self.transport.is_closing():
+                self.connections_at_once.wait(self)
+                self._within(limits.idle)
+
+    def _read_headers(self) -> None:
+        self._reading = True
+        self._within(self.connections_at_once.limits.headers)
+
+    def _within(self, seconds: float) -> None:
+        """Drop the connection after so many seconds, unless the clock is set anew before."""
+        self._stop_clock()
+        self._clock = self.loop.call_later(seconds, self.drop)
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+
+
+def protocol_with(limits: ConnectionLimits) -> type[LimitedProtocol]:
+    """The protocol of one server, whose connections share these limits."""
+
+    class Protocol(LimitedProtocol):
+        connections_at_once = Connections(limits)
+
+    return Protocol

@@ -1,0 +1,52 @@
+"""Whether people answered: artificial participants are counted, and named wherever answers go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from contstim.experiments.responses.table import Response
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who gave a table of responses.
+
+    Attributes:
+        people: how many participants have no answer that is marked as simulated.
+        simulated: how many have one or more.
+    """
+
+    people: int
+    simulated: int
+
+    @property
+    def share(self) -> str:
+        """How many of all participants are artificial, such as `3 of 10`."""
+        return f"{self.simulated:,} of {self.people + self.simulated:,}"
+
+    @property
+    def warning(self) -> str:
+        """What stands above every result of these responses; empty where people gave all."""
+        if not self.simulated:
+            return ""
+        if not self.people:
+            return (
+                "Artificial participants: no person answered. "
+                f"All {self.simulated:,} participants were simulated."
+            )
+        return (
+            f"Artificial participants: {self.share} participants were simulated; the other "
+            f"{self.people:,} are people."
+        )
+
+
+def origin_of(responses: Iterable[Response]) -> Origin:
+    """Count people and artificial participants."""
+    marked: dict[str, bool] = {}
+    for response in responses:
+        marked[response.participant] = marked.get(response.participant, False) | response.simulated
+    return Origin(len(marked) - sum(marked.values()), sum(marked.values()))

@@ -1,0 +1,32 @@
+"""Numbers as messages, pages and tables write them."""
+
+from __future__ import annotations
+
+import math
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number and what is counted: `1 group`, `1,200 groups`, `2 matrices`.
+
+    Args:
+        number: how many.
+        noun: the singular, with whatever stands before it ("natural pair").
+        plural: by default the singular and an s.
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def p_text(p_value: float) -> str:
+    """A p-value to three decimals, without the zero before the point: `.048`, `< .001`.
+
+    A dash where there is none.
+    """
+    if not math.isfinite(p_value):
+        return "–"
+    return "< .001" if p_value < 0.001 else f"{p_value:.3f}".removeprefix("0")
+
+
+def p_equation(p_value: float, name: str = "p") -> str:
+    """The same with its name: `p = .048`, `p < .001`."""
+    text = p_text(p_value)
+    return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"

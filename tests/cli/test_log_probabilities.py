@@ -1,0 +1,131 @@
+"""What needs log-probabilities refuses scores that are something else, before any work."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.errors import InputError, ModelError
+from contstim.models.base import Convention
+from contstim.models.catalog import load_model
+from contstim.models.classifier.adapter import UNIT
+from contstim.models.ngram.counts import counts_path
+from contstim.optimization.symmetric import synthesize_pair
+from contstim.optimization.synthesis import synthesize, synthesize_triplet
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial, write_trials
+from contstim.vocabulary import Vocabulary
+from tests.optimization.toys import NATURAL, WORDS, TableModel
+
+RANDOM = Condition.RANDOM_NATURAL
+
+
+class Judge(TableModel):
+    """Its scores are what a classifier's are."""
+
+    @property
+    def convention(self) -> Convention:
+        return Convention("signed-confidence", "", True, "judge", UNIT)
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    trained: Path,
+    english: list[Sentence],
+    unseen: list[Sentence],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    words = Vocabulary.from_sentences(english, min_count=5)
+    words.save(tmp_path / "vocab.txt")
+    natural = [s for s in unseen if not words.missing(s)][:6]
+    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural))
+    for n in (1, 2, 3):
+        shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
+        shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(*arguments: str) -> str:
+    done = CliRunner().invoke(app, [*arguments])
+    assert isinstance(done.exception, ModelError), done.output
+    return str(done.exception)
+
+
+@pytest.mark.parametrize("transform", ["+mean", "+slor:1.arpa"])
+def test_no_search_takes_a_transformed_model(folder: Path, transform: str) -> None:
+    plain, other = load_model("kenlm:2.arpa"), load_model(f"kenlm:3.arpa{transform}")
+    words = Vocabulary.load(folder / "vocab.txt")
+    natural = Sentence.parse((folder / "natural.txt").read_text().splitlines()[0])
+    message = r"scores of kenlm:3.arpa.* are not log-probabilities of sentences: .* is nats per"
+    for first, second in ((plain, other), (other, plain)):
+        for search in (synthesize, synthesize_pair, synthesize_triplet):
+            with pytest.raises(ModelError, match=message):
+                search(first, second, natural, words)
+
+
+def test_no_search_takes_a_classifier_in_any_role() -> None:
+    first, second, judge = TableModel(1), TableModel(2), Judge(3)
+    message = "unit is signed confidence.* needs log-probabilities in nats"
+    for accept, reject in ((judge, first), (first, judge)):
+        with pytest.raises(ModelError, match=message):
+            synthesize(accept, reject, NATURAL, WORDS)
+    with pytest.raises(ModelError, match=message):
+        synthesize(first, second, NATURAL, WORDS, fluency=(judge, 0.5))
+    assert not first.asked  # nothing was scored
+
+
+def test_commands_that_search_refuse_them_at_once(folder: Path) -> None:
+    inputs = ("--vocabulary", "vocab.txt")
+    natural = (folder / "natural.txt").read_text().splitlines()[0]
+    models = ("--accept", "kenlm:2.arpa", "--reject", "kenlm:3.arpa+mean")
+    for objective in ("accept-reject", "symmetric"):
+        start = ("--sentence", natural, *inputs, "--objective", objective)
+        assert "not log-probabilities" in refused("synthesize", *models, *start)
+    pair = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
+    more = ("--sentences", "natural.txt", *inputs, "--per-pair", "2", "--out", "t.csv")
+    assert "not log-probabilities" in refused("triplets", *pair, *more)
+    assert not (folder / "t.csv").exists()
+
+
+def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) -> None:
+    sentences = (folder / "natural.txt").read_text().splitlines()
+    trials = [
+        Trial(str(n), 1, RANDOM, "", "", first, second, Kind.NATURAL, Kind.NATURAL, "")
+        for n, (first, second) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
+    ]
+    write_trials(folder / "trials.csv", trials)
+    models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
+    score = ["score", *models, "--sentences", "natural.txt", "--out", "s.csv", "-q"]
+    assert CliRunner().invoke(app, score).exit_code == 0
+    inputs = ("--trials", "trials.csv", "--scores", "s.csv", "--out", "r.csv")
+    told = refused("simulate", *inputs, "--model", "kenlm:3.arpa+mean")
+    assert "their unit is nats per token" in told
+    fine = CliRunner().invoke(app, ["simulate", *inputs, "--model", "kenlm:2.arpa", "--noise", "1"])
+    assert fine.exit_code == 0, fine.exception
+    record = folder / "s.csv.meta.json"
+    known = record.read_text()
+    for damage in ('{"models": 3}', '{"models": {"kenlm:2.arpa": 3}}', "[]", "{", ""):
+        record.write_text(damage)
+        done = CliRunner().invoke(app, ["simulate", *inputs, "--model", "kenlm:2.arpa"])
+        assert isinstance(done.exception, InputError), damage
+    record.write_text(known)
+    design = ("--sentences", "natural.txt", "--groups", "1", "--random-per-group", "1")
+    rest = ("--catch-per-group", "1", "--power", "--scores", "s.csv", "--out", "d.csv")
+    assert "nats per token" in refused("design", *design, *rest)
+    assert not (folder / "d.csv").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_only_ranks_takes_them() -> None:
+    models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
+    score = ["score", *models, "--sentences", "natural.txt", "--out", "s.csv", "-q"]
+    assert CliRunner().invoke(app, score).exit_code == 0
+    select = ["select", "natural", "--scores", "s.csv", "--per-pair", "1", "--out", "p.csv"]
+    done = CliRunner().invoke(app, select)
+    assert done.exit_code == 0, done.exception

@@ -1,0 +1,181 @@
+"""`--model NAME=SPECIFICATION` in the commands that load models, and what the terminal shows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from contstim.cli import app
+from contstim.errors import InputError, ModelError
+from contstim.jobs.tasks import Search
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.counts import counts_path
+from contstim.sentence import Sentence
+from contstim.stimuli import read_triplets
+from contstim.vocabulary import Vocabulary
+
+LONG = "a-rather-long-folder-name/of-models-trained-in-november"
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    trained: Path,
+    english: list[Sentence],
+    unseen: list[Sentence],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """A folder with models, sentences and words, in which commands run on 80 columns."""
+    words = Vocabulary.from_sentences(english, min_count=5)
+    words.save(tmp_path / "vocab.txt")
+    natural = [s for s in unseen if not words.missing(s)][:12]
+    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural))
+    (tmp_path / LONG).mkdir(parents=True)
+    for n in (2, 3):
+        for path in (tmp_path / f"{n}.arpa", tmp_path / LONG / f"{n}.arpa"):
+            shutil.copy(trained / f"{n}gram.arpa", path)
+            shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def run(command: str, *options: str) -> Result:
+    done = CliRunner().invoke(app, [*command.split(), *options])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def models(*texts: str) -> list[str]:
+    return [option for text in texts for option in ("--model", text)]
+
+
+def refuse(*_arguments: object) -> None:
+    raise AssertionError("computed again")
+
+
+def test_names_head_columns_and_another_name_scores_nothing_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Witness: the scores under the specification; the model refuses to score a second time."""
+    plain = models("kenlm:2.arpa", "kenlm:3.arpa")
+    run("score --sentences natural.txt --out plain.csv -q", *plain)
+    monkeypatch.setattr(KenlmModel, "log_probs", refuse)
+    named = models("2-gram=kenlm:2.arpa", "the other=kenlm:3.arpa")
+    run("score --sentences natural.txt --out named.csv -q", *named)
+    tables = [
+        list(csv.reader((folder / f"{name}.csv").read_text().splitlines()))
+        for name in ("plain", "named")
+    ]
+    assert tables[1][0] == ["sentence", "2-gram", "the other"]
+    assert tables[0][1:] == tables[1][1:]
+    record = json.loads((folder / "named.csv.meta.json").read_text())["models"]
+    assert record["the other"]["specification"] == "kenlm:3.arpa"
+
+
+def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Witness: the triplets, steps and candidates under the specifications, renamed by hand."""
+    options = "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 2"
+    options += " --trajectories steps.csv --evaluations tried.csv --out t.csv"
+    run(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
+    found = read_triplets(folder / "t.csv")
+    before = {name: (folder / name).read_text() for name in ("steps.csv", "tried.csv")}
+    monkeypatch.setattr(Search, "perform", refuse)
+    done = run(options, *models("two=kenlm:2.arpa", "three=kenlm:3.arpa"))
+    renamed = [replace(one, model_1="two", model_2="three") for one in found]
+    assert list(read_triplets(folder / "t.csv")) == renamed
+    for name, text in before.items():
+        text = text.replace("kenlm:2.arpa", "two").replace("kenlm:3.arpa", "three")
+        assert (folder / name).read_text() == text
+    record = json.loads((folder / "t.csv.meta.json").read_text())
+    assert record["models"]["two"]["specification"] == "kenlm:2.arpa"
+    assert record["pairs"][0]["model_2"] == "three"
+    assert "× three" in done.stdout
+
+
+def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) -> None:
+    named = models("two=kenlm:2.arpa", "three=kenlm:3.arpa")
+    run("vocabulary --text natural.txt --min-count 1 --out v.txt --table t.csv -q", *named)
+    assert (folder / "t.csv").read_text().splitlines()[0] == '"word","place","two","three"'
+    sentence = (folder / "natural.txt").read_text().splitlines()[0]
+    search = "synthesize --vocabulary vocab.txt --accept two=kenlm:2.arpa --reject"
+    search += " three=kenlm:3.arpa --json -q --sentence"
+    found = json.loads(run(search, sentence, "--fluency", f"low=./{LONG}/2.arpa:-999").stdout)
+    assert set(found["models"]) == {"two", "three", "low"}
+    shown = run("compare --sentences natural.txt --out c -q", *named).stdout
+    assert "--accept two=kenlm:2.arpa --reject three=kenlm:3.arpa" in shown.replace("\n", " ")
+    report = (folder / "c" / "report.md").read_text()
+    assert "| three | kenlm:3.arpa |" in report
+
+
+def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> None:
+    named = models("two=kenlm:2.arpa", "three=kenlm:3.arpa")
+    options = "evaluate desiderata --sentences natural.txt --frequencies natural.txt -q --out"
+    tables = []
+    for number, reference in enumerate(("three", "kenlm:3.arpa", "three=kenlm:3.arpa")):
+        run(f"{options} {number}", *named, "--reference", reference)
+        tables.append((folder / str(number) / "desiderata.csv").read_text())
+    assert tables[0] == tables[1] == tables[2]
+    assert ',"three",' in tables[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score --sentences natural.txt --out o.csv",
+        "triplets --sentences natural.txt --vocabulary vocab.txt --out o.csv",
+        "vocabulary --text natural.txt --min-count 1 --out o.txt",
+        "compare --sentences natural.txt --out o",
+        "evaluate desiderata --sentences natural.txt --frequencies natural.txt --out o",
+    ],
+)
+@pytest.mark.parametrize("second", ["kenlm:2.arpa", "b=./2.arpa", "a=kenlm:3.arpa"])
+def test_every_command_refuses_a_model_given_twice(folder: Path, command: str, second: str) -> None:
+    with pytest.raises(ModelError, match=r"given twice"):
+        run(command, *models("a=kenlm:2.arpa", second))
+    assert not any((folder / name).is_file() for name in ("o.csv", "o.txt"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_synthesize_refuses_a_model_that_is_to_accept_and_reject() -> None:
+    with pytest.raises(ModelError, match="given twice"):
+        run("synthesize --accept a=2.arpa --reject b=2.arpa --sentence", "The dog sees a cat.")
+
+
+def test_long_names_are_explained_and_never_cut_on_a_narrow_terminal(folder: Path) -> None:
+    """Each table shows a shortened name, with the whole one in a line of its own below."""
+    long = [f"kenlm:{LONG}/{n}.arpa" for n in (2, 3)]
+    sentence = (folder / "natural.txt").read_text().splitlines()[0]
+    pair = ("--accept", long[0], "--reject", long[1], "--sentence", sentence)
+    shown = [
+        run("compare --sentences natural.txt --out c", *models(*long)).stdout,
+        run("synthesize --vocabulary vocab.txt", *pair).stdout,
+        run(
+            "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --out t.csv",
+            *models(*long),
+        ).stdout,
+    ]
+    for text in shown:
+        for n in (2, 3):
+            assert f"\n{n}.arpa: kenlm:{LONG}/{n}.arpa\n" in text
+        assert "…" not in re.sub(r"\S* …", "", text)
+
+
+def test_a_learning_curves_names_are_its_own(folder: Path) -> None:
+    (folder / "pairs.csv").write_text(
+        "sentence_good,sentence_bad,UID\nA man walks.,A man walk.,x\n"
+    )
+    columns = ("--phenomenon-column", "", "--pair-column", "")
+    curves = ("--sizes", "5,10", "--text", "natural.txt", "--out", "curves")
+    with pytest.raises(InputError, match="'ngram-5' is what --sizes calls"):
+        run("evaluate blimp --data pairs.csv", *columns, *curves, *models("ngram-5=2.arpa"))
+    assert not (folder / "curves").exists()
