@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.files import is_file
-from contstim.tables import TABLE_KINDS, parsed, read_table, text, whole_number
+from contstim.tables import TABLE_KINDS, count, parsed, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,8 +68,8 @@ class WordFrequencies:
     @cached_property
     def _folded(self) -> Counter[str]:
         folded: Counter[str] = Counter()
-        for word, count in self.counts.items():
-            folded[word.lower()] += count
+        for word, occurrences in self.counts.items():
+            folded[word.lower()] += occurrences
         return folded
 
     @cached_property
@@ -126,7 +126,7 @@ def _read_counts(path: Path) -> WordFrequencies:
         )
     words = parsed(path, "word", table["word"], text, "word")
     numbers = [
-        parsed(path, name, table[name], _count, "count; expected a whole number from 0")
+        parsed(path, name, table[name], count, "count; expected a whole number from 0")
         for name in columns
     ]
     counts: dict[str, int] = {}
@@ -135,10 +135,3 @@ def _read_counts(path: Path) -> WordFrequencies:
             raise InputError(f"{path} counts {word!r} twice.")
         counts[word] = sum(parts)
     return WordFrequencies(counts)
-
-
-def _count(cell: object) -> int:
-    count = whole_number(cell)
-    if count < 0:
-        raise ValueError(cell)
-    return count

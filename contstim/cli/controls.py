@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.output import Quiet, TrustRemoteCode, remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def controls(
             "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
@@ -89,7 +90,7 @@ def controls(
     if text is not None:
         measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    counts |= count_tokens(load_models(model or []), sentences)
+    counts |= count_tokens(load_models(model or [], trust_remote_code=trust_remote_code), sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
     for name, rows in (

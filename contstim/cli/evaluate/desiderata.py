@@ -16,6 +16,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -67,6 +68,7 @@ def desiderata(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -95,7 +97,9 @@ def desiderata(
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
     given, compared = _with_reference(model, reference)
-    loaded = load_models(given, device=device, dtype=dtype, prompt=prompt)
+    loaded = load_models(
+        given, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     total = len(set(chosen)) + len(carriers) * len(wanted)
     with (
         Store(store or out / "contstim.sqlite") as kept,

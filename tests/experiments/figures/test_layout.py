@@ -86,7 +86,7 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
     values = rng.uniform(size=(len(paradigms), n))
     found = Accuracies(paradigms, phenomena, np.full(len(paradigms), 10), models, values)
     bins = [
-        Bin(model, feature, x, 3 * x, 2 * x, 9, float(rng.uniform()))
+        Bin(model, feature, x, 3 * x, 2 * x, 9, float(rng.uniform()), 0.0, 1.0)
         for model in models
         for feature in FEATURES
         for x in (3.0, 60.0, 2_000.0)

@@ -120,17 +120,16 @@ def _findings(found: Desiderata) -> list[str]:
         return []
     text = (
         "Kauf & Ivanova (2023) compare `pll-original` with `pll-word-l2r`. What they find of the "
-        "former, here (95 % bootstrap interval of the difference):"
+        "former, here (95 % bootstrap interval of the difference; undecided where it holds zero):"
     )
     header = ("finding", "original", "word-l2r", "difference", "")
     return [text, markdown_table(header, [_finding(one) for one in results])]
 
 
 def _finding(one: Claim) -> list[Any]:
-    verdict = ("holds" if one.holds else "does not hold") + ("" if one.is_sure else ", not sure")
     numbers = [f"{value:.4f}" for value in (one.original, one.adapted)]
     interval = f"{one.original - one.adapted:.4f} ({one.low:.4f} to {one.high:.4f})"
-    return [one.finding, *numbers, interval, verdict]
+    return [one.finding, *numbers, interval, str(one.verdict)]
 
 
 def _left_out(found: Desiderata) -> str:

@@ -105,7 +105,12 @@ def export_psych_ds(
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
     return _verified(
-        folder.finish("psych-ds", keep_names=keep_names, simulated_participants=origin.simulated)
+        folder.finish(
+            "psych-ds",
+            check=_verified,
+            keep_names=keep_names,
+            simulated_participants=origin.simulated,
+        )
     )
 
 
