@@ -256,8 +256,8 @@ def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
         check(parsed.location, trust_remote_code=trust_remote_code)
     elif not Path(parsed.location).exists():
         raise ModelError(
-            f"There is no {parsed.location}, which {specification!r} names. Give the path of a "
-            f"{FAMILIES[parsed.family].summary}."
+            f"There is no {parsed.location}, which {specification!r} names. Give the path "
+            f"of what it is ({FAMILIES[parsed.family].summary})."
         )
 
 
