@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.output import Device, Dtype, Model, Prompt, Quiet, remark, scoring_progress
+from contstim.wording import counted
 
 
 def score(
@@ -76,7 +77,10 @@ def score(
         write_table(standard_errors, error_table(models, stimuli))
         write_record(standard_errors, models=conventions(models))
     write_record(out, models=conventions(models))
-    remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)
+    remark(
+        f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(models), 'model')}.",
+        quiet=quiet,
+    )
     for scored in models:
         sampled = len(stimuli) - int(scored.exact(stimuli).sum())
         if sampled:

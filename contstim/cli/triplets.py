@@ -22,6 +22,7 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,7 +151,7 @@ def triplets(
                 write_record(path, **facts)
     write_triplets(out, found.triplets)
     write_record(out, **facts, pairs=[asdict(pair) for pair in found.pairs])
-    remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
+    remark(f"{out}: {counted(len(found.triplets), 'triplet')}.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
     _tell_failures(found, quiet=quiet)

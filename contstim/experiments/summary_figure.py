@@ -8,6 +8,7 @@ import numpy as np
 
 from contstim.experiments.summary import MEASURES
 from contstim.files import writing
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ def _draw_counts(axis: Any, summary: DesignSummary) -> None:
         axis.bar(groups, counts, bottom=bottom, label=condition)
         bottom += counts
     axis.set(xlabel="group", ylabel="trials", xticks=groups)
-    axis.set_title(f"{max(summary.minutes):.0f} minutes for a participant")
+    axis.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
     axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 

@@ -180,7 +180,10 @@ BAD = {
             "1 or more participants",
         ),
         ("design --pairs triplets.csv --out x.csv", "give --sentences"),
-        ("design --pairs triplets.csv --sentences natural.txt --out x.csv", "is not a table of pairs"),
+        (
+            "design --pairs triplets.csv --sentences natural.txt --out x.csv",
+            "is not a table of pairs",
+        ),
         ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "nothing to design"),
         (f"{DESIGN} {SMALL} --out x.txt", "its name must end in"),
     ],
