@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Model, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    Model,
+    Prompt,
+    Quiet,
+    TrustRemoteCode,
+    remark,
+    scoring_progress,
+)
 from contstim.wording import counted
 
 
@@ -34,6 +43,7 @@ def score(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: Annotated[
         Path | None,
         typer.Option(help="Where scores are kept between runs; contstim.sqlite beside --out."),
@@ -64,7 +74,9 @@ def score(
     if per_word and out.suffix.lower() == ".npz":
         raise InputError("A table of words is no .npz; name a .csv, .parquet or .jsonl file.")
     stimuli = read_stimuli(sentences)
-    models = load_models(model, device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     distinct = len(set(stimuli))
     with scoring_progress(distinct, quiet=quiet) as progress:
         if per_word:

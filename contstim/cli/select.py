@@ -182,6 +182,7 @@ def triplets(
     write_record(out, triplets=str(triplets), per_pair=per_pair, objective=objective)
     remark(
         f"{out}: {counted(len(found.triplets), 'triplet')}; objective "
-        f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} ({certificate.status}).",
+        f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
+        f"({certificate.status}).",
         quiet=quiet,
     )

@@ -59,6 +59,7 @@ class Bench:
         vocabulary: words to use; None for those frequent in the models' own training text.
         allow_unknown: also use words that a word-level model cannot tell.
         capacity: how many models are kept loaded, at least as many as a task needs.
+        trust_remote_code: whether transformers may run code that comes with a checkpoint.
         folder: what relative file names in specifications start from.
         loads: how many times a model was loaded.
     """
@@ -69,6 +70,7 @@ class Bench:
     vocabulary: Vocabulary | None = None
     allow_unknown: bool = False
     capacity: int = 2
+    trust_remote_code: bool = False
     folder: Path = field(default_factory=Path.cwd)
     loads: int = field(default=0, init=False)
     _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
@@ -121,7 +123,14 @@ class Bench:
         if self.folder.is_dir():
             os.chdir(self.folder)
         self.loads += 1
-        return load_model(name, name=name, device=self.device, dtype=self.dtype, prompt=self.prompt)
+        return load_model(
+            name,
+            name=name,
+            device=self.device,
+            dtype=self.dtype,
+            prompt=self.prompt,
+            trust_remote_code=self.trust_remote_code,
+        )
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
         room = max(self.capacity, len(for_models)) - 1

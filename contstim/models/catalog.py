@@ -7,7 +7,6 @@ naming one imports nothing.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, replace
@@ -15,7 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from contstim.documents import read_json_object
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.given import GivenModel
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Family:
         summary: what it is.
         loader: `module:attribute`, called with the location, `name` and the options it takes.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype` and `prompt` the loader takes.
+        options: which of `family`, `rule`, `device`, `dtype`, `prompt` and `trust_remote_code` the
+            loader takes.
         endings: file names that mean this family where none is given.
     """
 
@@ -110,7 +112,7 @@ FAMILIES: dict[str, Family] = {
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
-            options=("rule", "device", "dtype", "prompt"),
+            options=("rule", "device", "dtype", "prompt", "trust_remote_code"),
         ),
         Family(
             name="classifier",
@@ -118,7 +120,7 @@ FAMILIES: dict[str, Family] = {
             "scores are no log-probabilities",
             loader="contstim.models.classifier.adapter:load_classifier",
             rules=CLASSIFIER_RULES,
-            options=("device", "dtype"),
+            options=("device", "dtype", "trust_remote_code"),
         ),
         *(
             Family(
@@ -240,6 +242,7 @@ def load_model(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> LanguageModel:
     """Load one model.
 
@@ -249,6 +252,7 @@ def load_model(
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
+        trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
@@ -262,6 +266,7 @@ def load_model(
         "device": device,
         "dtype": dtype,
         "prompt": prompt,
+        "trust_remote_code": trust_remote_code,
     }
     module, _, attribute = family.loader.partition(":")
     loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
@@ -284,6 +289,7 @@ def load_models(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> list[LanguageModel]:
     """Load several models, refusing repeated ones before any is loaded; see `load_model`.
 
@@ -292,12 +298,20 @@ def load_models(
         device: see `load_model`.
         dtype: see `load_model`.
         prompt: see `load_model`.
+        trust_remote_code: see `load_model`.
 
     Raises:
         ModelError: a name or a model is given twice, or see `load_model`.
     """
     return [
-        load_model(given.specification, name=given.name, device=device, dtype=dtype, prompt=prompt)
+        load_model(
+            given.specification,
+            name=given.name,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+        )
         for given in given_models(specifications)
     ]
 
@@ -306,10 +320,10 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if (Path(location) / "config.json").is_file():
+    if is_file(Path(location) / "config.json"):
         return "hf"
     try:
-        facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
+        facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

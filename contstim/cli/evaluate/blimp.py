@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,6 +17,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -103,6 +105,7 @@ def blimp(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -141,13 +144,16 @@ def blimp(
         raise InputError("A table of scores holds full sentences: prefix methods need models.")
     if bool(sizes) != bool(text):
         raise InputError("Learning curves need both --sizes and --text.")
+    _check_names(model or [], train if sizes else "")
     fields = Fields(good_column, bad_column, paradigm_column, phenomenon_column, pair_column)
     files = pair_files(data)
     pairs = read_minimal_pairs(files, fields)
     if sample:
         pairs = draw(pairs, sample, seed)
     known, beside = _known(data, people, published)
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     learned: list[Learned] = []
     if sizes and text:
         learner = Learner(train, order, epochs, device)
@@ -173,6 +179,19 @@ def blimp(
         seed=seed,
     )
     _show(found, out, quiet=quiet)
+
+
+def _check_names(models: list[str], trained: str) -> None:
+    """Refuse names that models of learning curves have."""
+    from contstim.errors import InputError
+    from contstim.models.catalog import given_models
+
+    for one in given_models(models):
+        if trained and re.fullmatch(rf"{trained}-\d+", one.name):
+            raise InputError(
+                f"{one.name!r} is what --sizes calls a model that it trains. Choose another name "
+                f"for {one.specification}."
+            )
 
 
 def _why(compared: Comparisons) -> str:

@@ -71,7 +71,7 @@ def _claims(found: Desiderata, original: int, adapted: int) -> list[Claim]:
     words = [found.word_scores[row].scores.mean(axis=1) for row in pair]
     cases = [
         ("correlates less with length", [-one for one in scores], found.tokens[:, original]),
-        ("correlates less with word frequency", words, found.log_frequencies),
+        ("correlates less with word frequency", words, found.zipfs),
     ]
     if found.reference:
         reference = found.scores.column(found.reference)
