@@ -118,6 +118,19 @@ class Triplet:
         """Whether the three sentences differ, so that each can be compared with the others."""
         return len({self.natural, self.synthetic_1, self.synthetic_2}) == 3
 
+    @property
+    def alike(self) -> str:
+        """Which of the three sentences are the same, in words; empty where all differ."""
+        searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
+        same = [
+            f"the sentence that {model} is to reject is the natural one"
+            for model, synthetic in searches
+            if synthetic == self.natural
+        ]
+        if same or self.distinct:
+            return ", and ".join(same)
+        return "both models are to reject the same sentence"
+
 
 @dataclass(frozen=True)
 class Trial:

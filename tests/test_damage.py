@@ -26,7 +26,6 @@ from contstim.english.minimal_pairs import read_paradigms
 from contstim.errors import ContstimError
 from contstim.experiments.benchmarks.acceptability.reading import read_judgements
 from contstim.experiments.benchmarks.acceptability.scores import published_scores
-from contstim.experiments.benchmarks.desiderata.frequencies import read_frequencies
 from contstim.experiments.benchmarks.minimal_pairs.people import (
     read_human_agreement,
     read_published_accuracies,
@@ -45,6 +44,7 @@ from contstim.experiments.responses.jspsych import import_jspsych
 from contstim.experiments.responses.pcibex import import_pcibex
 from contstim.experiments.responses.psychopy import import_psychopy
 from contstim.experiments.responses.qualtrics import import_qualtrics
+from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
 from contstim.optimization.certificate import Certificate
 from contstim.optimization.selection import select_natural
@@ -242,7 +242,7 @@ def _labels() -> bytes:
 
 
 def _page(path: Path) -> object:
-    return keep_texts(path.parent, None)
+    return keep_texts(path.parent, None, into=path.parent)
 
 
 STUDY = json.dumps(

@@ -151,7 +151,9 @@ def test_trials_that_cannot_be_are_refused_when_they_are_read(
         read_trials(path)
 
 
-TRIPLET = Triplet("t-1", "a", "b", "One two.", "Two two.", "One one.", *range(-1, -7, -1), 4.0)
+TRIPLET = Triplet(
+    "t-1", "a", "b", "One two.", "Two two.", "One one.", -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0
+)
 
 
 @pytest.mark.parametrize(

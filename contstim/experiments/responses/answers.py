@@ -60,7 +60,7 @@ def align(
     Raises:
         InputError: a pair belongs to several trials, an answer has neither trial_id nor sentences,
             the sentences shown are not those of its trial, no answer finds a trial, or a stated
-            group is no group of the trials.
+            group is not a group of the trials.
     """
     answers, renamed = regrouped(answers, trials)
     find = _Finder(trials)

@@ -63,7 +63,7 @@ def import_qualtrics(
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has no question of the key; a rating
-            is no number; and see `align`.
+            is not a number; and see `align`.
     """
     questions = _questions(Path(key))
     by_id = {trial.trial_id: trial for trial in trials}

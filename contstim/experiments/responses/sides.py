@@ -84,7 +84,7 @@ def milliseconds(where: str, cell: str, name: str, *, unit: float = 1.0) -> floa
     """A time in milliseconds; nan where the cell is empty.
 
     Raises:
-        InputError: it is no number.
+        InputError: it is not a number.
     """
     try:
         return round(float(number(cell)) * unit, 3) if cell.strip() else math.nan

@@ -140,13 +140,13 @@ def simulated_cell(where: str, value: object) -> bool:
     Raises:
         InputError: the cell says something else.
     """
-    said = "" if value is None else str(value).strip().lower()
-    if said not in _TRUTH:
+    cell = "" if value is None else str(value).strip().lower()
+    if cell not in _TRUTH:
         raise InputError(
             f"{where}: {shortened(value)} under {SIMULATED} is not a truth value; write true or "
             "false, or leave the cell empty where a person answered."
         )
-    return _TRUTH[said]
+    return _TRUTH[cell]
 
 
 _TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}

@@ -145,5 +145,5 @@ def test_nothing_is_written_before_all_texts_are_read(
     bad.write_text(content)
     there = sorted(folder.iterdir())
     with pytest.raises(InputError, match=name):
-        keep_texts(folder, practice if practice.exists() else None)
+        keep_texts(folder, practice if practice.exists() else None, into=folder)
     assert sorted(folder.iterdir()) == there

@@ -25,10 +25,15 @@ _COLUMNS = {
 }
 
 
-def keep_texts(folder: Path, practice: Path | None) -> dict[str, str]:
-    """Put the texts that a folder lacks into it, and read all of them as they stand.
+def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, str]:
+    """Write the texts that a folder lacks, and read all of them as they stand.
 
     Nothing is written before all that is there has been read.
+
+    Args:
+        folder: of an earlier export, or none.
+        practice: a table to take its place; None: what is there.
+        into: where texts are written that the folder lacks.
 
     Raises:
         InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
@@ -42,7 +47,7 @@ def keep_texts(folder: Path, practice: Path | None) -> dict[str, str]:
     if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
         lacking[PRACTICE] = _read(practice, PRACTICE)
     for name, text in lacking.items():
-        write_text(folder / name, text)
+        write_text(into / name, text)
     texts |= lacking
     return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
 
