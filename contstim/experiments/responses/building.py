@@ -17,6 +17,7 @@ from contstim.experiments.responses.describing import (
     kinds_of,
     models_of,
 )
+from contstim.experiments.responses.grouping import is_group_number
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.wording import counted
@@ -97,7 +98,7 @@ def _grouped(answers: Sequence[Answer]) -> list[Answer]:
         if unstated is not None:
             raise InputError(f"{unstated.where} states no group, though other rows do.")
         names = list(dict.fromkeys(answer.group for answer in answers))
-        if all(name.isdecimal() and int(name) for name in names):
+        if all(is_group_number(name) and int(name) for name in names):
             return list(answers)
         return [replace(a, group=str(names.index(a.group) + 1)) for a in answers]
     leader: dict[str, str] = {}  # of each participant: the first one in their group

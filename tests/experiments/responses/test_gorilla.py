@@ -304,3 +304,14 @@ def test_ratings_may_be_numbers_in_the_column_of_responses(tmp_path: Path) -> No
             row["Zone Name"] = "likert scale"
     found = import_gorilla([write_gorilla(tmp_path / "export.csv", rows)], trials=TRIALS)
     assert list(found.responses) == RESPONSES
+
+
+def test_a_group_named_by_thousands_of_digits_is_a_name(tmp_path: Path) -> None:
+    """Python refuses to read such a number, and so did the import, with a traceback."""
+    rows = gorilla_rows(TRIALS, RESPONSES)
+    for row in rows:
+        row["set"] = ("7" * 5_000, "8" * 5_000)[row["counterbalance-k3d9"] == "Set 2"]
+    path = write_gorilla(tmp_path / "export.csv", rows)
+    options = GorillaOptions(columns={"group": ("set",)})
+    found = import_gorilla([path], trials=TRIALS, options=options)
+    assert list(found.responses) == RESPONSES
