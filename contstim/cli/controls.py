@@ -89,7 +89,8 @@ def controls(
         frequencies = word_frequencies(counting(read_sentences(text), quiet=quiet))
         measured["log_frequency"] = mean_log_frequencies(sentences, frequencies)
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    counts |= count_tokens(load_models(model or [], trust_remote_code=trust_remote_code), sentences)
+    models = load_models(model or [], trust_remote_code=trust_remote_code, weights=False)
+    counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
     for name, rows in (
