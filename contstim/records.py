@@ -44,8 +44,24 @@ def write_record(output: Path | str, **facts: Any) -> Path:
     path = record_path(output)
     if is_device(output):
         return path
-    write_text(path, json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, _record(facts))
     return path
+
+
+def write_private_record(output: Path | str, **facts: Any) -> Path:
+    """The same, to be read by its owner alone: for commands that were told a secret.
+
+    Raises:
+        InputError: the record cannot be written.
+    """
+    path = record_path(output)
+    if not is_device(output):
+        write_text(path, _record(facts), private=True)
+    return path
+
+
+def _record(facts: dict[str, Any]) -> str:
+    return json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n"
 
 
 def provenance() -> dict[str, Any]:

@@ -149,3 +149,5 @@ def _show_synthesized(triplets: Iterable[Triplet]) -> None:
     for one in triplets:
         print(f"{one.model_1} rejects: {one.synthetic_1}")
         print(f"{one.model_2} rejects: {one.synthetic_2}")
+        if not one.distinct:
+            print(f"Nothing was found from {one.natural!r}: {one.alike}.")

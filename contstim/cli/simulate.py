@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def simulate(
     trials: Annotated[Path, typer.Option(help="The table of trials, from `design`.")],
     scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, from `score`.")],
-    model: Annotated[str, typer.Option(help="Whom participants follow: a column of the scores.")],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Whom participants follow: a column of the scores.")
+    ],
     out: Annotated[Path, typer.Option(help="The table of responses to write.")],
     participants: Annotated[int, typer.Option(min=1, help="Participants in all.")] = 100,
     noise: Annotated[

@@ -19,7 +19,16 @@ from contstim.cli.constraints import (
     read_constraints,
     read_fluency,
 )
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, TrustRemoteCode, remark
+from contstim.cli.output import (
+    INCOMPLETE,
+    Device,
+    Dtype,
+    Prompt,
+    Quiet,
+    Seed,
+    TrustRemoteCode,
+    remark,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,7 +89,8 @@ def synthesize(
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
-    Of several accept models all must accept; of several reject models all are made to reject.
+    Of several accept models all must accept; of several reject models all are made to reject. Where
+    nothing is found, this is said and the exit status is 3.
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
@@ -135,6 +145,12 @@ def synthesize(
         print_result(found)
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         print(f"Scoring rules: {rules}.")
+    if not found.changed:
+        remark(
+            "Nothing was found: no sentence on which these models disagree more. Try another "
+            "--seed, another sentence, more words, or fewer constraints."
+        )
+        raise typer.Exit(INCOMPLETE)
 
 
 def _judge(fluency: str) -> tuple[list[str], float]:

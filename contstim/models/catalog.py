@@ -7,7 +7,6 @@ naming one imports nothing.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, replace
@@ -15,7 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from contstim.documents import read_json_object
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.given import GivenModel
 
 if TYPE_CHECKING:
@@ -356,10 +357,10 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if (Path(location) / "config.json").is_file():
+    if is_file(Path(location) / "config.json"):
         return "hf"
     try:
-        facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
+        facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -38,7 +38,10 @@ def desiderata(
     ],
     frequencies: Annotated[
         Path,
-        typer.Option(help="A text to count words in, or a table with columns word and count."),
+        typer.Option(
+            help="Where word frequencies come from: a text, a table with the columns word and "
+            "count, or a trained model of words."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     reference: Annotated[
@@ -82,9 +85,9 @@ def desiderata(
     """
     from contstim.corpus import read_lines
     from contstim.experiments.benchmarks.desiderata.carriers import CARRIERS, Carrier
-    from contstim.experiments.benchmarks.desiderata.frequencies import read_frequencies
     from contstim.experiments.benchmarks.desiderata.report import write_desiderata
     from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
+    from contstim.frequencies import read_frequencies
     from contstim.models.catalog import load_models
     from contstim.stimuli import read_stimuli
     from contstim.store import Store

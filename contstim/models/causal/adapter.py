@@ -19,9 +19,10 @@ from contstim.models.base import (
 from contstim.models.batching import Budget
 from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
-from contstim.models.causal.candidates import CandidateTokens, word_tokens
+from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.special_tokens import readable
+from contstim.models.word_tokens import around
 from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class CausalModel(LanguageModel):
             read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._read_ahead = read_ahead
         self._after = lru_cache(maxsize=8)(self._read)
+        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     @cached_property
     def convention(self) -> Convention:
@@ -185,7 +187,7 @@ class CausalModel(LanguageModel):
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
-        return np.array(self._candidates.counts(words, initial=initial), np.int64)
+        return self._candidates.in_place(words, initial=initial).lengths.copy()
 
     def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `LanguageModel.refusals`."""
@@ -221,22 +223,24 @@ class CausalModel(LanguageModel):
     ) -> list[Tokens]:
         """The tokens of the sentence with each word in place.
 
-        Where words are cut independently and another follows, only the replaced one's differ.
+        Where words are cut independently, only the replaced one's differ and, after the last one,
+        those of the end mark.
         """
         rewritten = [sentence.replace(position, word) for word in words]
-        if not self._candidates.independent or position == len(sentence) - 1:
+        if not self._candidates.independent:
             return [encoding.ids for encoding in self._encode(rewritten)]
-        own = self._candidates(sentence, position, words, before)
+        cut = self._candidates(sentence, position, words, before)
         if words:
-            longest = max(range(len(words)), key=lambda i: len(own[i]))
+            longest = max(range(len(words)), key=lambda i: len(cut.tokens[i]))
             self._encode([rewritten[longest]])  # refuses what does not fit the window
-        encoding = self._encode([sentence])[0]
-        after = encoding.ids[len(before) + len(word_tokens(encoding, position)) :]
-        return [(*before, *tokens, *after) for tokens in own]
+        if position == len(sentence) - 1:
+            return [(*before, *own, *rest) for own, rest in zip(cut.tokens, cut.rest, strict=True)]
+        _, after = around(self._encoded(sentence), position)
+        return [(*before, *tokens, *after) for tokens in cut.tokens]
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
         """The tokens of the words before a position."""
-        encoding = self._encode([sentence])[0]
+        encoding = self._encoded(sentence)
         pairs = zip(encoding.ids, encoding.word_of, strict=True)
         return tuple(token for token, word in pairs if 0 <= word < position)
 

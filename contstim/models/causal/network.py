@@ -54,7 +54,7 @@ class CausalNetwork:
         self._model = checkpoint.model
         self._device = torch.device(checkpoint.device)
         self._chooses_places = "logits_to_keep" in signature(self._model.forward).parameters
-        self._budget = Budget.for_device(self._device).tokens
+        self._budget = Budget.for_device(self._device)
         size = int(self._model.config.get_text_config().vocab_size)
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)

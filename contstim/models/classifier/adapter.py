@@ -69,6 +69,7 @@ class ClassifierModel(LanguageModel):
         self.name = name or checkpoint.location
         self._checkpoint = checkpoint
         self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
+        self._budget = Budget.for_device(checkpoint.device)
 
     @cached_property
     def convention(self) -> Convention:
@@ -105,7 +106,7 @@ class ClassifierModel(LanguageModel):
 
         pad = self._checkpoint.model.config.pad_token_id
         alone = pad is None  # GPT-2 as published does not know where a padded text ends
-        budget = 1 if alone else Budget.for_device(self._checkpoint.device).tokens
+        budget = Budget(1) if alone else self._budget
         forward_in_batches(
             rows, run, pad=0 if alone else pad, budget=budget, device=self._checkpoint.device
         )

@@ -25,6 +25,8 @@ from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
+from contstim.models.remembering import Remembered
+from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
+    from contstim.models.word_tokens import WordTokens
 
 RULES = ("chain", "chain-unrestricted", "chain-sampled", *HIDES)
 """The scoring rules of masked models, the default first."""
 
+_PLANS = 2**26  # bytes of plans that are kept
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
@@ -94,8 +98,9 @@ class MaskedModel(LanguageModel):
         if checkpoint.has_weights:
             _ = self._passes  # refuse now what it cannot score
         self._words_are_independent = words_are_independent(checkpoint.tokenizer)
-        self._plan = lru_cache(maxsize=64)(self._make_plan)
-        self._tokens_in_frame = lru_cache(maxsize=16)(self._encode_in_frame)
+        self._plan = self._remember_plans()
+        self._in_places = WordsInPlaces(self._encode)
+        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     @cached_property
     def _passes(self) -> Passes:
@@ -103,8 +108,9 @@ class MaskedModel(LanguageModel):
         restricted = self.rule in {"chain", "chain-sampled"}
         tokenizer, size = self.checkpoint.tokenizer, network.n_outputs
         classes = token_classes(tokenizer, size) if restricted else None
-        budget = Budget.for_device(network.device).tokens
-        return Passes(network, Normaliser(classes, network.device), budget)
+        return Passes(
+            network, Normaliser(classes, network.device), Budget.for_device(network.device)
+        )
 
     @cached_property
     def convention(self) -> Convention:
@@ -184,33 +190,38 @@ class MaskedModel(LanguageModel):
             ModelError: a word cannot be scored.
         """
         sentence.check_position(position)
-        encoding = self._encode([sentence])[0]
-        frame = (position > 0, position < len(sentence) - 1, sentence.end)
-        tokens = self._tokens_in_frame(tuple(words), *frame)
-        longest = max(map(len, tokens), default=0)
+        encoding = self._encoded(sentence)
+        cut = self._in_places(words, PlaceKind.of(sentence, position))
+        longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        known = estimate(self._passes, self._plan, self.rule, encoding, position, tokens)
-        at_end_mark = self._is_pll and position == len(sentence) - 1
-        if at_end_mark or not self._words_are_independent:
-            self._forget(known, sentence, encoding, position, words, tokens)
+        known = estimate(self._passes, self._plan, self.rule, encoding, position, cut)
+        own, rest = around(encoding, position)
+        if not self._words_are_independent:
+            before = encoding.ids[: len(encoding) - len(own) - len(rest)]
+            fits = self._leave_the_rest(sentence, position, words, cut, before, rest)
+        elif position == len(sentence) - 1:  # the end mark may join the word
+            fits = cut.followed_by(rest)
+        else:
+            return known
+        known.exact[~fits], known.upper_bound[~fits] = np.nan, np.inf
         return known
 
-    def _forget(
+    def _leave_the_rest(
         self,
-        known: Estimates,
         sentence: Sentence,
-        encoding: Encoding,
         position: int,
         words: Sequence[str],
-        tokens: Sequence[tuple[int, ...]],
-    ) -> None:
-        """Claim nothing of words that change how the rest of the sentence is cut into tokens."""
-        start = encoding.word_of.index(position)
-        stop = start + encoding.word_of.count(position)
+        cut: WordTokens,
+        before: tuple[int, ...],
+        rest: tuple[int, ...],
+    ) -> BoolArray:
+        """Which words do not change how the rest of the sentence is cut into tokens, (n_words,)."""
         rewritten = self._encode([sentence.replace(position, word) for word in words])
-        for i, (own, new) in enumerate(zip(tokens, rewritten, strict=True)):
-            if new.ids != (*encoding.ids[:start], *own, *encoding.ids[stop:]):
-                known.exact[i], known.upper_bound[i] = np.nan, np.inf
+        same = (
+            new.ids == (*before, *own, *rest)
+            for own, new in zip(cut.tokens, rewritten, strict=True)
+        )
+        return np.fromiter(same, np.bool_, len(words))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -230,7 +241,7 @@ class MaskedModel(LanguageModel):
         if effort not in self._drafts:
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
-            draft._plan = lru_cache(maxsize=64)(draft._make_plan)
+            draft._plan = draft._remember_plans()
             vars(draft).pop("convention", None)
             self._drafts[effort] = draft
         return self._drafts[effort]
@@ -239,7 +250,7 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.knows`: words that it can score without the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
         try:
-            tokens = self._tokens_in_frame(tuple(words), True, True, ".")
+            tokens = self._in_places(words, PlaceKind(inner=True)).tokens
         except ModelError:  # it has no tokens for some of the words, or reads them as special ones
             reasons = self.refusals([Sentence(("a", word, "a")) for word in words])
             known = np.array([reason is None for reason in reasons], np.bool_)
@@ -253,8 +264,7 @@ class MaskedModel(LanguageModel):
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
-        tokens = self._tokens_in_frame(tuple(words), not initial, True, ".")
-        return np.fromiter(map(len, tokens), np.int64, len(words))
+        return self._in_places(words, PlaceKind(inner=not initial)).lengths.copy()
 
     @property
     def _is_pll(self) -> bool:
@@ -270,6 +280,9 @@ class MaskedModel(LanguageModel):
             for word, token, part in zip(encoding.word_of, tokens, parts, strict=True)
             if self._is_scored(word)
         ]
+
+    def _remember_plans(self) -> Remembered[[Pattern], Plan]:
+        return Remembered(self._make_plan, lambda plan: plan.n_bytes, _PLANS)
 
     def _make_plan(self, pattern: Pattern) -> Plan:
         if self._covers is not None:
@@ -335,17 +348,6 @@ class MaskedModel(LanguageModel):
                         f"{sentence.text!r}. Leave the word out, or use another model."
                     )
         return encodings
-
-    def _encode_in_frame(
-        self, words: tuple[str, ...], after: bool, before: bool, end: str
-    ) -> list[tuple[int, ...]]:
-        """The token ids of each word, after and before other words or at the sentence's edges."""
-        left, right = ("a",) * after, ("a",) * before
-        framed = [Sentence((*left, word, *right), end) for word in words]
-        return [
-            tuple(id_ for id_, w in zip(e.ids, e.word_of, strict=True) if w == len(left))
-            for e in self._encode(framed)
-        ]
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
         if n_tokens > self._window:
