@@ -80,7 +80,10 @@ def vocabulary(
         words = Vocabulary.from_sentences(read, min_count=min_count)
     elif published is not None:
         words = read_vocabulary(published)
-    offered, models = words, load_models(model or [], trust_remote_code=trust_remote_code)
+    offered, models = (
+        words,
+        load_models(model or [], trust_remote_code=trust_remote_code, weights=False),
+    )
     dropped: tuple[str, ...] = ()
     if models:
         words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)

@@ -81,7 +81,8 @@ class CausalModel(LanguageModel):
         self._space = (rule == "chain" or (prompt or "").endswith(" ")) and _wants_space(
             self._tokenizer
         )
-        self._network = CausalNetwork(checkpoint, by_words=rule == "chain")
+        if checkpoint.has_weights:
+            _ = self._network  # refuse now what it cannot score
         self._candidates = CandidateTokens(self._tokenizer, self._encode)
         if read_ahead is None:
             read_ahead = Budget.for_device(checkpoint.device).tokens // 8
@@ -94,12 +95,13 @@ class CausalModel(LanguageModel):
         """The rule, and what is read before the first word."""
         parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        kind = "causal" if self._checkpoint.has_weights else "tokenizer"
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
-            fingerprint=f"causal-{digest[:24]}",
+            fingerprint=f"{kind}-{digest[:24]}",
         )
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -135,6 +137,10 @@ class CausalModel(LanguageModel):
             counts[row, : len(words)] = words >= one.start
         totals: FloatArray = np.where(counts, terms, 0.0).sum(axis=1)
         return totals
+
+    @cached_property
+    def _network(self) -> CausalNetwork:
+        return CausalNetwork(self._checkpoint, by_words=self._rule == "chain")
 
     @cached_property
     def _unrestricted(self) -> CausalNetwork:

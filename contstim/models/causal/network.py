@@ -50,6 +50,7 @@ class CausalNetwork:
     """
 
     def __init__(self, checkpoint: Checkpoint, *, by_words: bool) -> None:
+        checkpoint.require_weights()
         self._model = checkpoint.model
         self._device = torch.device(checkpoint.device)
         self._chooses_places = "logits_to_keep" in signature(self._model.forward).parameters
