@@ -136,7 +136,7 @@ class ScoreTable:
         if sentences is None and not is_npz:
             raise ScoreError(f"{path} has no column 'sentence'; its columns are {listed(columns)}.")
         if not any(map(len, columns.values())):
-            raise ScoreError(f"{path} has no rows; expected one per sentence.")
+            raise ScoreError(f"{path} has no scores; expected one per sentence.")
         lengths = {name: len(column) for name, column in columns.items()}
         if sentences is not None:
             lengths["sentence"] = len(sentences)

@@ -132,7 +132,7 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
         ("s.jsonl", '{"sentence": "A b.", "rnn": true}\n', "row 0: True under rnn is not a number"),
         ("s.jsonl", '{"sentence": "A b.", "rnn": [1]}\n', "under rnn is not a number"),
         ("s.jsonl", '{"sentence": null, "rnn": 1}\n', "row 0: None is not a sentence"),
-        ("s.csv", "sentence,rnn\n", "s.csv has no rows"),
+        ("s.csv", "sentence,rnn\n", "s.csv has a header and no rows"),
         (
             "s.csv",
             "sentence,rnn\nA b.,-1\nA b,-2\n",

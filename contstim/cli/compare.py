@@ -15,6 +15,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -54,6 +55,7 @@ def compare(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -78,7 +80,9 @@ def compare(
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     texts = read_stimuli(sentences) if sentences else None
     total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
     with (
@@ -145,3 +149,5 @@ def _show_synthesized(triplets: Iterable[Triplet]) -> None:
     for one in triplets:
         print(f"{one.model_1} rejects: {one.synthetic_1}")
         print(f"{one.model_2} rejects: {one.synthetic_2}")
+        if not one.distinct:
+            print(f"Nothing was found from {one.natural!r}: {one.alike}.")

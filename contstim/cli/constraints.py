@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -111,9 +110,10 @@ def _positions(text: str, natural: Sentence) -> list[int]:
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:
+    from contstim.files import is_file
     from contstim.vocabulary import Vocabulary
 
     words: set[str] = set()
     for text in texts:
-        words |= set(Vocabulary.load(text).words) if Path(text).is_file() else {text}
+        words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
     return frozenset(map(str.lower, words))

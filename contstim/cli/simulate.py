@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def simulate(
     trials: Annotated[Path, typer.Option(help="The table of trials, from `design`.")],
     scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, from `score`.")],
-    model: Annotated[str, typer.Option(help="Whom participants follow: a column of the scores.")],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Whom participants follow: a column of the scores.")
+    ],
     out: Annotated[Path, typer.Option(help="The table of responses to write.")],
     participants: Annotated[int, typer.Option(min=1, help="Participants in all.")] = 100,
     noise: Annotated[
@@ -68,7 +70,8 @@ def simulate(
     """
     from contstim.experiments.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses
-    from contstim.records import require_log_probabilities, write_record
+    from contstim.models.recorded import require_log_probabilities
+    from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 

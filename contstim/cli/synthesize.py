@@ -19,7 +19,16 @@ from contstim.cli.constraints import (
     read_constraints,
     read_fluency,
 )
-from contstim.cli.output import Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.cli.output import (
+    INCOMPLETE,
+    Device,
+    Dtype,
+    Prompt,
+    Quiet,
+    Seed,
+    TrustRemoteCode,
+    remark,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,6 +81,7 @@ def synthesize(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -79,7 +89,8 @@ def synthesize(
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
-    Of several accept models all must accept; of several reject models all are made to reject.
+    Of several accept models all must accept; of several reject models all are made to reject. Where
+    nothing is found, this is said and the exit status is 3.
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
@@ -102,7 +113,9 @@ def synthesize(
     )
     judge, floor = ([], None) if fluency is None else _judge(fluency)
     names = [*accept, *reject, *judge]
-    models = load_models(names, device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        names, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
         "recipe": RECIPES[recipe],
@@ -132,6 +145,12 @@ def synthesize(
         print_result(found)
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         print(f"Scoring rules: {rules}.")
+    if not found.changed:
+        remark(
+            "Nothing was found: no sentence on which these models disagree more. Try another "
+            "--seed, another sentence, more words, or fewer constraints."
+        )
+        raise typer.Exit(INCOMPLETE)
 
 
 def _judge(fluency: str) -> tuple[list[str], float]:

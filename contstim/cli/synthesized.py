@@ -76,6 +76,7 @@ def as_json(found: Synthesis | SymmetricPair) -> dict[str, Any]:
     """The same as plain values."""
     shared = {
         "natural": found.natural.text,
+        "changed": found.changed,
         "recipe": found.recipe,
         "costs": {name: asdict(cost) for name, cost in found.costs.items()},
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, counting, remark
+from contstim.cli.output import Quiet, TrustRemoteCode, counting, remark
 from contstim.errors import InputError
 
 Text = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
@@ -45,6 +45,7 @@ def vocabulary(
         typer.Option(help="Also write how many tokens each word is to each model (0: unknown)."),
     ] = None,
     prose: Prose = False,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a vocabulary: words that may start a sentence, stand elsewhere, or occur twice.
@@ -78,7 +79,7 @@ def vocabulary(
         words = Vocabulary.from_sentences(read, min_count=min_count)
     elif published is not None:
         words = read_vocabulary(published)
-    offered, models = words, load_models(model or [])
+    offered, models = words, load_models(model or [], trust_remote_code=trust_remote_code)
     dropped: tuple[str, ...] = ()
     if models:
         words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)

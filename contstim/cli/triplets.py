@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contstim.cli.output import (
+    INCOMPLETE,
     Device,
     Dtype,
     Model,
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 
     from contstim.jobs.executors import Executor
     from contstim.jobs.triplets import Found
-
-INCOMPLETE = 3
-"""Exit status where some triplets that were wanted could not be found."""
 
 
 def triplets(
@@ -82,6 +81,7 @@ def triplets(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -89,8 +89,8 @@ def triplets(
 
     Each pair has natural sentences of its own. Every result is kept as soon as it is found: a job
     that was interrupted or killed, started again, goes on where it stopped, whatever the executor
-    and the number of workers. A search that fails three times is listed at the end, and the others
-    go on; the exit status is then 3.
+    and the number of workers. A search that fails three times, or finds nothing with three seeds,
+    is listed at the end, and the others go on; the exit status is then 3.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
@@ -119,7 +119,15 @@ def triplets(
         seed,
         allow_unknown,
     )
-    bench = Bench(device, dtype, prompt, study.vocabulary, allow_unknown, models_in_memory)
+    bench = Bench(
+        device,
+        dtype,
+        prompt,
+        study.vocabulary,
+        allow_unknown,
+        models_in_memory,
+        trust_remote_code,
+    )
     workshop = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as kept:
         with _progress(quiet=quiet) as (say, progress):
@@ -149,7 +157,16 @@ def triplets(
                 write_table(path, rename_columns(export(), given))
                 write_record(path, **facts)
     write_triplets(out, found.triplets)
-    write_record(out, **facts, pairs=[asdict(pair) for pair in found.pairs])
+    write_record(
+        out,
+        **facts,
+        pairs=[asdict(pair) for pair in found.pairs],
+        unchanged=[
+            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural}
+            | {"reason": one.alike}
+            for one in found.unchanged
+        ],
+    )
     remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
@@ -205,7 +222,7 @@ def _print_statistics(found: Found) -> None:
     names = names_for_tables(list(found.conventions))
     table = Table(box=SIMPLE_HEAD)
     table.add_column("models", overflow="fold")
-    for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "failed"):
+    for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "unchanged", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
     for pair in found.pairs:
         means = (pair.controversiality, pair.drop_1, pair.drop_2)
@@ -214,6 +231,7 @@ def _print_statistics(found: Found) -> None:
             f"{pair.triplets:,}",
             *("–" if mean is None else f"{mean:.2f}" for mean in means),
             f"{pair.rows:,}",
+            f"{pair.unchanged:,}",
             f"{pair.failed:,}",
         )
     print_table(table, names)
@@ -224,6 +242,15 @@ def _print_statistics(found: Found) -> None:
 
 
 def _tell_failures(found: Found, *, quiet: bool) -> None:
+    from contstim.jobs.tasks import SEEDS
+
+    for one in found.unchanged:
+        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural!r}: {one.alike}")
+    if found.unchanged:
+        remark(
+            f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
+            f"in the table. For others in their place raise --per-pair, or give more words."
+        )
     for job in found.failures:
         remark(f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}")
     if found.failures:

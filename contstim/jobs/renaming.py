@@ -28,6 +28,7 @@ def renamed(found: Found, given: Iterable[GivenModel]) -> Found:
     return replace(
         found,
         triplets=rename(found.triplets),
+        unchanged=rename(found.unchanged),
         failures=rename(found.failures),
         pairs=rename(found.pairs),
         conventions={names[one]: how for one, how in found.conventions.items()},

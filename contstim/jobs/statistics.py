@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 class PairStatistics:
     """One pair of models; means over its triplets, in nats, are None where there is no triplet.
 
+    Triplets are those whose three sentences are all different.
+
     Attributes:
         model_1: as in the triplets.
         model_2: as in the triplets.
         triplets: how many were found.
+        unchanged: natural sentences for which no search found anything, or both the same.
         failed: jobs that failed three times.
         inadmissible: natural sentences that one of the models finds impossible, and that others
             took the place of.
@@ -39,6 +42,7 @@ class PairStatistics:
     model_1: str
     model_2: str
     triplets: int
+    unchanged: int
     failed: int
     inadmissible: int
     missing: int
@@ -60,14 +64,20 @@ def pair_statistics(
         missing: triplets of each pair for which there was no sentence left.
     """
     triplets: defaultdict[tuple[str, str], list[Triplet]] = defaultdict(list)
+    unchanged: Counter[tuple[str, str]] = Counter()
     for triplet in kept.triplets():
-        triplets[triplet.model_1, triplet.model_2].append(triplet)
+        pair = (triplet.model_1, triplet.model_2)
+        if triplet.distinct:
+            triplets[pair].append(triplet)
+        else:
+            unchanged[pair] += 1
     states = [(job.model_1, job.model_2, job.state) for job in kept.jobs()]
     costs = kept.costs()
     return tuple(
         PairStatistics(
             *pair,
             triplets=len(triplets[pair]),
+            unchanged=unchanged[pair],
             failed=states.count((*pair, State.FAILED)),
             inadmissible=states.count((*pair, State.INADMISSIBLE)),
             missing=missing[pair],

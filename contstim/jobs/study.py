@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,8 @@ class Study:
     """All that decides which triplets are found.
 
     Attributes:
-        models: specifications; every two of them are a pair, in this order.
+        models: specifications; every two of them are a pair. In which order they are given does
+            not matter: see `ordered`.
         sentences: natural sentences.
         vocabulary: words to use; None for those frequent in the two models' own training text.
         per_pair: how many natural sentences, and so triplets, each pair of models gets.
@@ -66,6 +67,17 @@ class Study:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """All unordered pairs of models, in the order of the models."""
         return tuple(combinations(self.models, 2))
+
+    def ordered(self, before: Sequence[str]) -> Study:
+        """The study with its models in the order that decides pairs, deal and seeds.
+
+        That of the alphabet; of a store made with the same models, its own, whatever it is.
+
+        Args:
+            before: the models of the store, in its order; none if it is new.
+        """
+        models = sorted(self.models)
+        return replace(self, models=tuple(before if sorted(before) == models else models))
 
     def settings(self, examined: Sequence[Examined]) -> dict[str, str]:
         """Name and value of everything that decides the triplets, as texts to be compared.

@@ -13,6 +13,9 @@ from contstim.optimization.recipes import RECIPES
 from contstim.optimization.synthesis import synthesize_triplet
 from contstim.store.triplets import Outcome, State, Trail
 
+SEEDS = 3
+"""How many seeds a search is tried with, at most, while it finds nothing."""
+
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.jobs.bench import Bench
@@ -68,7 +71,9 @@ class Search(Task):
     def perform(self, bench: Bench) -> Outcome:
         """See `Task.perform`.
 
-        A sentence that one of the models finds impossible is no failure, but inadmissible.
+        A sentence that one of the models finds impossible is no failure, but inadmissible. A search
+        that finds nothing is tried with further seeds, `SEEDS` in all; if all of them find nothing,
+        the outcome's triplet is not distinct and its reason says so.
 
         Raises:
             ModelError: a model is no longer what it was when the job began.
@@ -86,13 +91,14 @@ class Search(Task):
                 bench.words(self.models),
                 recipe=RECIPES[self.recipe],
                 seed=self.seed,
+                seeds=SEEDS,
             )
         except ContstimError:
             for model in models:
                 if _is_impossible(model, self.natural):
                     return Outcome(State.INADMISSIBLE, f"{model.name} gives it probability zero")
             raise
-        return Outcome(State.FOUND, "", triplet, tuple(_trail(s) for s in syntheses))
+        return Outcome(State.FOUND, triplet.alike, triplet, tuple(_trail(s) for s in syntheses))
 
 
 def _is_impossible(model: LanguageModel, sentence: Sentence) -> bool:

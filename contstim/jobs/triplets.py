@@ -35,12 +35,15 @@ class Found:
 
     Attributes:
         triplets: in the order of the pairs of models, then in that in which sentences were dealt.
+        unchanged: in the same order, those whose three sentences are not all different, because no
+            search found anything, or both found the same; they are not among `triplets`.
         failures: the jobs that failed, in the same order.
         pairs: statistics of each pair of models.
         conventions: how each model's scores came about, by its name.
     """
 
     triplets: tuple[Triplet, ...]
+    unchanged: tuple[Triplet, ...]
     failures: tuple[Job, ...]
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
@@ -48,7 +51,7 @@ class Found:
     @property
     def complete(self) -> bool:
         """Whether every triplet that was wanted is there."""
-        return not any(pair.failed or pair.missing for pair in self.pairs)
+        return not any(pair.failed or pair.unchanged or pair.missing for pair in self.pairs)
 
 
 def find_triplets(
@@ -64,9 +67,10 @@ def find_triplets(
     """Search for both directions of every natural sentence that a study's pairs are dealt.
 
     Each outcome is kept as it comes, in one transaction. A job that was killed goes on where it
-    stopped, and what it finds does not depend on where that was, nor on the executor or the number
-    of workers. A search that fails is tried three times; then its error is kept, and the others go
-    on.
+    stopped, and what it finds does not depend on where that was, nor on the executor, the number of
+    workers or the order of the models. A search that fails is tried three times; then its error is
+    kept, and the others go on. So it is with a search that finds nothing with any of its seeds:
+    that is kept, and no other sentence takes the place.
 
     Args:
         study: what is wanted.
@@ -85,6 +89,7 @@ def find_triplets(
         WorkerError: workers cannot be started.
     """
     kept = TripletStore(database)
+    study = study.ordered(kept.models())
     with executor:
         executor.start(bench)
         foreman = Foreman(executor, say)
@@ -132,8 +137,10 @@ def _found(
 ) -> Found:
     order = {pair: number for number, pair in enumerate(study.pairs)}
     failed = [job for job in kept.jobs() if job.state is State.FAILED]
+    triplets = sorted(kept.triplets(), key=lambda t: order[t.model_1, t.model_2])
     return Found(
-        tuple(sorted(kept.triplets(), key=lambda t: order[t.model_1, t.model_2])),
+        tuple(triplet for triplet in triplets if triplet.distinct),
+        tuple(triplet for triplet in triplets if not triplet.distinct),
         tuple(sorted(failed, key=lambda job: order[job.model_1, job.model_2])),
         pair_statistics(study.pairs, kept, missing),
         {name: found.convention for name, found in examined.items()},

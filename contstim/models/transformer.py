@@ -21,6 +21,7 @@ def load_transformer(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
 ) -> LanguageModel:
     """Load a checkpoint and score with a rule of its kind.
 
@@ -30,7 +31,9 @@ def load_transformer(
     Raises:
         ModelError: see `load_checkpoint`; or the rule belongs to the other kind of model.
     """
-    checkpoint = load_checkpoint(location, device=device, dtype=dtype)
+    checkpoint = load_checkpoint(
+        location, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+    )
     rules = CAUSAL_RULES if checkpoint.kind == "causal" else MASKED_RULES
     if rule and rule not in rules:
         raise ModelError(

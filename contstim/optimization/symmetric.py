@@ -61,6 +61,11 @@ class SymmetricPair:
     costs: Mapping[str, Cost]
 
     @property
+    def changed(self) -> bool:
+        """Whether the search found anything: two different sentences."""
+        return self.sentence_1 != self.sentence_2
+
+    @property
     def disagreement(self) -> float:
         """The difference of the two models' log-ratios of the sentences, nats; not below zero."""
         (first_1, second_1), (first_2, second_2) = self.log_probs

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.errors import InputError
 from contstim.models.base import LanguageModel
+from contstim.models.costs import Cost
 from contstim.optimization.candidates import Candidates
 from contstim.optimization.checks import (
     InFloat32,
@@ -26,9 +28,8 @@ from contstim.optimization.search import Search
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from contstim.models.costs import Cost
     from contstim.optimization.constraints import Constraint
     from contstim.optimization.objective import Objective
     from contstim.optimization.recipe import Recipe
@@ -71,6 +72,11 @@ class Synthesis:
     def synthetic(self) -> Sentence:
         """The sentence found."""
         return self.climb.sentence
+
+    @property
+    def changed(self) -> bool:
+        """Whether the search found anything: a sentence other than the natural one."""
+        return self.synthetic != self.natural
 
     @property
     def natural_log_probs(self) -> tuple[float, ...]:
@@ -166,16 +172,37 @@ def synthesize_triplet(
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
     seed: int = 0,
+    seeds: int = 1,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
 
     Controversiality is Eq. 4 of the 2023 paper,
-    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. Raises what `synthesize` raises.
+    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. Raises what `synthesize` raises. A search
+    may find nothing, or both the same sentence; then the triplet is not `distinct`.
+
+    Args:
+        model_1: accepts synthetic_2.
+        model_2: accepts synthetic_1.
+        natural: see `synthesize`, as for all below.
+        vocabulary: the words.
+        recipe: how to search.
+        constraints: what the words must keep besides.
+        seed: of the first search in each direction.
+        seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
+            direction has found: seed, seed + 1 and so on. The costs are those of all.
     """
-    first, second = (
-        synthesize(*pair, natural, vocabulary, recipe=recipe, constraints=constraints, seed=seed)
-        for pair in ((model_2, model_1), (model_1, model_2))
-    )
+    if seeds < 1:
+        raise InputError(f"A search needs 1 seed or more, not {seeds}.")
+    options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
+    found: list[Synthesis] = []
+    for pair in ((model_2, model_1), (model_1, model_2)):
+        taken = {natural, *(other.synthetic for other in found)}
+        several = (
+            synthesize(*pair, natural, vocabulary, **options, seed=seed + more)
+            for more in range(seeds)
+        )
+        found.append(_first_outside(taken, several))
+    first, second = found
     natural_2, natural_1 = first.natural_log_probs
     synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
     synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
@@ -194,6 +221,16 @@ def synthesize_triplet(
         controversiality=natural_1 - synthetic_1_model_1 + natural_2 - synthetic_2_model_2,
     )
     return triplet, first, second
+
+
+def _first_outside(taken: Collection[Sentence], several: Iterable[Synthesis]) -> Synthesis:
+    """The first whose sentence is not taken, else the last, with what all until then have cost."""
+    costs: dict[str, Cost] = {}
+    for found in several:
+        costs = {name: costs.get(name, Cost()) + cost for name, cost in found.costs.items()}
+        if found.synthetic not in taken:
+            break
+    return replace(found, costs=costs)
 
 
 def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from contstim.stimuli import Triplet
 
     ModelPair = tuple[str, str]
+
+_ROUNDING = 1e-5
+"""How far Eq. 4 may be off, as a share of the largest log-probability: float32 rounds each."""
 
 Objective = Literal["controversiality", "worst-rank"]
 
@@ -98,7 +101,8 @@ def _check_triplet(triplet: Triplet) -> None:
         raise InputError(
             f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
         )
-    if abs(c - triplet.controversiality) > 1e-6 * max(1, abs(c)):
+    largest = max(abs(value) for value in _log_probs(triplet))
+    if not abs(c - triplet.controversiality) <= _ROUNDING * max(1.0, largest):
         raise InputError(
             f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but its "
             f"log-probabilities make it {c}: its columns do not belong together."
@@ -124,6 +128,12 @@ def model_pair(triplet: Triplet) -> ModelPair:
     return triplet.model_1, triplet.model_2
 
 
+def recomputed(triplet: Triplet) -> Triplet:
+    """The triplet with the controversiality that its own log-probabilities make."""
+    n_1, n_2, rejected_1, rejected_2 = _log_probs(triplet)
+    return replace(triplet, controversiality=n_1 - rejected_1 + n_2 - rejected_2)
+
+
 def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
     """Places of the triplets of each model pair, in order of first occurrence."""
     places: dict[ModelPair, list[int]] = {}
@@ -143,6 +153,16 @@ def losses(triplet: Triplet) -> tuple[float, float]:
     return (
         triplet.log_prob_synthetic_1_model_1 - triplet.log_prob_natural_model_1,
         triplet.log_prob_synthetic_2_model_2 - triplet.log_prob_natural_model_2,
+    )
+
+
+def _log_probs(triplet: Triplet) -> tuple[float, float, float, float]:
+    """The four terms of Eq. 4: log p(n|m1), log p(n|m2), log p(s1|m1), log p(s2|m2), nats."""
+    return (
+        triplet.log_prob_natural_model_1,
+        triplet.log_prob_natural_model_2,
+        triplet.log_prob_synthetic_1_model_1,
+        triplet.log_prob_synthetic_2_model_2,
     )
 
 

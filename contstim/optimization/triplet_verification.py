@@ -14,7 +14,7 @@ from contstim.optimization.triplet_objective import (
     set_value,
     triplet_costs,
 )
-from contstim.optimization.triplet_question import build_rules, by_model_pair
+from contstim.optimization.triplet_question import build_rules, by_model_pair, recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,8 @@ def verify_triplets(
     for triplet in chosen:
         place = places.get(triplet.triplet_id)
         _require(
-            place is not None and triplets[place] == triplet, f"{triplet.triplet_id} was not given"
+            place is not None and recomputed(triplets[place]) == triplet,
+            f"{triplet.triplet_id} was not given, or states another controversiality",
         )
     for name, times in Counter(triplet.triplet_id for triplet in chosen).items():
         _require(times == 1, f"triplet {name!r} is used {times} times, at most 1 is allowed")

@@ -24,6 +24,7 @@ from contstim.optimization.triplet_question import (
     build_rules,
     by_model_pair,
     check_question,
+    recomputed,
 )
 from contstim.optimization.triplet_verification import verify_triplets
 
@@ -53,7 +54,8 @@ def select_triplets(
     states the bound that was proved.
 
     Args:
-        triplets: candidates for all model pairs.
+        triplets: candidates for all model pairs. What they state as controversiality may differ
+            from what their log-probabilities make by the rounding of float32; it is computed anew.
         question: what to choose; by default ten a model pair, one per decile.
         tokens: (sentence's text, model) → number of tokens, for `token_balance`.
         seconds: how long branch and bound may take.
@@ -68,6 +70,7 @@ def select_triplets(
     question = question or TripletQuestion()
     tokens = tokens or {}
     check_question(triplets, question)
+    triplets = [recomputed(triplet) for triplet in triplets]
     rules = build_rules(triplets, question, tokens)
     costs = triplet_costs(triplets, question)
     choice = best_choice(costs, rules, seconds=seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import StoreError
@@ -57,7 +58,10 @@ class Trail:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: a triplet and the two ways to it, or the reason why there is none."""
+    """What became of a job: a triplet and the two ways to it, or the reason why there is none.
+
+    A triplet whose three sentences are not all different has a reason besides.
+    """
 
     state: State
     reason: str = ""
@@ -75,7 +79,7 @@ class Job:
         place: the sentence's place, from 0, among those dealt to the pair.
         natural: the sentence.
         state: what became of it.
-        reason: why there is no triplet; empty where there is one.
+        reason: why there is no triplet, or why its sentences are not all different; else empty.
     """
 
     model_1: str
@@ -118,6 +122,12 @@ class TripletStore:
             connection.executemany(
                 "INSERT OR REPLACE INTO setting VALUES (?, ?)", list(settings.items())
             )
+
+    def models(self) -> list[str]:
+        """The models of the settings kept before, in their order; none in a new store."""
+        kept = dict(self._database.rows("SELECT name, value FROM setting"))
+        numbers = takewhile(lambda number: f"model {number}" in kept, count(1))
+        return [kept[f"model {number}"] for number in numbers]
 
     def keep(self, pair: tuple[str, str], place: int, natural: str, outcome: Outcome) -> None:
         """Keep what became of a job, all of it or nothing.

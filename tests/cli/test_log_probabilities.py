@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
-from contstim.errors import ModelError
+from contstim.errors import InputError, ModelError
 from contstim.models.base import Convention
 from contstim.models.catalog import load_model
 from contstim.models.classifier.adapter import UNIT
@@ -108,6 +108,13 @@ def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) 
     assert "their unit is nats per token" in told
     fine = CliRunner().invoke(app, ["simulate", *inputs, "--model", "kenlm:2.arpa", "--noise", "1"])
     assert fine.exit_code == 0, fine.exception
+    record = folder / "s.csv.meta.json"
+    known = record.read_text()
+    for damage in ('{"models": 3}', '{"models": {"kenlm:2.arpa": 3}}', "[]", "{", ""):
+        record.write_text(damage)
+        done = CliRunner().invoke(app, ["simulate", *inputs, "--model", "kenlm:2.arpa"])
+        assert isinstance(done.exception, InputError), damage
+    record.write_text(known)
     design = ("--sentences", "natural.txt", "--groups", "1", "--random-per-group", "1")
     rest = ("--catch-per-group", "1", "--power", "--scores", "s.csv", "--out", "d.csv")
     assert "nats per token" in refused("design", *design, *rest)

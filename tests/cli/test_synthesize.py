@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
+from contstim.cli.output import INCOMPLETE
 from contstim.errors import ContstimError
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.sentence import Sentence
@@ -34,7 +35,7 @@ def invoke(trained: Path, words: Path, natural: Sentence, *options: str) -> str:
     arguments = ["synthesize", "--accept", models[0], "--reject", models[1]]
     arguments += ["--vocabulary", str(words), "--sentence", natural.text, *options]
     done = CliRunner().invoke(app, arguments, catch_exceptions=True)
-    if done.exception is not None:
+    if done.exception is not None and done.exit_code != INCOMPLETE:
         raise done.exception
     return done.stdout
 
@@ -123,3 +124,24 @@ def test_what_cannot_be_is_explained(
     one = trained / "1gram.arpa"
     with pytest.raises(ContstimError, match=message):
         invoke(trained, words, natural, *(option.format(one=one) for option in options))
+
+
+@pytest.mark.parametrize("objective", ["accept-reject", "symmetric"])
+def test_it_says_when_nothing_was_found(
+    trained: Path, tmp_path: Path, natural: Sentence, objective: str
+) -> None:
+    """With one word to put in, of which neither model thinks better."""
+    first, *rest = natural.words
+    words = tmp_path / "few.txt"
+    Vocabulary((first,), (*rest, "xylograph"), frozenset()).save(words)
+    models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
+    arguments = ["synthesize", "--accept", models[0], "--reject", models[1], "--allow-unknown"]
+    arguments += ["--vocabulary", str(words), "--sentence", natural.text, "--fix", "0"]
+    done = CliRunner().invoke(app, [*arguments, "--objective", objective])
+    assert done.exit_code == 3, done.exception
+    assert "Nothing was found: no sentence on which these models disagree more." in done.stderr
+    told = CliRunner().invoke(app, [*arguments, "--objective", objective, "--json"])
+    assert told.exit_code == 3
+    answer = json.loads(told.stdout)
+    assert answer["changed"] is False
+    assert answer.get("synthetic", answer.get("sentence_1")) == natural.text

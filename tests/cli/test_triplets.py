@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,11 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.jobs.bench import Bench
+from contstim.jobs.study import seed_for
 from contstim.jobs.tasks import Search
+from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.counts import counts_path
+from contstim.optimization.synthesis import synthesize
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
 from contstim.store import Store
@@ -34,8 +39,8 @@ def folder(
 ) -> Path:
     words = Vocabulary.from_sentences(english, min_count=5)
     words.save(tmp_path / "vocab.txt")
-    natural = [s for s in unseen if not words.missing(s)][:20]
-    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural))
+    usual = [s for s in unseen if not words.missing(s) and s.words[0] != "There"]  # no fixed frame
+    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in usual[:20]))
     for n in (2, 3):
         shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
         shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
@@ -90,6 +95,69 @@ def test_failures_are_listed_and_the_status_is_3(
     assert triplets("-q").exit_code == 3
     assert triplets("-q", "--retry-failed").exit_code == 0
     assert len(read_triplets(folder / "t.csv")) == 3
+
+
+@pytest.fixture
+def few_words(folder: Path) -> Path:
+    """A vocabulary of the natural sentences' own words, with which some searches find nothing."""
+    natural = [Sentence.parse(s) for s in (folder / "natural.txt").read_text().splitlines()]
+    inner = dict.fromkeys(word for sentence in natural for word in sentence.words[1:])
+    initial = dict.fromkeys(sentence.words[0] for sentence in natural)
+    path = folder / "few.txt"
+    Vocabulary(tuple(initial), tuple(inner), frozenset()).save(path)
+    return path
+
+
+def test_searches_that_find_nothing_are_counted_named_and_no_results(
+    folder: Path, few_words: Path
+) -> None:
+    """Witness: `synthesize` in both directions with the three seeds of each job."""
+    inputs = (*MODELS, "--sentences", "natural.txt", "--vocabulary", "few.txt", "--per-pair", "9")
+    done = triplets(inputs=inputs)
+    assert done.exit_code == 3
+    record = json.loads((folder / "t.csv.meta.json").read_text())
+    found, unchanged = read_triplets(folder / "t.csv"), record["unchanged"]
+    assert len(found) + len(unchanged) == 9
+    assert len(found) == record["pairs"][0]["triplets"]
+    assert len(unchanged) == record["pairs"][0]["unchanged"] > 0
+    assert all(triplet.distinct for triplet in found)
+    assert "unchanged" in done.stdout
+    words = Vocabulary.load(few_words)
+    models = [KenlmModel(f"{n}.arpa", name=f"kenlm:{n}.arpa") for n in (2, 3)]
+    for one in unchanged:
+        assert f"unchanged: kenlm:2.arpa × kenlm:3.arpa, {one['natural']!r}: " in done.stderr
+        assert one["reason"] in done.stderr
+        natural = Sentence.parse(one["natural"])
+        seed = seed_for(0, [m.convention.fingerprint for m in models], natural.text)
+        failed = [
+            reject.name
+            for accept, reject in (models[::-1], models)
+            if not any(
+                synthesize(accept, reject, natural, words, seed=seed + more).changed
+                for more in range(3)
+            )
+        ]
+        assert failed
+        assert all(name in one["reason"] for name in failed)
+    again = triplets(inputs=inputs)
+    assert again.exit_code == 3
+    assert json.loads((folder / "t.csv.meta.json").read_text()) == record
+
+
+def test_a_store_of_before_names_them_too(folder: Path, few_words: Path) -> None:
+    """A triplet that was kept without a reason is told by its sentences."""
+    del few_words
+    inputs = (*MODELS, "--sentences", "natural.txt", "--vocabulary", "few.txt", "--per-pair", "9")
+    assert triplets(inputs=inputs).exit_code == 3
+    with closing(sqlite3.connect(folder / "contstim.sqlite")) as connection:
+        told = connection.execute("UPDATE job SET reason = '' WHERE state = 'found'").rowcount
+        connection.commit()
+    assert told == 9
+    before = (folder / "t.csv").read_bytes()
+    again = triplets(inputs=inputs)
+    assert again.exit_code == 3
+    assert "to reject is the natural one" in again.stderr
+    assert (folder / "t.csv").read_bytes() == before
 
 
 def test_scores_and_triplets_share_a_store(folder: Path) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
+from contstim.optimization import synthesis
 from contstim.optimization.guided import Guided
 from contstim.optimization.recipe import Recipe
 from contstim.optimization.recipes import RECIPES
@@ -306,3 +309,47 @@ def test_a_constraint_kept_only_by_rounding_is_not_kept() -> None:
         )
         scores = [accept.log_probs([sentence])[0] for sentence in (NATURAL, found.synthetic)]
         assert scores[1] >= scores[0]
+
+
+FEW_WORDS = Vocabulary(tuple("AEF"), tuple("bcdg"), frozenset())
+
+
+def test_further_seeds_are_tried_where_a_search_finds_nothing() -> None:
+    """Witness: `synthesize` with each seed by itself; costs are those of all searches."""
+    accept, reject = TableModel(197), TableModel(697)
+    natural = Sentence(("A", "b", "c", "d"))
+    alone = [synthesize(accept, reject, natural, FEW_WORDS, seed=seed) for seed in range(2)]
+    assert [one.changed for one in alone] == [False, True]
+    without, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS)
+    assert without.synthetic_1 == natural.text
+    assert "table 697 exact is to reject is the natural one" in without.alike
+    triplet, first, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=3)
+    assert triplet.synthetic_1 == alone[1].synthetic.text
+    for name, cost in first.costs.items():
+        assert cost == alone[0].costs[name] + alone[1].costs[name]
+    later, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seed=1, seeds=3)
+    assert later.synthetic_1 == triplet.synthetic_1
+    with pytest.raises(InputError, match="1 seed or more"):
+        synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=0)
+
+
+def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is searched again with the next seed, the first is left as it is."""
+    natural, same, other = (Sentence(("A", "b", "c", word)) for word in "dge")
+    asked: list[tuple[str, int]] = []
+    genuine = synthesis.synthesize
+
+    def synthesize_as_told(accept: TableModel, *rest: Any, seed: int, **options: Any) -> Any:
+        asked.append((accept.name, seed))
+        found = genuine(accept, *rest, seed=seed, **options)
+        sentence = other if seed == 6 else same
+        return replace(found, climb=replace(found.climb, sentence=sentence))
+
+    monkeypatch.setattr(synthesis, "synthesize", synthesize_as_told)
+    models = TableModel(1), TableModel(2)
+    triplet, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5, seeds=3)
+    assert asked == [(models[1].name, 5), (models[0].name, 5), (models[0].name, 6)]
+    assert (triplet.synthetic_1, triplet.synthetic_2) == (same.text, other.text)
+    assert triplet.alike == ""
+    again, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5)
+    assert again.alike == "both models are to reject the same sentence"

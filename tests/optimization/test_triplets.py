@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -345,7 +345,7 @@ def test_a_set_read_back_from_files_verifies(tmp_path: Path) -> None:
     assert again == found
     verify_triplets(triplets, again, question, tokens=COUNTED)
     (tmp_path / "t.json").write_text("{}")
-    with pytest.raises(InputError, match="is no certificate of triplets"):
+    with pytest.raises(InputError, match=r"certificate of triplets\) lacks"):
         TripletCertificate.load(tmp_path / "t.json")
 
 
@@ -382,8 +382,37 @@ def test_unusable_triplets_are_refused() -> None:
         ([*good, replace(one, triplet_id="t", model_1="b", model_2="a")], "in both orders"),
         ([replace(one, log_prob_natural_model_1=-np.inf)], "not finite"),
         ([replace(one, controversiality=0.0)], "do not belong together"),
+        ([replace(one, controversiality=one.controversiality + 0.01)], "do not belong together"),
+        ([replace(one, controversiality=float("nan"))], "do not belong together"),
     ):
         with pytest.raises(InputError, match=message):
             select_triplets(bad, QUESTION)
     with pytest.raises(InputError, match=r"'.*' under a, which is not given"):
         select_triplets(good, replace(QUESTION, token_balance=1.0))
+
+
+def test_log_probabilities_of_float32_make_the_controversiality_anew() -> None:
+    """Witness: Eq. 4 from the log-probabilities as they stand, for each that is chosen."""
+    columns = [field.name for field in fields(Triplet) if field.name.startswith("log_prob")]
+
+    def coarse(t: Triplet) -> Triplet:
+        values: dict[str, Any] = {c: float(np.float32(1.7 * getattr(t, c) - 60)) for c in columns}
+        return replace(t, **values)
+
+    rounded = [coarse(t) for t in some_triplets((6, 6), seed=1)]
+
+    def stated(t: Triplet, off: float) -> Triplet:
+        made = t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
+        made += t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
+        return replace(t, controversiality=made + off)
+
+    off = [stated(t, (-1) ** n * 6e-5) for n, t in enumerate(rounded)]
+    question = replace(QUESTION, objective="controversiality")
+    chosen = select_triplets(off, question)
+    assert chosen.triplets == select_triplets([stated(t, 0) for t in rounded], question).triplets
+    for one in chosen.triplets:
+        assert one.controversiality == pytest.approx(stated(one, 0).controversiality, abs=1e-12)
+    verify_triplets(off, chosen, question)
+    false = replace(chosen, triplets=(stated(chosen.triplets[0], 1), *chosen.triplets[1:]))
+    with pytest.raises(VerificationError, match="states another controversiality"):
+        verify_triplets(off, false, question)

@@ -14,6 +14,7 @@ from contstim.cli.output import (
     Models,
     Prompt,
     Quiet,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -94,6 +95,7 @@ def acceptability(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     quiet: Quiet = False,
 ) -> None:
@@ -134,7 +136,9 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     if models:
         found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Quiet, print_table, remark, results_table
+from contstim.cli.output import Device, Quiet, TrustRemoteCode, print_table, remark, results_table
 from contstim.cli.train.network import training_progress
 from contstim.models.training.settings import (
     FINE_TUNING,
@@ -73,6 +73,7 @@ def acceptability(
         TrainingPrecision,
         typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
     ] = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Fine-tune classifiers of acceptability, whose confidence scores sentences.
@@ -116,10 +117,19 @@ def acceptability(
             settings,
             device=device,
             precision=precision,
+            trust_remote_code=trust_remote_code,
             on_progress=lambda number, now: progress(now, f"restart {number}"),
         )
     folders = [training.out for training in done.trainings]
-    models = [load_classifier(str(f), name=f"classifier:{f}", device=device) for f in folders]
+    models = [
+        load_classifier(
+            str(folder),
+            name=f"classifier:{folder}",
+            device=device,
+            trust_remote_code=trust_remote_code,
+        )
+        for folder in folders
+    ]
     sets = [
         judge(name, ones, models) for name, ones in given or [("kept apart", [*done.validation])]
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +13,8 @@ from contstim.tables import listed, number, parsed, read_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from contstim.frequencies import WordFrequencies
 
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
@@ -45,25 +46,23 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     return features
 
 
-def word_frequencies(text: Iterable[Sentence]) -> dict[str, float]:
-    """The relative frequency of each word of a text, as it is written there."""
-    counts = Counter(word for sentence in text for word in sentence.words)
-    total = counts.total()
-    return {word: count / total for word, count in counts.items()}
+def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
+    """The mean word frequency of each sentence, on the Zipf scale."""
+    return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
 
 
 def mean_log_frequencies(
     sentences: Iterable[Sentence], frequencies: Mapping[str, float]
 ) -> dict[str, float]:
-    """The mean log10 frequency of the words of each sentence.
+    """The mean log10 frequency of the words of each sentence, as in the 2023 study.
 
-    A word is looked up as written, then in lower case; one that is not there counts like the rarest
-    that is.
+    For its published frequencies; those of a text are measured by `mean_zipfs`. A word is looked
+    up as written, then in lower case; one that is not there counts like the rarest that is.
 
     Args:
         sentences: what to measure.
-        frequencies: word → relative frequency, such as `word_frequencies` of a text or the
-            published ones (`contstim.published.vocabulary.read_frequencies`).
+        frequencies: word → relative frequency, as the published ones
+            (`contstim.published.vocabulary.read_frequencies`).
 
     Raises:
         InputError: no frequencies, or one that is not positive.

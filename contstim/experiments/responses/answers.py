@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
 from contstim.experiments.responses.grouping import bare, regrouped, texts_of
@@ -59,7 +60,7 @@ def align(
     Raises:
         InputError: a pair belongs to several trials, an answer has neither trial_id nor sentences,
             the sentences shown are not those of its trial, no answer finds a trial, or a stated
-            group is no group of the trials.
+            group is not a group of the trials.
     """
     answers, renamed = regrouped(answers, trials)
     find = _Finder(trials)
@@ -73,8 +74,10 @@ def align(
             responses.append(_response(answer, trial))
     if not responses:
         example = next(iter(lost.values()), ["no answers"])[0]
+        where = next((f" ({answer.where})" for answer in answers), "")
         raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first is {example!r}. "
+            f"No answer belongs to any of the {len(trials):,} trials; the first is "
+            f"{shortened(example)}{where}. "
             "Are these the trials that were shown, and the columns in which they were?"
         )
     unknown = [

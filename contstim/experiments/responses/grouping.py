@@ -38,7 +38,7 @@ def regrouped(answers: Sequence[Answer], trials: Sequence[Trial]) -> tuple[list[
         else:
             told = ", ".join(f"{count:,} of group {number}" for number, count in counts.items())
             raise InputError(
-                f"The stated group {name!r} is no group of the trials: of its answers "
+                f"The stated group {name!r} is not a group of the trials: of its answers "
                 f"{told or 'none'} can be told. Name the column that holds the group under "
                 "[columns], or none (`group = []`)."
             )

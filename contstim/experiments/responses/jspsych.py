@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json, read_text
+from contstim.documents import parse_json, read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
+
+_READ = (*PARTICIPANT, "trial_id", "left", "rating", "response", "position", "rt", "rt_ms")
 
 
 def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
@@ -87,6 +89,10 @@ def _distinct(answers: Sequence[Answer]) -> list[Answer]:
 def _answer(
     where: str, row: Mapping[str, Any], participant: str, position: int, by_id: Mapping[str, Trial]
 ) -> Answer:
+    for name in _READ:
+        value = row.get(name)
+        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+            raise InputError(f"{where}: {shortened(value)} under {name} is not a text or a number.")
     if not participant:
         raise InputError(f"{where} is a trial of no participant.")
     trial_id = _cell(row, "trial_id")
@@ -131,7 +137,7 @@ def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
     try:
         return float(number(cell)) if cell else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None
 
 
 def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
@@ -139,7 +145,9 @@ def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
     try:
         return int(number(cell, whole=True)) if cell else None
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+        raise InputError(
+            f"{where}: {shortened(cell)} under {name} is not a whole number."
+        ) from None
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.answer import Answer
     from contstim.stimuli import Trial
 
-_COLUMN = re.compile(r"#\s*(\d+)\.\s+(.+?)\.?\s*$")
+_COLUMN = re.compile(r"#\s*([0-9]{1,6})\.\s+(.+?)\.?\s*$")
 _TIME, _ADDRESS = "Results reception time", "MD5 hash of participant's IP address"
 _ITEM, _ELEMENT, _PARAMETER = "Order number of item", "PennElementType", "Parameter"
 _VALUE, _EVENT = "Value", "EventTime"

@@ -46,9 +46,10 @@ class CausalModel(LanguageModel):
     tokens that begin a word (and end marks) or all others, and the first word is cut like any other
     word (Golan et al. 2023, Methods).
 
-    The context is the beginning-of-sequence token, or a prompt, encoded apart from the sentence
-    with whatever the tokenizer puts before a text; a space at the prompt's end goes to the first
-    word. The context never counts. The 2023 recipe is rule `chain` with the prompt `". "`.
+    The context is what the tokenizer puts before a text, or where that is nothing the
+    beginning-of-sequence token; or else a prompt, encoded apart from the sentence with what the
+    tokenizer puts before a text. A space at the prompt's end goes to the first word. The context
+    never counts. The 2023 recipe is rule `chain` with the prompt `". "`.
 
     Args:
         checkpoint: a causal one.
@@ -95,7 +96,7 @@ class CausalModel(LanguageModel):
         """The rule, and what is read before the first word."""
         parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        beginning = self._tokenizer.convert_ids_to_tokens(self._context[0])
+        beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
             context=beginning if self._prompt is None else self._prompt,
@@ -295,7 +296,14 @@ def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
 
 
 def _beginning(checkpoint: Checkpoint) -> Tokens:
-    """The token that begins a sequence; models without one (Qwen) begin with the end of another."""
+    """The tokens that begin a sequence: what the tokenizer puts before every text.
+
+    Where it puts nothing, the token that is said to begin one; models without it (Qwen) begin with
+    the end of another.
+    """
+    leading = _leading(checkpoint.tokenizer)
+    if leading:
+        return leading
     config = checkpoint.model.config.get_text_config()
     of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
     for option in (checkpoint.tokenizer.bos_token_id, *of_network):
@@ -303,6 +311,14 @@ def _beginning(checkpoint: Checkpoint) -> Tokens:
         if token is not None:
             return (int(token),)
     return ()
+
+
+def _leading(tokenizer: Any) -> Tokens:
+    """What a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
+    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
+    starts = range(len(framed) - len(plain) + 1)
+    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
+    return tuple(framed[:start])
 
 
 def _wants_space(tokenizer: Any) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from contstim.models.checkpoints.windows import window_of
 from contstim.models.fingerprints import fingerprint
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
@@ -41,17 +42,4 @@ class Checkpoint:
     @property
     def window(self) -> int | None:
         """How many tokens the network can read; None where it sets no limit."""
-        config = self.model.config.get_text_config()
-        limit = getattr(config, "max_position_embeddings", None)
-        if limit is None or limit <= 0:
-            return None
-        return int(limit) - _positions_before_the_first(self.model)
-
-
-def _positions_before_the_first(model: Any) -> int:
-    """RoBERTa and its kin count positions from the one after the padding index."""
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings"):
-            padding = getattr(module, "padding_idx", None)
-            return 0 if padding is None else int(padding) + 1
-    return 0
+        return window_of(self.model)

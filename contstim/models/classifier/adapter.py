@@ -29,14 +29,21 @@ UNIT = "signed confidence, -1 to 1"
 
 
 def load_classifier(
-    location: str, *, name: str, device: Device = "auto", dtype: Precision = "auto"
+    location: str,
+    *,
+    name: str,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    trust_remote_code: bool = False,
 ) -> ClassifierModel:
     """Load a classifier of sequences from a folder or the hub.
 
     Raises:
         ModelError: see `load_checkpoint` and `ClassifierModel`.
     """
-    checkpoint = load_checkpoint(location, device=device, dtype=dtype, classifier=True)
+    checkpoint = load_checkpoint(
+        location, device=device, dtype=dtype, classifier=True, trust_remote_code=trust_remote_code
+    )
     return ClassifierModel(checkpoint, name=name)
 
 

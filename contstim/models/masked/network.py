@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from contstim.errors import ModelError
+from contstim.models.checkpoints.windows import window_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,5 +134,5 @@ def _window(model: Any, tokenizer: Any) -> int:
             unused = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - unused)
     if len(limits) == 1:
-        limits.append(getattr(model.config, "max_position_embeddings", None) or limits[0])
+        limits.append(window_of(model) or limits[0])
     return int(min(limits))

@@ -155,9 +155,9 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("column", "cell", "message"),
     [
-        ("rating.keys", "left", "'left' under rating.keys is no rating"),
-        ("rating.keys", "13", "'13' under rating.keys is no rating"),
-        ("rating.rt", "soon", "'soon' under rating.rt is no number"),
+        ("rating.keys", "left", "'left' under rating.keys is not a rating"),
+        ("rating.keys", "13", "'13' under rating.keys is not a rating"),
+        ("rating.rt", "soon", "'soon' under rating.rt is not a number"),
         ("left", "3", "shown left is 1 or 2, not '3'"),
     ],
 )

@@ -82,7 +82,7 @@ def test_a_column_that_is_no_group_is_refused(tmp_path: Path) -> None:
         row["set"] = "A"
     path = write_gorilla(tmp_path / "export.csv", rows)
     options = GorillaOptions(columns={"group": ("set",)})
-    with pytest.raises(InputError, match=r"'A' is no group .* 20 of group 1, 20 of group 2"):
+    with pytest.raises(InputError, match=r"'A' is not a group .* 20 of group 1, 20 of group 2"):
         import_gorilla([path], trials=TRIALS, options=options)
 
 

@@ -135,11 +135,11 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"left": "L"}, "'L' under left is no whole number"),
+        ({"left": "L"}, "'L' under left is not a whole number"),
         ({"left": 3}, "`left` is '3'; give the sentence shown left"),
         ({"left": None}, "`left` is ''"),
         ({"rating": 2.5}, "'2.5' under rating"),
-        ({"rt": "fast"}, "'fast' under rt is no number"),
+        ({"rt": "fast"}, "'fast' under rt is not a number"),
         ({"participant": ""}, "is a trial of no participant"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.documents import shortened
 from contstim.errors import ScoreError
 from contstim.experiments.benchmarks.acceptability.matching import matching_keys
 from contstim.experiments.benchmarks.acceptability.reading import COLUMNS, MISSING, number
@@ -130,7 +131,7 @@ def published_scores(
     if missing or not names:
         raise ScoreError(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
-            f"columns are {', '.join(table)}."
+            f"columns are {listed(table)}."
         )
     keys, wanted = matching_keys(path, table, judgements)
     values = np.full((len(wanted), len(names)), np.nan)
@@ -205,7 +206,7 @@ def _scores(path: Path, name: str, keys: Sequence[str], values: Sequence[Any]) -
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         score = number(path, row, name, value)
         if score == np.inf:
-            raise ScoreError(f"{path}, row {row}: {value!r} under {name} is no score.")
+            raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
         if not np.isclose(found.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(
                 f"{path}, row {row}: {key!r} has two scores under {name}, {found[key]} and {score}."

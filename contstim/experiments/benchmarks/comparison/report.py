@@ -14,11 +14,11 @@ from contstim.experiments.benchmarks.comparison.measures import (
     disagreements,
     likenesses,
 )
-from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.benchmarks.outputs import write_evaluation
 from contstim.experiments.figures.canvas import BLUE, GREY, new_figure, styled, widest
 from contstim.experiments.figures.matrices import matrix_figure
-from contstim.experiments.markdown import markdown_table
+from contstim.experiments.markdown import markdown_code, markdown_table
+from contstim.experiments.names import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -143,7 +143,8 @@ def _ordered(models: Sequence[str]) -> list[tuple[str, str]]:
 def _parting(one: str, other: str, most: Sequence[Disagreement]) -> str:
     own = [d for d in most if (d.model_1, d.model_2) == (one, other)][:_SHOWN]
     lines = [f"- {d.sentence} ({d.rank_1:.2f} against {d.rank_2:.2f})" for d in own]
-    return "\n".join([f"`{one}` ranks lower than `{other}`:", "", *lines]) if lines else ""
+    opening = f"{markdown_code(one)} ranks lower than {markdown_code(other)}:"
+    return "\n".join([opening, "", *lines]) if lines else ""
 
 
 def _columns(kind: type, rows: Sequence[Any]) -> dict[str, list[Any]]:

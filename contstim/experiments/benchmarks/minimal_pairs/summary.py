@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.benchmarks.minimal_pairs.accuracies import contrasts
+from contstim.experiments.benchmarks.minimal_pairs.accuracies import OVERALL, contrasts
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
-from contstim.experiments.benchmarks.minimal_pairs.tables import known_numbers
+from contstim.experiments.benchmarks.minimal_pairs.tables import cells, known_numbers
 from contstim.experiments.markdown import markdown_table
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,14 +46,21 @@ def _opening(evaluation: Evaluation) -> str:
 
 
 def _phenomena(method: Method, found: Accuracies) -> str:
+    intervals = found.intervals()
+    pairs = {OVERALL: found.pairs_of()}
+    pairs |= {name: found.pairs_of(some) for name, some in found.members().items()}
     table = markdown_table(
-        ("", *found.columns),
+        ("", "pairs", *found.columns),
         [
-            (name.replace("_", " "), *known_numbers(values))
+            (name.replace("_", " "), f"{pairs[name]:,}", *cells(values, intervals[name]))
             for name, values in found.means().items()
         ],
     )
-    count = f"{found.n_pairs.sum():,} pairs of {len(found.paradigms)} paradigms."
+    count = (
+        f"{counted(found.pairs_of(), 'pair')} of {counted(len(found.paradigms), 'paradigm')}; in "
+        "brackets 95 % intervals (Wilson's), for other pairs of the same paradigms. Columns "
+        "without intervals are others' results, on pairs of their own number."
+    )
     return f"## Accuracy, {method}\n\n{count}\n\n{table}"
 
 
@@ -106,11 +114,17 @@ def _people(evaluation: Evaluation) -> str:
 
 def _contrasts(found: Accuracies) -> str:
     rows = [
-        (one.contrast, one.condition, *known_numbers(values)) for one, values in contrasts(found)
+        (
+            *(one.contrast, one.condition, f"{found.pairs_of(one.paradigms):,}"),
+            *cells(values, found.interval(one.paradigms)),
+        )
+        for one, values in contrasts(found)
     ]
     if not rows:
         return ""
-    return "## Contrasts\n\n" + markdown_table(("contrast", "condition", *found.columns), rows)
+    return "## Contrasts\n\n" + markdown_table(
+        ("contrast", "condition", "pairs", *found.columns), rows
+    )
 
 
 def _slopes(evaluation: Evaluation) -> str:

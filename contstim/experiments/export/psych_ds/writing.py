@@ -105,14 +105,19 @@ def export_psych_ds(
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
     return _verified(
-        folder.finish("psych-ds", keep_names=keep_names, simulated_participants=origin.simulated)
+        folder.finish(
+            "psych-ds",
+            check=_verified,
+            keep_names=keep_names,
+            simulated_participants=origin.simulated,
+        )
     )
 
 
 def _verified(folder: Path) -> Path:
     errors = [str(one) for one in check_psych_ds(folder) if one.error]
     if errors:
-        raise VerificationError("This is no Psych-DS data set:\n" + "\n".join(errors))
+        raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return folder
 
 
