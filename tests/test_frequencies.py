@@ -73,7 +73,6 @@ def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -
     ("text", "message"),
     [
         ("word,n\ncat,3\n", "lacks count"),
-        ("word,count\n", "no words"),
         ("word,count\ncat,3\ncat,4\n", "counts 'cat' twice"),
         ("word,count\ncat,-3\n", "row 0: '-3' under count is not a count"),
         ("word,count\ncat,many\n", "row 0: 'many' under count is not a count"),
@@ -84,3 +83,8 @@ def test_a_bad_frequency_list_is_named(tmp_path: Path, text: str, message: str) 
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_frequencies(path)
+
+
+def test_without_words_there_are_no_frequencies() -> None:
+    with pytest.raises(InputError, match="no words to take frequencies from"):
+        WordFrequencies.of([])

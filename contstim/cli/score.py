@@ -21,6 +21,7 @@ from contstim.cli.output import (
     scoring_progress,
     warn_of_training_texts,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,7 +115,10 @@ def score(
     seen = {one.name: one.seen for one in scored}
     write_record(out, models=conventions, **contamination_facts(seen))
     warn_of_training_texts(seen)
-    remark(f"{out}: {len(stimuli):,} sentences under {len(scored)} models.", quiet=quiet)
+    remark(
+        f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scored), 'model')}.",
+        quiet=quiet,
+    )
     for one in scored:
         if one.sampled:
             remark(

@@ -27,6 +27,7 @@ from contstim.cli.output import (
     warn_of_training_texts,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -176,7 +177,7 @@ def triplets(
         ],
         **contamination_facts(seen),
     )
-    remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
+    remark(f"{out}: {counted(len(found.triplets), 'triplet')}.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
     warn_of_training_texts(seen, "natural sentences")
