@@ -165,7 +165,7 @@ def main() -> None:
     pairs = [("causal", rules[0]), rules, ("causal", "3-gram")]
     for pair in pairs:
         for accept, reject in permutations(pair):
-            visits(models[accept], models[reject], words, 1)  # fills what is kept between visits
+            visits(models[accept], models[reject], words, most)  # fills what is kept between visits
             if options.profile:
                 profile = cProfile.Profile()
                 profile.enable()

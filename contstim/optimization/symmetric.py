@@ -117,7 +117,7 @@ def synthesize_pair(
         sentences[side] = climbs[-1].sentence
         log_probs[[1 - side, side], side] = climbs[-1].log_probs
     if computes_coarsely(models):
-        log_probs = _in_float32(searches[0], (sentences[0], sentences[1]))
+        log_probs = _in_float32(searches[0], sentences)
     (a, b), (c, d) = log_probs.tolist()
     return SymmetricPair(
         model_1=model_1.name,
@@ -132,7 +132,7 @@ def synthesize_pair(
     )
 
 
-def _in_float32(search: Search, sentences: tuple[Sentence, Sentence]) -> FloatArray:
+def _in_float32(search: Search, sentences: Sequence[Sentence]) -> FloatArray:
     """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
 
     Raises:

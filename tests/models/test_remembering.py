@@ -12,6 +12,7 @@ from contstim.models import words as tokenization
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
+from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.tables import NgramTables
 from contstim.models.remembering import Remembered
 from contstim.sentence import Sentence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.models.base import LanguageModel
-    from contstim.models.ngram.adapter import KenlmModel
 
 SENTENCE = Sentence.parse("She sleeps in the house.")
 EVERY = tuple(sorted({word for text in TEXTS for word in Sentence.parse(text).words}))
@@ -129,10 +129,11 @@ def test_ids_of_a_vocabulary_are_looked_up_once(
         return ids(tables, words)
 
     monkeypatch.setattr(NgramTables, "ids", counted)
-    trigram.replacements(SENTENCE, 2, EVERY)
+    model = KenlmModel(trigram.path)
+    model.replacements(SENTENCE, 2, EVERY)
     for start in range(N_SHORT):
-        trigram.replacements(SENTENCE, 2, EVERY[start : start + 3])
-    trigram.replacements(SENTENCE, 2, EVERY)
+        model.replacements(SENTENCE, 2, EVERY[start : start + 3])
+    model.replacements(SENTENCE, 2, EVERY)
     assert asked.count(len(EVERY)) == 1
 
 

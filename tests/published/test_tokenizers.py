@@ -1,0 +1,53 @@
+"""The real tokenizers of GPT-2 and RoBERTa on the words of the 2023 study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
+from contstim.models.words import encode_batch, words_are_independent
+from contstim.published.vocabulary import read_vocabulary
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.models.words import Encoding
+
+pytestmark = pytest.mark.published
+
+
+@pytest.fixture(scope="session")
+def tokenizers(published_data: Path) -> Path:
+    """The folder of real tokenizers, with tiny networks, beside the published data."""
+    folder = published_data.parent / "tokenizers"
+    if not folder.is_dir():
+        pytest.skip(f"no tokenizers in {folder}")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["gpt2", "roberta"])
+def test_words_are_cut_in_a_sentence_as_beside_any_others(
+    published_data: Path, tokenizers: Path, name: str
+) -> None:
+    """Witness: the tokenizer on whole sentences of the study's words."""
+    tokenizer = load_checkpoint(str(tokenizers / name), device="cpu").tokenizer
+    assert words_are_independent(tokenizer)
+
+    def cut(sentences: Sequence[Sentence]) -> list[Encoding]:
+        return encode_batch(tokenizer, sentences, special_tokens=False, end_apart=False)
+
+    in_places, words = WordsInPlaces(cut), read_vocabulary(published_data / "contstimlang")
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        chosen = rng.choice(words.inner, 7).tolist()
+        sentence = Sentence((str(rng.choice(words.initial)), *chosen))
+        (encoding,) = cut([sentence])
+        for position, word in enumerate(sentence.words):
+            alone = in_places([word], PlaceKind.of(sentence, position))
+            assert alone.tokens[0] == around(encoding, position)[0]
