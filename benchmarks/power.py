@@ -3,9 +3,10 @@
     python benchmarks/power.py [--quick] [--figure power.png]
 
 Each of the nine models of the 2023 study is planted in turn as the human: participants prefer what
-it prefers, with normal noise that gives them the published noise ceiling on random natural pairs.
-The published log-probabilities are read from the folder in CONTSTIM_DATA, by default
-../shared/data beside the repository.
+it prefers, with normal noise that gives them the published noise ceilings, kind of trial by kind of
+trial. Beside that stands what real people's answers say: trials of experiment 1 are drawn anew, and
+it is counted how often the model comes first that does with all of them. The published data are
+read from the folder in CONTSTIM_DATA, by default ../shared/data beside the repository.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from time import perf_counter
 
 import numpy as np
 
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.calibration import Ceilings, calibrate
 from contstim.experiments.design import build_design
 from contstim.experiments.golan2023 import PUBLISHED_CEILING
-from contstim.experiments.power import Power, simulate_power, thin
-from contstim.experiments.simulated import Comparisons, calibrate_noise, compare
+from contstim.experiments.power import Power, simulate_power, thin, thinned
+from contstim.experiments.responses.golan2023 import read_experiment
+from contstim.experiments.simulated import Comparisons, calibrate_noise, study
 from contstim.published.scores import MODELS, read_natural_scores, read_stimulus_scores
 from contstim.published.stimuli import read_natural_pairs, read_triplets
 
@@ -29,7 +34,8 @@ DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / 
 RATES = (0.8, 0.9, 0.95, 0.99)
 SIZES = (3, 6, 9, 12, 18, 24, 36, 72, 90)
 GROUPS = 10
-RANDOM = "random-natural"
+RANDOM = str(Scope.RANDOM)
+Kinds = dict[str, tuple[Comparisons, np.ndarray]]  # trials, and noise (n_trials, n_models), nats
 
 
 def random_pairs(n: int) -> Comparisons:
@@ -45,11 +51,69 @@ def random_pairs(n: int) -> Comparisons:
     )
 
 
-def conditions(n_random: int) -> dict[str, Comparisons]:
+def kinds(n_random: int) -> Kinds:
     pairs, triplets = read_natural_pairs(DATA), read_triplets(DATA, selected=True)
     design = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
-    found = compare(design.trials, read_stimulus_scores(DATA))
-    return {str(condition): c for condition, c in found.items()} | {RANDOM: random_pairs(n_random)}
+    found = study(design.trials, read_stimulus_scores(DATA))
+    noise = calibrate(found, Ceilings()).of_trials
+    random = random_pairs(n_random)
+    of_random = [calibrate_noise(column, PUBLISHED_CEILING) for column in random.differences.T]
+    return {
+        **{
+            str(scope): (found.comparisons(scope), noise[found.rows(scope)])
+            for scope in found.own
+            if scope is not Scope.OVERALL
+        },
+        RANDOM: (random, np.broadcast_to(of_random, random.differences.shape)),
+    }
+
+
+def real_ratings() -> Ratings:
+    trials, responses = read_experiment(DATA, DATA.parent / "contstimlang-fork" / "data")
+    return gather(trials, responses, read_stimulus_scores(DATA))
+
+
+def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, float]:
+    """The first model with all trials, and how often it is first with n trials drawn anew.
+
+    Trials are drawn with replacement, model pairs (and roles) as evenly as possible, each with the
+    answers of its ten people.
+    """
+    masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+    own = np.concatenate([mask[:, mask.any(axis=0)].T for mask in masks])  # (n_trials, n_models)
+    sides, strata = [], []
+    for group, mask in zip(ratings.groups, masks, strict=True):
+        rows = mask.any(axis=0)
+        sides.append(
+            np.sign(group.ratios[:, rows]) * (np.sign(group.ratings[:, rows] - 3.5)).mean(axis=0)
+        )
+        strata += [
+            (t.model_1, t.model_2, t.kind_2) for t, x in zip(group.trials, rows, strict=True) if x
+        ]
+    agreed = np.concatenate(sides, axis=1).T * own
+    numbers = np.unique([" ".join(names) for names in strata], return_inverse=True)[1]
+    members = np.argsort(numbers, kind="stable").reshape(numbers.max() + 1, -1)  # all equally many
+    first = int((agreed.sum(axis=0) / own.sum(axis=0)).argmax())
+    rng, wins = np.random.default_rng(0), 0.0
+    for _ in range(draws):
+        order = np.concatenate(
+            [rng.permutation(len(members)) for _ in range(-(-n // len(members)))]
+        )
+        drawn = members[order[:n], rng.integers(0, members.shape[1], n)]
+        if own[drawn].any(axis=0).all():
+            means = np.round(agreed[drawn].sum(axis=0) / own[drawn].sum(axis=0), 12)
+            wins += (means[first] == means.max()) / (means == means.max()).sum()
+    return ratings.models[first], wins / draws
+
+
+def real_first_places(draws: int) -> None:
+    ratings = real_ratings()
+    sizes = (12, 18, 24, 36, 72, 90, 180, 360)
+    print(f"real answers: how often the first model of all trials is first ({draws} draws)")
+    print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
+    for scope in Scope:
+        rates = [resampled(ratings, scope, n, draws) for n in sizes]
+        print(f"  {scope:24} {rates[0][0]:8}" + "".join(f"{rate:7.3f}" for _, rate in rates))
 
 
 def first_places(found: dict[str, Power]) -> None:
@@ -72,20 +136,18 @@ def first_places(found: dict[str, Power]) -> None:
             print(f"  first in {rate:.0%}: {name:22} {needed or 'more'} trials, factor {factor}")
 
 
-def significance(
-    study: dict[str, Comparisons], noise: np.ndarray, participants: int, simulations: int
-) -> None:
+def significance(trials: Kinds, participants: int, simulations: int) -> None:
     print(
         "share of comparisons of the planted model with another that are significant in its favour "
         f"({GROUPS} groups of {participants}), by trials a group"
     )
     print(f"  {'':22}" + "".join(f"{n:>7}" for n in SIZES))
-    for name, comparisons in study.items():
+    for name, (comparisons, noise) in trials.items():
         least = int(np.bincount(comparisons.groups).min())
         rates = [
             simulate_power(
                 thin(comparisons, n, seed=1),
-                noise,
+                noise[thinned(comparisons, n, seed=1)],
                 participants=participants,
                 simulations=simulations,
             ).mean_better
@@ -120,20 +182,24 @@ def main() -> None:
     if not DATA.is_dir():
         print(f"skipped, there is no folder {DATA} (set CONTSTIM_DATA)")
         return
-    simulations = 50 if options.quick else 2000
-    study = conditions(1000)
-    random = study[RANDOM].differences
-    noise = np.array([calibrate_noise(column, PUBLISHED_CEILING) for column in random.T])
-    print("noise (nats): " + ", ".join(f"{m} {s:.1f}" for m, s in zip(MODELS, noise, strict=True)))
+    simulations = 50 if options.quick else 500
+    trials = kinds(1000)
+    for name, (comparisons, noise) in trials.items():
+        own = np.where(comparisons.own, noise, np.nan)
+        told = ", ".join(
+            f"{m} {x:.1f}" for m, x in zip(MODELS, np.nanmedian(own, axis=0), strict=True)
+        )
+        print(f"noise (nats) {name}: {told}")
+    real_first_places(100 if options.quick else 2000)
     for participants in (10, 1):
         started = perf_counter()
         found = {
             name: simulate_power(c, noise, participants=participants, simulations=simulations)
-            for name, c in study.items()
+            for name, (c, noise) in trials.items()
         }
         print(f"\n{participants} participants see each trial ({simulations} experiments a model)")
         first_places(found)
-        significance(study, noise, participants, max(20, simulations // 10))
+        significance(trials, participants, max(20, simulations // 10))
         print(f"  {perf_counter() - started:.1f} s")
         if options.figure and participants == 10:
             draw(found, options.figure)

@@ -33,8 +33,8 @@ import numpy as np
 
 from contstim.english import generate
 from contstim.models import words as tokenization
-from contstim.models.causal import candidates as causal_candidates
 from contstim.models.catalog import load_model
+from contstim.models.causal import candidates as causal_candidates
 from contstim.models.masked import adapter as masked_adapter
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary

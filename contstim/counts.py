@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import parsed, read_table, text, whole_number
+from contstim.tables import count, parsed, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
     pairs = zip(
         *(parsed(path, "model_1 or model_2", own, text, "text") for own in names), strict=True
     )
-    needed = parsed(path, "per_pair", numbers, whole_number, "whole number")
+    needed = parsed(path, "per_pair", numbers, count, "whole number from 0")
     counts: dict[tuple[str, str], int] = {}
     for (model_1, model_2), per_pair in zip(pairs, needed, strict=True):
         if (model_1, model_2) in counts:

@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 _DEVICES = Path("/dev")
 _STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
 _LONGEST_NAME = 200  # bytes, which leave room in 255 for what a partial file's name adds
+_OWNER_ONLY = 0o600
 
 
 @contextmanager
-def writing(path: Path | str) -> Iterator[Path]:
+def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     """A file beside the target to write into; it takes the target's place when all is written.
 
     So an interrupted run leaves the old file or none, never a part of one. Missing folders are
     made. What a link points to is replaced, not the link, and the new file has the old one's
     permissions. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is written into.
+
+    Args:
+        path: the target.
+        private: whether its owner alone may read it, because it holds a secret.
 
     Raises:
         InputError: the file cannot be written there, or a text for it is not valid Unicode.
@@ -40,7 +45,7 @@ def writing(path: Path | str) -> Iterator[Path]:
             with _copied_into(given) as partial:
                 yield partial
         else:
-            with _replacing(given) as partial:
+            with _replacing(given, private=private) as partial:
                 yield partial
     except OSError as error:
         raise InputError(f"Cannot write {given}: {error.strerror or error}.") from error
@@ -67,26 +72,34 @@ def is_device(path: Path | str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def write_text(path: Path | str, text: str) -> None:
-    """Write a UTF-8 text with Unix line ends.
+def is_file(path: Path | str) -> bool:
+    """Whether there is such a file; not where the name is longer than the file system takes."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
+    """Write a UTF-8 text with Unix line ends; see `writing`.
 
     Raises:
         InputError: see `writing`.
     """
-    with writing(path) as partial:
+    with writing(path, private=private) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
-def _replacing(given: Path) -> Iterator[Path]:
+def _replacing(given: Path, *, private: bool) -> Iterator[Path]:
     target = Path(os.path.realpath(given)) if given.is_symlink() else given
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.parent / _partial_name(target.name)
     try:
-        partial.touch()  # some writers would make it readable by nobody else
-        mode = (target if target.exists() else partial).stat().st_mode
+        partial.touch(mode=_OWNER_ONLY if private else 0o666)  # whatever mode a writer would give
+        mode = (target if target.exists() and not private else partial).stat().st_mode
         yield partial
         partial.chmod(stat.S_IMODE(mode))
         partial.replace(target)

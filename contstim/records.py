@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from contstim.documents import read_json_object
-from contstim.errors import InputError
 from contstim.files import is_device, write_text
 from contstim.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _LIBRARIES = (
     "numpy",
@@ -50,42 +44,24 @@ def write_record(output: Path | str, **facts: Any) -> Path:
     path = record_path(output)
     if is_device(output):
         return path
-    write_text(path, json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, _record(facts))
     return path
 
 
-def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
-    """Refuse a table of scores whose record says that they are not log-probabilities.
-
-    Args:
-        scores: the table; without a record beside it nothing is known, and nothing refused.
-        models: whose columns are to be used.
-        purpose: what needs log-probabilities; a noun phrase that begins a sentence.
+def write_private_record(output: Path | str, **facts: Any) -> Path:
+    """The same, to be read by its owner alone: for commands that were told a secret.
 
     Raises:
-        ModelError: the scores of a model are something else; says what.
-        InputError: the record cannot be read.
+        InputError: the record cannot be written.
     """
-    from contstim.models.base import Convention
+    path = record_path(output)
+    if not is_device(output):
+        write_text(path, _record(facts), private=True)
+    return path
 
-    path = record_path(scores)
-    if not path.exists():
-        return
-    told = read_json_object(path).get("models", {})
-    names = [field.name for field in fields(Convention)]
-    try:
-        known = {
-            model: Convention(**{name: told[model][name] for name in names if name in told[model]})
-            for model in models
-            if model in told
-        }
-    except TypeError as error:
-        raise InputError(
-            f"{path} is not the record of a table of scores: {error}. Score the sentences again, "
-            f"or move the record away."
-        ) from error
-    for model, convention in known.items():
-        convention.require_log_probability(model, purpose)
+
+def _record(facts: dict[str, Any]) -> str:
+    return json.dumps({**provenance(), **facts}, indent=2, ensure_ascii=False) + "\n"
 
 
 def provenance() -> dict[str, Any]:

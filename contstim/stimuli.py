@@ -182,8 +182,6 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}); its columns are "
             f"{listed(table)}."
         )
-    if not any(columns):
-        raise InputError(f"{path} has no rows, so there is not a sentence in it.")
     cells = list(chain.from_iterable(columns))
     if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
@@ -204,8 +202,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
 
     Raises:
         InputError: the file cannot be read, lacks a column, or holds a value of another type; a
-            trial_id is empty or given twice, or a row does not set two models and two sentences
-            against each other.
+            trial_id is empty or given twice, a row does not set two models and two sentences
+            against each other, or a rank is outside (0, 1].
     """
     pairs = _read(path, Pair)
     _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
@@ -213,6 +211,12 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
         _check_models(path, row, pair.model_1, pair.model_2)
         if pair.sentence_1 or pair.sentence_2:
             _check_sentences(path, row, pair.sentence_1, pair.sentence_2)
+        ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
+        if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
+            raise InputError(
+                f"{path}, row {row}: row_1 and row_2 count from 0, and ranks are above 0 and at "
+                f"most 1."
+            )
     return pairs
 
 
@@ -261,8 +265,6 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             controversial, else none.
     """
     trials = _read(path, Trial)
-    if not trials:
-        raise InputError(f"{path} has a header and no rows: there is not a trial in it.")
     _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
     for row, trial in enumerate(trials):
         if trial.group < 1:
@@ -319,7 +321,7 @@ def _write(path: Path | str, kind: type[_Row], rows: list[_Row]) -> None:
 
 
 def _read(path: Path | str, kind: type[_Row]) -> tuple[_Row, ...]:
-    columns = read_table(path)
+    columns = read_table(path, may_be_empty=kind is not Trial)
     missing = [field.name for field in fields(kind) if field.name not in columns]
     if missing:
         raise InputError(

@@ -76,18 +76,28 @@ def table_kind(path: Path | str) -> str:
     return kind
 
 
-def read_table(path: Path | str) -> dict[str, list[Any]]:
+def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
     """Read named columns; the values of a CSV file are all texts.
 
+    Args:
+        path: the file.
+        may_be_empty: whether there may be columns without rows.
+
     Raises:
-        InputError: the file is missing, empty, not UTF-8, ragged, names a column twice, or its
-            name is no table's.
+        InputError: the file is missing, empty, not UTF-8, cut off, ragged, names a column twice, or
+            its name is no table's.
     """
-    return _read(Path(path), table_kind(path))
+    columns = _read(Path(path), table_kind(path))
+    _check_rows(path, columns, may_be_empty)
+    return columns
 
 
 def read_csv(
-    path: Path | str, *, delimiters: str = ",", footer: str | None = None
+    path: Path | str,
+    *,
+    delimiters: str = ",",
+    footer: str | None = None,
+    may_be_empty: bool = False,
 ) -> dict[str, list[Any]]:
     """Read named columns of texts from a CSV file, whatever its name.
 
@@ -95,11 +105,19 @@ def read_csv(
         path: the file.
         delimiters: what may separate cells; the one that is most frequent in the header does.
         footer: a first cell that ends the table; its row is left out.
+        may_be_empty: whether there may be columns without rows.
 
     Raises:
         InputError: see `read_table`.
     """
-    return _read(Path(path), ".csv", delimiters, footer)
+    columns = _read(Path(path), ".csv", delimiters, footer)
+    _check_rows(path, columns, may_be_empty)
+    return columns
+
+
+def _check_rows(path: Path | str, columns: Mapping[str, list[Any]], may_be_empty: bool) -> None:
+    if not may_be_empty and not any(columns.values()):
+        raise InputError(f"{path} has a header and no rows.")
 
 
 def _read(
@@ -240,6 +258,14 @@ def parsed(
 def whole_number(value: Any) -> int:
     """The whole number of a cell; see `number`."""
     return int(number(value, whole=True))
+
+
+def count(value: Any) -> int:
+    """The whole number from 0 of a cell; see `number`."""
+    whole = whole_number(value)
+    if whole < 0:
+        raise ValueError(f"{whole} is not a count")
+    return whole
 
 
 def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | float:

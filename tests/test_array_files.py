@@ -7,6 +7,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from contstim.errors import InputError
 NUMBERS = np.arange(50, dtype=np.float64)
 
 
-def npy(array: np.ndarray = NUMBERS) -> bytes:  # type: ignore[type-arg]
+def npy(array: np.ndarray = NUMBERS) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=True)
     return file.getvalue()
@@ -107,7 +108,7 @@ def test_a_name_twice_is_refused(tmp_path: Path) -> None:
 
 def test_what_numpy_writes_is_read(tmp_path: Path) -> None:
     """Outside witness: NumPy's own writers."""
-    arrays = {
+    arrays: dict[str, Any] = {
         "f": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
         "i": np.arange(3, dtype=np.int32),
         "t": np.array(["á", "bc"]),

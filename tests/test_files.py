@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from pathlib import Path
 
@@ -111,3 +112,14 @@ def test_half_a_character_is_an_input_error_and_leaves_the_old_file(tmp_path: Pa
         write_text(path, "new \udcff\n")
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_holds_a_secret_is_its_owners_alone_whatever_stood_there(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    for before in (None, 0o644):
+        if before is not None:
+            path.write_text("public")
+            path.chmod(before)
+        write_text(path, "secret", private=True)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        path.unlink()

@@ -132,7 +132,7 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
         ("s.jsonl", '{"sentence": "A b.", "rnn": true}\n', "row 0: True under rnn is not a number"),
         ("s.jsonl", '{"sentence": "A b.", "rnn": [1]}\n', "under rnn is not a number"),
         ("s.jsonl", '{"sentence": null, "rnn": 1}\n', "row 0: None is not a sentence"),
-        ("s.csv", "sentence,rnn\n", "s.csv has no rows"),
+        ("s.csv", "sentence,rnn\n", "s.csv has a header and no rows"),
         (
             "s.csv",
             "sentence,rnn\nA b.,-1\nA b,-2\n",
@@ -154,6 +154,14 @@ def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None
     path = tmp_path / "s.csv"
     path.write_text("sentence,rnn\nA b.,-inf\nA b.,-inf\n")
     assert len(ScoreTable.read(path).log_probs) == 2
+
+
+def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path) -> None:
+    """Every command would compare five thousand million pairs of models."""
+    path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
+    path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
+    with pytest.raises(ScoreError, match=r"wide\.csv has 100,000 columns beside the sentences"):
+        ScoreTable.read(path)
 
 
 def test_scores_that_are_true_or_false_are_refused(tmp_path: Path) -> None:

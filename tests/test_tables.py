@@ -19,7 +19,7 @@ from contstim.tables import number, parsed, read_csv, read_table, text, whole_nu
 
 END = "\n"
 # Half of a doubled quotation mark looks like the end of a cell.
-CELLS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters='"' + END), max_size=6)
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters='"' + END), max_size=6)
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4), st.data())

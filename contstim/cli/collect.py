@@ -55,12 +55,16 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     from contstim.experiments.collection.serving import Open, Terms, database_of, serve
-    from contstim.records import write_record
+    from contstim.experiments.export.jspsych import unfilled_warning
+    from contstim.records import write_private_record
 
     kept = database or database_of(folder)
 
     def opened(server: Open) -> None:
-        write_record(kept, folder=str(folder), dropout_minutes=dropout, participants=participants)
+        # private, because the command may hold the completion code and link
+        write_private_record(
+            kept, folder=str(folder), dropout_minutes=dropout, participants=participants
+        )
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
@@ -69,6 +73,8 @@ def collect(
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )
+        if warning := unfilled_warning(folder):
+            remark(f"warning: {warning}")
         if host not in ("127.0.0.1", "localhost", "::1"):
             remark(
                 "warning: other machines can reach this server, and what it sends is not "

@@ -15,6 +15,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -22,6 +23,7 @@ from contstim.cli.output import (
     scoring_progress,
 )
 from contstim.errors import ContstimError, InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,6 +56,7 @@ def compare(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -78,7 +81,9 @@ def compare(
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     texts = read_stimuli(sentences) if sentences else None
     total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
     with (
@@ -109,7 +114,10 @@ def compare(
     )
     _show(table)
     if left_out:
-        remark(f"{len(left_out):,} sentences left out: see {out / 'left_out.csv'}.", quiet=quiet)
+        remark(
+            f"{counted(len(left_out), 'sentence')} left out: see {out / 'left_out.csv'}.",
+            quiet=quiet,
+        )
     print("Set them against each other:", *commands, sep="\n  ")
     if synthesize and bout is not None:
         triplets = bout.run(seed=seed)
@@ -130,7 +138,7 @@ def _show(table: ScoreTable) -> None:
     from contstim.experiments.benchmarks.comparison.measures import likenesses
 
     names = names_for_tables(table.models)
-    title = f"How alike they order {len(table.log_probs):,} sentences"
+    title = f"How alike they order {counted(len(table.log_probs), 'sentence')}"
     measures = ("spearman", "kendall", "pearson", "agreement")
     shown = results_table("models", *measures, title=title)
     for one in likenesses(table):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contstim.errors import InputError
+from contstim.tables import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ def read_fluency(text: str) -> tuple[str, float]:
     """
     model, _, floor = text.rpartition(":")
     try:
-        return model, float(floor)
+        return model, number(floor)
     except ValueError:
         raise InputError(
             f"--fluency {text} has no floor: write the model, a colon and a log-probability in "
@@ -100,7 +100,7 @@ def fluency_of(
 
 def _positions(text: str, natural: Sentence) -> list[int]:
     found = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
-    if not found and text.isdecimal() and int(text) < len(natural):
+    if not found and text in map(str, range(len(natural))):
         found = [int(text)]
     if not found:
         raise InputError(
@@ -111,9 +111,10 @@ def _positions(text: str, natural: Sentence) -> list[int]:
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:
+    from contstim.files import is_file
     from contstim.vocabulary import Vocabulary
 
     words: set[str] = set()
     for text in texts:
-        words |= set(Vocabulary.load(text).words) if Path(text).is_file() else {text}
+        words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
     return frozenset(map(str.lower, words))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contstim.cli.output import Quiet, counting, remark
+from contstim.cli.output import Quiet, TrustRemoteCode, remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def controls(
     ] = None,
     text: Annotated[
         Path | None,
-        typer.Option(help="UTF-8 text, one sentence a line: adds log_frequency of its words."),
+        typer.Option(
+            help="Adds the feature zipf, the mean frequency of a sentence's words, from a text, a "
+            "table with the columns word and count, or a trained model of words."
+        ),
     ] = None,
     tokens: Annotated[
         Path | None, typer.Option(help="A table: sentence, and numbers of tokens for each model.")
@@ -47,6 +50,7 @@ def controls(
             "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
         ),
     ] = None,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
@@ -58,19 +62,18 @@ def controls(
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
     """
-    from contstim.corpus import read_sentences
     from contstim.experiments.analysis.ratings import gather
     from contstim.experiments.controls import (
         count_tokens,
         feature_preferences,
         feature_shares,
-        mean_log_frequencies,
+        mean_zipfs,
         read_features,
         token_count_control,
-        word_frequencies,
     )
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
+    from contstim.frequencies import read_frequencies
     from contstim.models.catalog import load_models
     from contstim.records import write_record
     from contstim.scores import ScoreTable
@@ -85,10 +88,10 @@ def controls(
     sentences = read_stimuli(trials)
     measured: dict[str, dict[str, float]] = {} if features is None else read_features(features)
     if text is not None:
-        frequencies = word_frequencies(counting(read_sentences(text), quiet=quiet))
-        measured["log_frequency"] = mean_log_frequencies(sentences, frequencies)
+        measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    counts |= count_tokens(load_models(model or []), sentences)
+    models = load_models(model or [], trust_remote_code=trust_remote_code, weights=False)
+    counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
     for name, rows in (

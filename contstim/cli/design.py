@@ -35,7 +35,11 @@ def design(
     ] = SECONDS_PER_TRIAL,
     text: Annotated[
         Path | None,
-        typer.Option(help="Count word frequencies in this text; by default in --sentences."),
+        typer.Option(
+            help="Where word frequencies (Zipf scale) come from: a text, a table with the columns "
+            "word and count, or a trained model of words; by default --sentences, or else the "
+            "trials themselves."
+        ),
     ] = None,
     power: Annotated[
         bool,
@@ -80,15 +84,17 @@ def design(
     Example: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
     """
-    from contstim.corpus import read_sentences
     from contstim.experiments.calibration import Ceilings, read_ceilings
     from contstim.experiments.design import build_design
     from contstim.experiments.power_report import design_power, power_markdown, power_table
-    from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
+    from contstim.experiments.summary import summarise, summary_markdown
     from contstim.experiments.summary_figure import draw_summary
     from contstim.files import write_text
-    from contstim.records import require_log_probabilities, write_record
+    from contstim.frequencies import WordFrequencies, read_frequencies
+    from contstim.models.recorded import require_log_probabilities
+    from contstim.records import write_record
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
     from contstim.wording import counted
@@ -116,7 +122,8 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    frequencies = WordFrequencies(natural if text is None else read_sentences(text))
+    shown = [Sentence.parse(s) for t in found.trials for s in (t.sentence_1, t.sentence_2)]
+    frequencies = WordFrequencies.of(natural or shown) if text is None else read_frequencies(text)
     summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
     if table is not None:

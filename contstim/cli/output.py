@@ -39,6 +39,13 @@ Prompt = Annotated[
     str | None,
     typer.Option(help="What causal transformers read before a sentence; it never counts."),
 ]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        help="Let transformers run Python code that comes with a checkpoint. Read it first.",
+    ),
+]
 KeptScores = Annotated[
     Path | None,
     typer.Option(help="Where scores are kept between runs; contstim.sqlite in --out."),
@@ -73,7 +80,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
 
 def names_for_tables(names: Sequence[str]) -> dict[str, str]:
     """What to call each model in a table: its name, or a shorter one where any name is long."""
-    from contstim.experiments.benchmarks.names import LONGEST, short_names
+    from contstim.experiments.names import LONGEST, short_names
 
     if all(len(name) <= LONGEST for name in names):
         return dict(zip(names, names, strict=True))

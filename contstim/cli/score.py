@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Dtype, Model, Prompt, Quiet, remark, scoring_progress
+from contstim.cli.output import (
+    Device,
+    Dtype,
+    Model,
+    Prompt,
+    Quiet,
+    TrustRemoteCode,
+    remark,
+    scoring_progress,
+)
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+    from contstim.models.scoring import Terms
+    from contstim.sentence import Sentence
+    from contstim.store import Store
 
 
 def score(
@@ -33,6 +55,7 @@ def score(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: Annotated[
         Path | None,
         typer.Option(help="Where scores are kept between runs; contstim.sqlite beside --out."),
@@ -52,9 +75,7 @@ def score(
     --sentences natural.txt --out scores.csv`
     """
     from contstim.errors import InputError
-    from contstim.models.base import conventions
-    from contstim.models.catalog import load_models
-    from contstim.models.scoring import error_table, score_sentences, token_table
+    from contstim.models.turns import with_each_model
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
@@ -63,25 +84,101 @@ def score(
     if per_word and out.suffix.lower() == ".npz":
         raise InputError("A table of words is no .npz; name a .csv, .parquet or .jsonl file.")
     stimuli = read_stimuli(sentences)
-    models = load_models(model, device=device, dtype=dtype, prompt=prompt)
-    distinct = len(set(stimuli))
-    with scoring_progress(distinct, quiet=quiet) as progress:
-        if per_word:
-            write_table(out, token_table(models, stimuli, progress=progress))
-        else:
-            with Store(store or out.parent / "contstim.sqlite") as kept:
-                table = score_sentences(models, stimuli, store=kept, progress=progress)
-            table.write(out)
+    with ExitStack() as stack:
+        progress = stack.enter_context(scoring_progress(len(set(stimuli)), quiet=quiet))
+        kept = None
+        if not per_word:
+            kept = stack.enter_context(Store(store or out.parent / "contstim.sqlite"))
+        work = partial(
+            _score, stimuli=stimuli, kept=kept, errors=bool(standard_errors), progress=progress
+        )
+        scored = with_each_model(
+            model,
+            work,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+        )
+    conventions = {one.name: one.entry for one in scored}
+    _write(out, scored, stimuli)
     if standard_errors is not None:
-        write_table(standard_errors, error_table(models, stimuli))
-        write_record(standard_errors, models=conventions(models))
-    write_record(out, models=conventions(models))
-    remark(f"{out}: {len(stimuli):,} sentences under {len(models)} models.", quiet=quiet)
-    for scored in models:
-        sampled = len(stimuli) - int(scored.exact(stimuli).sum())
-        if sampled:
+        texts = {"sentence": [sentence.text for sentence in stimuli]}
+        write_table(standard_errors, texts | {one.name: one.errors for one in scored})
+        write_record(standard_errors, models=conventions)
+    write_record(out, models=conventions)
+    remark(
+        f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scored), 'model')}.",
+        quiet=quiet,
+    )
+    for one in scored:
+        if one.sampled:
             remark(
-                f"  {scored.name}: {sampled:,} scores are sampled; --standard-errors FILE tells "
+                f"  {one.name}: {one.sampled:,} scores are sampled; --standard-errors FILE tells "
                 f"how good they are.",
                 quiet=quiet,
             )
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What is kept of a model when it is let go.
+
+    Attributes:
+        name: the model's.
+        entry: what the record says of it.
+        log_probs: (n_sentences,), nats; None where terms are written.
+        terms: of every sentence's score; None where sums are written.
+        errors: standard errors, one a sentence, nats; empty where nobody asked.
+        sampled: how many scores are.
+    """
+
+    name: str
+    entry: dict[str, object]
+    log_probs: FloatArray | None
+    terms: Terms | None
+    errors: list[float]
+    sampled: int
+
+
+def _score(
+    model: LanguageModel,
+    *,
+    stimuli: Sequence[Sentence],
+    kept: Store | None,
+    errors: bool,
+    progress: Callable[[LanguageModel, int], None],
+) -> _Scored:
+    from contstim.models.base import conventions
+    from contstim.models.scoring import score_sentences, token_terms
+
+    log_probs, terms = None, None
+    if kept is None:
+        terms = token_terms(model, stimuli, progress=progress)
+    else:
+        table = score_sentences([model], stimuli, store=kept, progress=progress)
+        log_probs = table.log_probs[:, 0]
+    return _Scored(
+        model.name,
+        conventions([model])[model.name],
+        log_probs,
+        terms,
+        model.standard_errors(stimuli).tolist() if errors else [],
+        len(stimuli) - int(model.exact(stimuli).sum()),
+    )
+
+
+def _write(out: Path, scored: Sequence[_Scored], stimuli: Sequence[Sentence]) -> None:
+    import numpy as np
+
+    from contstim.models.scoring import table_of_terms
+    from contstim.scores import ScoreTable
+    from contstim.tables import write_table
+
+    terms = {one.name: one.terms for one in scored if one.terms is not None}
+    if terms:
+        write_table(out, table_of_terms(terms, stimuli))
+        return
+    columns = [one.log_probs for one in scored if one.log_probs is not None]
+    texts = tuple(sentence.text for sentence in stimuli)
+    ScoreTable(texts, tuple(one.name for one in scored), np.stack(columns, axis=1)).write(out)

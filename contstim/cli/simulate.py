@@ -11,6 +11,7 @@ import typer
 from contstim.cli.output import Quiet, Seed, remark, terminal
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.golan2023 import PUBLISHED_CEILING
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 def simulate(
     trials: Annotated[Path, typer.Option(help="The table of trials, from `design`.")],
     scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, from `score`.")],
-    model: Annotated[str, typer.Option(help="Whom participants follow: a column of the scores.")],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Whom participants follow: a column of the scores.")
+    ],
     out: Annotated[Path, typer.Option(help="The table of responses to write.")],
     participants: Annotated[int, typer.Option(min=1, help="Participants in all.")] = 100,
     noise: Annotated[
@@ -68,7 +71,8 @@ def simulate(
     """
     from contstim.experiments.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses
-    from contstim.records import require_log_probabilities, write_record
+    from contstim.models.recorded import require_log_probabilities
+    from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 
@@ -118,8 +122,9 @@ def simulate(
         browser=browser,
     )
     remark(
-        f"{out}: {len(responses):,} responses of {participants} artificial participants who follow "
-        f"{model} with noise of {people.noise:.3g} nats.",
+        f"{out}: {counted(len(responses), 'response')} of "
+        f"{counted(participants, 'artificial participant')} who follow {model} "
+        f"with noise of {people.noise:.3g} nats.",
         quiet=quiet,
     )
 

@@ -19,7 +19,16 @@ from contstim.cli.constraints import (
     read_constraints,
     read_fluency,
 )
-from contstim.cli.output import INCOMPLETE, Device, Dtype, Prompt, Quiet, Seed, remark
+from contstim.cli.output import (
+    INCOMPLETE,
+    Device,
+    Dtype,
+    Prompt,
+    Quiet,
+    Seed,
+    TrustRemoteCode,
+    remark,
+)
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,6 +81,7 @@ def synthesize(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -103,7 +113,9 @@ def synthesize(
     )
     judge, floor = ([], None) if fluency is None else _judge(fluency)
     names = [*accept, *reject, *judge]
-    models = load_models(names, device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        names, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
         "recipe": RECIPES[recipe],

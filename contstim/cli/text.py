@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, counting, remark
+from contstim.cli.output import Quiet, TrustRemoteCode, counting, remark
 from contstim.errors import InputError
+from contstim.wording import counted
 
 Text = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
 Prose = Annotated[
@@ -45,6 +46,7 @@ def vocabulary(
         typer.Option(help="Also write how many tokens each word is to each model (0: unknown)."),
     ] = None,
     prose: Prose = False,
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a vocabulary: words that may start a sentence, stand elsewhere, or occur twice.
@@ -78,7 +80,10 @@ def vocabulary(
         words = Vocabulary.from_sentences(read, min_count=min_count)
     elif published is not None:
         words = read_vocabulary(published)
-    offered, models = words, load_models(model or [])
+    offered, models = (
+        words,
+        load_models(model or [], trust_remote_code=trust_remote_code, weights=False),
+    )
     dropped: tuple[str, ...] = ()
     if models:
         words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)
@@ -99,7 +104,7 @@ def vocabulary(
         quiet=quiet,
     )
     for name, number in known.items():
-        remark(f"  {name} knows {number:,} of {len(offered.words):,} words", quiet=quiet)
+        remark(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}", quiet=quiet)
     if table is not None:
         write_table(table, tokens_of_words(models, offered))
         remark(f"{table}: tokens of each word", quiet=quiet)
@@ -152,6 +157,6 @@ def sentences(
         raise InputError(f"No sentence of {text} is left: {reasons}.")
     write_text(out, "".join(f"{sentence.text}\n" for sentence in found))
     write_record(out, words=words, kept=len(found), left_out=dict(left_out))
-    remark(f"{out}: {len(found):,} sentences.", quiet=quiet)
+    remark(f"{out}: {counted(len(found), 'sentence')}.", quiet=quiet)
     for why, count in left_out.most_common():
         remark(f"  {count:>9,} left out because {why}", quiet=quiet)

@@ -17,12 +17,14 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
     terminal,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +82,7 @@ def triplets(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -117,7 +120,15 @@ def triplets(
         seed,
         allow_unknown,
     )
-    bench = Bench(device, dtype, prompt, study.vocabulary, allow_unknown, models_in_memory)
+    bench = Bench(
+        device,
+        dtype,
+        prompt,
+        study.vocabulary,
+        allow_unknown,
+        models_in_memory,
+        trust_remote_code,
+    )
     workshop = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as kept:
         with _progress(quiet=quiet) as (say, progress):
@@ -157,7 +168,7 @@ def triplets(
             for one in found.unchanged
         ],
     )
-    remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
+    remark(f"{out}: {counted(len(found.triplets), 'triplet')}.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
     _tell_failures(found, quiet=quiet)

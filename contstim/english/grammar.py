@@ -91,9 +91,15 @@ def further_rules(text: str) -> tuple[Rule, ...]:
     """Rules written elsewhere in the same notation; they may use the grammar's abbreviations.
 
     Raises:
-        ValueError: a line is no rule.
+        ValueError: a line is not a rule, or has something else than categories.
     """
+    from nltk.grammar import FeatStructNonterminal
+
     given = "\n".join(line for line in rules_text().splitlines() if line.startswith("$"))
+    for production in _productions(f"{given}\n{text}")[1]:
+        for part in (production.lhs(), *production.rhs()):
+            if not isinstance(part, FeatStructNonterminal):
+                raise ValueError(f"{part!r} is not a category, such as N[num=sg]")
     return _rules(f"{given}\n{text}")
 
 

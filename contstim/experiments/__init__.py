@@ -19,6 +19,7 @@ regression    choices on log-probability ratios, errors clustered by people and 
 controls      what else preferences could follow: tokens, word frequency, any feature
 benchmarks    models and scoring rules on minimal pairs, judgements and one another
 figures       what a paper can print
+names         short names of models, for figures and tables
 reproduce     published experiments, claim by claim
 golan2023     numbers of the 2023 experiment that serve as defaults
 """

@@ -19,4 +19,4 @@ def check_web_address(address: str) -> None:
     except ValueError:
         proper = False
     if not proper:
-        raise InputError(f"{address!r} is no web address; it must begin with https://.")
+        raise InputError(f"{address!r} is not a web address; it must begin with https://.")

@@ -221,7 +221,9 @@ def _assumptions(power: DesignPower) -> Iterator[str]:
         "that evaluate it they agree with one another as often as people did in "
         f"{power.ceilings.source} ({counted(power.ceilings.raters, 'participant')} a trial). Real "
         "people are none of the models, and items differ in much that no model says, so that real "
-        "experiments show less: take these numbers as what the design could show at best.\n"
+        "experiments show less: take these numbers as what the design could show at best. (On 36 "
+        "natural controversial pairs of the 2023 study such a simulation names the planted model "
+        ".99 of the time; real answers, drawn anew, name their first model .49 of the time.)\n"
     )
     yield markdown_table(["scope", "noise ceiling", "noise (nats)"], noise)
     if Scope.ACCEPT in power.scopes:

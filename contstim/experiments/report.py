@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff; }
+.wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; margin: 0 0 2rem; }
 th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid #ddd; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
@@ -128,7 +129,7 @@ def _agreement(scores: ScoreTable) -> str:
     for i, name in enumerate(names):
         cells = ("<td></td>" if i == j else _cell(share) for j, share in enumerate(shares[i]))
         lines.append(f"<tr><th>{name}</th>{''.join(cells)}</tr>")
-    return '<table class="map">\n' + "\n".join(lines) + "\n</table>"
+    return '<div class="wide"><table class="map">\n' + "\n".join(lines) + "\n</table></div>"
 
 
 def _cell(share: float) -> str:
@@ -172,4 +173,4 @@ def _row(
 
 
 def _table(lines: Iterable[str]) -> str:
-    return "<table>\n" + "\n".join(lines) + "\n</table>"
+    return '<div class="wide"><table>\n' + "\n".join(lines) + "\n</table></div>"

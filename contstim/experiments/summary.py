@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,26 +27,10 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.experiments.design import Design
+    from contstim.frequencies import WordFrequencies
     from contstim.stimuli import Trial
 
-MEASURES = ("words", "characters", "mean log frequency")
-
-
-class WordFrequencies:
-    """Log relative frequencies of words, compared in lower case, from the words of a text.
-
-    One occurrence is added to every word's count, and to those of all unknown words together. So
-    without any text all words are equally frequent.
-    """
-
-    def __init__(self, sentences: Iterable[Sentence]) -> None:
-        self._counts = Counter(w.lower() for sentence in sentences for w in sentence.words)
-        self._log_total = log(sum(self._counts.values()) + len(self._counts) + 1)
-
-    def mean_log_frequency(self, sentence: Sentence) -> float:
-        """The mean over a sentence's words, nats."""
-        logs = [log(self._counts[w.lower()] + 1) - self._log_total for w in sentence.words]
-        return sum(logs) / len(logs)
+MEASURES = ("words", "characters", "mean word frequency (Zipf)")
 
 
 @dataclass(frozen=True)
@@ -61,7 +44,7 @@ class DesignSummary:
             group.
         minutes: expected duration for each group, pauses and instructions left out.
         sources: kind of sentence, in which condition → distinct sentences.
-        balance: condition → (3, 2): words, characters and mean log word frequency (nats) of
+        balance: condition → (3, 2): words, characters and mean word frequency (Zipf scale) of
             sentence_1 and sentence_2, averaged over its trials.
         notes: sentences about how the design came about.
         catch: sentences about whom the catch trials leave out.
@@ -176,7 +159,7 @@ def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArra
 
 
 def _measure(sentence: Sentence, frequencies: WordFrequencies) -> tuple[float, float, float]:
-    frequency = frequencies.mean_log_frequency(sentence)
+    frequency = frequencies.mean_zipf(sentence)
     return float(len(sentence)), float(len(sentence.bare)), frequency
 
 
@@ -212,8 +195,9 @@ def summary_markdown(summary: DesignSummary) -> str:
             "## Distinct sentences by source\n",
             markdown_table(["condition", "kind", "sentences"], sources),
             "## Balance between the two sentences of a trial\n",
-            "Means over trials; mean log frequency of a sentence's words in nats. Which sentence "
-            "stands left is balanced for each participant.\n",
+            "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
+            "scale (log10 of the frequency in a thousand million words). Which sentence stands "
+            "left is balanced for each participant.\n",
             markdown_table(
                 ["condition", "measure", "sentence_1", "sentence_2", "difference"], balance
             ),

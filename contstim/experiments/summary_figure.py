@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.figures.canvas import lay_out, new_figure, styled
 from contstim.experiments.summary import MEASURES
 from contstim.files import writing
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
+
+    from matplotlib.figure import Figure
 
     from contstim.experiments.summary import DesignSummary
 
@@ -19,37 +23,41 @@ _SIDES = ("sentence_1", "sentence_2")
 
 
 def draw_summary(summary: DesignSummary, path: Path | str) -> None:
-    """Draw trials by group and condition, sentences by source, and the balance between sides.
-
-    The kind of image follows from the file's name (.png, .pdf, .svg).
+    """Write `summary_figure`; the kind of image follows from the file's name (.png, .pdf, .svg).
 
     Raises:
         InputError: the file cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with styled(), writing(path) as partial:
+        kind = str(path).rpartition(".")[2]
+        figure = summary_figure(summary)
+        lay_out(figure)
+        figure.savefig(partial, dpi=200, format=kind)
 
-    figure = Figure(figsize=(11, 7.5), layout="constrained")
-    FigureCanvasAgg(figure)
+
+def summary_figure(summary: DesignSummary) -> Figure:
+    """Trials by group and condition, sentences by source, and the balance between sides."""
+    figure = new_figure(9, 6)
     upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
     left, right = upper.subplots(1, 2)
     _draw_counts(left, summary)
     _draw_sources(right, summary)
     for axis, (row, measure) in zip(lower.subplots(1, 3), enumerate(MEASURES), strict=True):
         _draw_balance(axis, summary, row, measure)
-    with writing(path) as partial:
-        kind = str(path).rpartition(".")[2]
-        figure.savefig(partial, dpi=150, format=kind)
+    return figure
 
 
 def _draw_counts(axis: Any, summary: DesignSummary) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
     for condition, counts in summary.counts.items():
         axis.bar(groups, counts, bottom=bottom, label=condition)
         bottom += counts
-    axis.set(xlabel="group", ylabel="trials", xticks=groups)
-    axis.set_title(f"{max(summary.minutes):.0f} minutes for a participant")
+    axis.set(xlabel="group", ylabel="trials")
+    axis.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
+    axis.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
     axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 
@@ -71,6 +79,6 @@ def _draw_balance(axis: Any, summary: DesignSummary, row: int, measure: str) -> 
     axis.set_yticks(places, list(summary.balance), fontsize="small")
     axis.invert_yaxis()
     axis.margins(x=0.2, y=0.2)
-    axis.set_title(f"{measure} (nats)" if "log" in measure else measure)
+    axis.set_title(measure)
     if row == 0:
         axis.legend(fontsize="small", loc="upper right")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 import traceback
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import ContstimError
 from contstim.jobs.words import shared_words, usable_words
 from contstim.models.catalog import load_model
+from contstim.models.turns import free_memory
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
@@ -59,6 +58,7 @@ class Bench:
         vocabulary: words to use; None for those frequent in the models' own training text.
         allow_unknown: also use words that a word-level model cannot tell.
         capacity: how many models are kept loaded, at least as many as a task needs.
+        trust_remote_code: whether transformers may run code that comes with a checkpoint.
         folder: what relative file names in specifications start from.
         loads: how many times a model was loaded.
     """
@@ -69,6 +69,7 @@ class Bench:
     vocabulary: Vocabulary | None = None
     allow_unknown: bool = False
     capacity: int = 2
+    trust_remote_code: bool = False
     folder: Path = field(default_factory=Path.cwd)
     loads: int = field(default=0, init=False)
     _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
@@ -121,7 +122,14 @@ class Bench:
         if self.folder.is_dir():
             os.chdir(self.folder)
         self.loads += 1
-        return load_model(name, name=name, device=self.device, dtype=self.dtype, prompt=self.prompt)
+        return load_model(
+            name,
+            name=name,
+            device=self.device,
+            dtype=self.dtype,
+            prompt=self.prompt,
+            trust_remote_code=self.trust_remote_code,
+        )
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
         room = max(self.capacity, len(for_models)) - 1
@@ -129,12 +137,4 @@ class Bench:
             if len(self._models) <= room:
                 return
             del self._models[name]
-            _free_memory()
-
-
-def _free_memory() -> None:
-    """Give a dropped network's memory back at once, also to other workers on the same GPU."""
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        gc.collect()
-        torch.cuda.empty_cache()
+            free_memory()

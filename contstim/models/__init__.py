@@ -2,6 +2,8 @@
 
 base           the contract: LanguageModel, Replacements, Convention
 catalog        specifications such as `kenlm:trigram.arpa`, families, the 2023 study's models
+given          models as a user gives them, `[NAME=]SPECIFICATION`
+turns          one model at a time in memory
 scoring        many sentences under several models, cached and resumable; scores word by word
 transforms     scores per token or per word, whatever the model
 vocabularies   the words that several models share

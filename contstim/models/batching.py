@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,7 +13,7 @@ from contstim.errors import ModelError
 from contstim.models.costs import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.arrays import IntArray
 
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     Run: TypeAlias = Callable[[torch.Tensor, torch.Tensor, IntArray], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Budget:
     """How many tokens, padding included, pass through a network at once.
 
     On a CPU larger batches are slower: their activations no longer fit its caches. A GPU wants to
-    be filled.
+    be filled. What a network's memory did not hold lowers its budget from then on, so that later
+    calls do not try as much again.
     """
 
     tokens: int
@@ -41,7 +43,8 @@ def forward_in_batches(
     run: Run,
     *,
     pad: int,
-    budget: int,
+    budget: Budget,
+    width: int = 1,
     device: torch.device | str = "cpu",
     progress: Callable[[int], None] | None = None,
 ) -> None:
@@ -49,13 +52,14 @@ def forward_in_batches(
 
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
     attention mask (b, l) and the numbers (b,) of the rows, by which it scatters its results. When
-    memory runs out, the budget is halved and the same rows are tried again.
+    memory runs out, the budget is halved, for later calls too, and the same rows are tried again.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
         run: what to do with a batch.
         pad: token id to pad with.
         budget: tokens a batch, padding included; a longer row goes alone.
+        width: how many tokens the network reads for each token of a row.
         device: where the ids and the attention mask are put.
         progress: told the number of rows in each finished batch.
 
@@ -67,9 +71,10 @@ def forward_in_batches(
     start = 0
     while start < len(order):
         longest = int(lengths[order[start]])
-        chosen = order[start : start + max(1, budget // max(1, longest))]
+        each = width * max(1, longest)
+        chosen = order[start : start + max(1, budget.tokens // each)]
         ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
-        with torch.inference_mode():
+        with computing():
             done = _fits(run, ids.to(device), attention.to(device), chosen)
         if done:
             count(len(chosen), int(lengths[chosen].sum()))
@@ -82,7 +87,43 @@ def forward_in_batches(
                 f"use a smaller model, another device, or shorter sentences."
             )
         else:
-            budget = len(chosen) * longest // 2
+            budget.tokens = len(chosen) * each // 2
+
+
+_NO_MEMORY = (
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "defaultcpuallocator",
+    "could not create a memory object",
+    "std::bad_alloc",
+    "_alloc_failed",
+)  # of CUDA, the CPU's allocator, oneDNN, and of cuBLAS, cuDNN and their kin
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether a network failed because memory ran out, whichever library says so."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    message = str(error).lower()
+    return any(sign in message for sign in _NO_MEMORY)
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Within a `with` statement networks are not trained, and float32 means float32.
+
+    GPUs would round float32 products to TF32's ten bits: those of recurrent layers unless told
+    otherwise, those of others where a program has asked for it.
+    """
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+    cudnn.allow_tf32 = matmul.allow_tf32 = False
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        cudnn.allow_tf32, matmul.allow_tf32 = before
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
@@ -110,10 +151,8 @@ def _pad(rows: list[Row], lengths: IntArray, pad: int) -> tuple[torch.Tensor, to
 def _fits(run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray) -> bool:
     try:
         run(ids, attention, rows)
-    except torch.OutOfMemoryError:
-        pass
-    except RuntimeError as error:
-        if "out of memory" not in str(error).lower():
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
     else:
         return True

@@ -7,7 +7,6 @@ naming one imports nothing.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, replace
@@ -15,7 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from contstim.documents import read_json_object
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.given import GivenModel
 
 if TYPE_CHECKING:
@@ -50,8 +51,11 @@ class Family:
         summary: what it is.
         loader: `module:attribute`, called with the location, `name` and the options it takes.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype` and `prompt` the loader takes.
+        options: which of `family`, `rule`, `device`, `dtype`, `prompt`, `trust_remote_code` and
+            `weights` the loader takes.
         endings: file names that mean this family where none is given.
+        checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
+            moment what cannot be loaded; where there is none, the location must exist.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Family:
     rules: tuple[str, ...]
     options: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
+    checker: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,16 +114,18 @@ FAMILIES: dict[str, Family] = {
             name="hf",
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
+            checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
-            options=("rule", "device", "dtype", "prompt"),
+            options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
         ),
         Family(
             name="classifier",
             summary="classifier of sequences that says how surely a sentence is acceptable; its "
             "scores are no log-probabilities",
             loader="contstim.models.classifier.adapter:load_classifier",
+            checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
-            options=("device", "dtype"),
+            options=("device", "dtype", "trust_remote_code"),
         ),
         *(
             Family(
@@ -233,6 +240,32 @@ def _plain(parsed: Specification) -> Specification:
     return replace(parsed, location=os.path.normpath(parsed.location))
 
 
+def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
+    """Refuse in a moment a model that cannot be loaded: nothing there, or nothing readable.
+
+    Weights and tokenizer are left unread, and so is what lies on the hub.
+
+    Raises:
+        ModelError: see `parse_specification`; or the file or folder is missing, or its
+            configuration damaged.
+    """
+    parsed = parse_specification(specification)
+    checker = FAMILIES[parsed.family].checker
+    if checker:
+        check = cast("Callable[..., None]", _attribute(checker))
+        check(parsed.location, trust_remote_code=trust_remote_code)
+    elif not Path(parsed.location).exists():
+        raise ModelError(
+            f"There is no {FAMILIES[parsed.family].summary} at {parsed.location}. Give its path; "
+            f"'contstim train' makes one."
+        )
+
+
+def _attribute(path: str) -> object:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
 def load_model(
     specification: str,
     *,
@@ -240,6 +273,8 @@ def load_model(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> LanguageModel:
     """Load one model.
 
@@ -249,6 +284,9 @@ def load_model(
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
+        trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
+        weights: False where only words and tokens are asked about: transformers are then left
+            without their weights, and score nothing.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
@@ -262,9 +300,10 @@ def load_model(
         "device": device,
         "dtype": dtype,
         "prompt": prompt,
+        "trust_remote_code": trust_remote_code,
+        "weights": weights,
     }
-    module, _, attribute = family.loader.partition(":")
-    loader = cast("Callable[..., LanguageModel]", getattr(import_module(module), attribute))
+    loader = cast("Callable[..., LanguageModel]", _attribute(family.loader))
     model = loader(
         parsed.location,
         name=chosen.name,
@@ -284,6 +323,8 @@ def load_models(
     device: Device = "auto",
     dtype: Precision = "auto",
     prompt: str | None = None,
+    trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> list[LanguageModel]:
     """Load several models, refusing repeated ones before any is loaded; see `load_model`.
 
@@ -292,12 +333,22 @@ def load_models(
         device: see `load_model`.
         dtype: see `load_model`.
         prompt: see `load_model`.
+        trust_remote_code: see `load_model`.
+        weights: see `load_model`.
 
     Raises:
         ModelError: a name or a model is given twice, or see `load_model`.
     """
     return [
-        load_model(given.specification, name=given.name, device=device, dtype=dtype, prompt=prompt)
+        load_model(
+            given.specification,
+            name=given.name,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+            weights=weights,
+        )
         for given in given_models(specifications)
     ]
 
@@ -306,10 +357,10 @@ def _family_of(location: str) -> str:
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if (Path(location) / "config.json").is_file():
+    if is_file(Path(location) / "config.json"):
         return "hf"
     try:
-        facts = json.loads((Path(location) / RECURRENT_CONFIGURATION).read_text(encoding="utf-8"))
+        facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""

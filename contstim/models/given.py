@@ -14,7 +14,7 @@ from contstim.errors import ModelError
 RESERVED_NAMES = frozenset(
     {
         *("sentence", "id", "item", "label", "judgement", "phenomenon", "paradigm", "paradigms"),
-        *("word", "place", "token", "position", "log_prob", "surprisal", "log_frequency"),
+        *("word", "place", "token", "position", "log_prob", "surprisal", "zipf"),
         *("model", "models", "ceiling", "people", "method", "pairs", "unread", "identical"),
         *("contrast", "condition", "trial_id", "group"),
     }

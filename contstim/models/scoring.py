@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from contstim.errors import ScoreError
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.models.base import Continuation, Convention, LanguageModel, TokenScore
@@ -94,6 +94,10 @@ def score_continuations(
     return scores
 
 
+Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
+"""Sentence → the terms of its score."""
+
+
 def token_table(
     models: Sequence[LanguageModel],
     sentences: Sequence[Sentence],
@@ -109,18 +113,39 @@ def token_table(
     Raises:
         ModelError: a model's score is no sum over tokens, or it cannot score a sentence.
     """
+    terms = {model.name: token_terms(model, sentences, progress=progress) for model in models}
+    return table_of_terms(terms, sentences)
+
+
+def token_terms(
+    model: LanguageModel,
+    sentences: Sequence[Sentence],
+    *,
+    progress: Callable[[LanguageModel, int], None] | None = None,
+) -> Terms:
+    """The terms of every sentence's score under one model.
+
+    Raises:
+        ModelError: see `token_table`.
+    """
     distinct = list(dict.fromkeys(sentences))
-    report = progress or (lambda _model, _n: None)
-    terms: list[dict[Sentence, list[TokenScore]]] = [{} for _ in models]
-    for model, known in zip(models, terms, strict=True):
-        for block in _blocks(len(distinct)):
-            some = distinct[block]
-            known.update(zip(some, model.token_log_probs(some), strict=True))
-            report(model, len(some))
+    known: dict[Sentence, Sequence[TokenScore]] = {}
+    for block in _blocks(len(distinct)):
+        some = distinct[block]
+        known.update(zip(some, model.token_log_probs(some), strict=True))
+        if progress is not None:
+            progress(model, len(some))
+    return known
+
+
+def table_of_terms(
+    terms: Mapping[str, Terms], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """The table of `token_table` from the terms under each model, by its name."""
     rows = [
-        (sentence.text, model.name, *_place(sentence, term), -term[2])
+        (sentence.text, name, *_place(sentence, term), -term[2])
         for sentence in sentences
-        for model, known in zip(models, terms, strict=True)
+        for name, known in terms.items()
         for term in known[sentence]
     ]
     columns = ("sentence", "model", "position", "word", "token", "log_prob", "surprisal")

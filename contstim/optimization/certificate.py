@@ -6,8 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from contstim.documents import read_json_object
-from contstim.errors import InputError
+from contstim.documents import dataclass_of, read_json_object
 from contstim.files import write_text
 
 if TYPE_CHECKING:
@@ -68,22 +67,7 @@ class Certificate:
         Raises:
             InputError: the file cannot be read or is no certificate.
         """
-        try:
-            facts = read_json_object(path)
-            repeatable = facts.pop("repeatable")
-            return cls(
-                **facts
-                | {
-                    "models": tuple(facts["models"]),
-                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
-                    "repeatable": None if repeatable is None else tuple(repeatable),
-                    "prices": tuple((reject, accept, n) for reject, accept, n in facts["prices"]),
-                }
-            )
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no certificate of a selection: {error}.") from error
+        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of a selection)")
 
 
 @dataclass(frozen=True)
@@ -150,20 +134,7 @@ class TripletCertificate:
         Raises:
             InputError: the file cannot be read or is no certificate of triplets.
         """
-        try:
-            facts = read_json_object(path)
-            return cls(
-                **facts
-                | {
-                    "uncapped": tuple(facts["uncapped"]),
-                    "counts": tuple((one, two, n) for one, two, n in facts["counts"]),
-                    "prices": tuple((rule, price) for rule, price in facts["prices"]),
-                }
-            )
-        except InputError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no certificate of triplets: {error}.") from error
+        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of triplets)")
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from contstim.models.remembering import WORDS, Remembered
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
@@ -203,14 +204,16 @@ def _listed(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
     return listed
 
 
-@lru_cache(maxsize=16)
-def _by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
+def _places_by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, word in enumerate(words):
         places[word.lower()].append(index)
     return dict(places)
 
 
-@lru_cache(maxsize=16)
-def _lengths(words: tuple[str, ...]) -> IntArray:
+def _count_characters(words: tuple[str, ...]) -> IntArray:
     return np.fromiter(map(len, words), np.int64, len(words))
+
+
+_by_lower_case = Remembered(_places_by_lower_case, len, WORDS)
+_lengths = Remembered(_count_characters, len, WORDS)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from contstim.documents import shortened
 from contstim.errors import StoreError
 from contstim.store.layout import APPLICATION_ID, LAYOUTS
 
@@ -36,7 +37,10 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             raise StoreError(_explain(self.path, error)) from error
         try:
-            self._claim(self._recognise())
+            layout = self._recognise()
+            if layout:
+                self._check()
+            self._claim(layout)
         except sqlite3.Error as error:
             self.close()
             raise StoreError(_explain(self.path, error)) from error
@@ -64,10 +68,19 @@ class Database:
             )
         return layout if tables else 0
 
+    def _check(self) -> None:
+        """Refuse a damaged file before anything is written: SQLite finds damage where it reads."""
+        (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"malformed: {shortened(found)}")
+
     def _claim(self, layout: int) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("BEGIN EXCLUSIVE")
+        if layout == len(LAYOUTS):
+            self._connection.execute("COMMIT")
+            return
         for statements in LAYOUTS[layout:]:
             for statement in statements:
                 self._connection.execute(statement)

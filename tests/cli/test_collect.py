@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -70,7 +71,8 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
     assert record["noise_nats"] > 0
-    for secret in (server.database, Path(f"{server.database}.token")):
+    for ending in ("", ".token", ".meta.json"):
+        secret = Path(f"{server.database}{ending}")
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 
 
@@ -83,6 +85,29 @@ def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
         rows = list(csv.DictReader(file))
     assert {row["participant"] for row in rows} == {f"simulated-{n}" for n in (1, 2, 3)}
     assert {row["simulated"] for row in rows} == {"true"}
+
+
+def test_placeholders_are_named_before_anybody_comes(tmp_path: Path) -> None:
+    study = small_study(tmp_path / "study")
+    (study / "consent.md").write_text("It takes [minutes] minutes. Write to [contact].")
+    server = CollectProcess(study, tmp_path / "kept" / "a.sqlite")
+    server.start()
+    server.stop(signal.SIGINT)
+    said = server.log.read_text()
+    assert "still hold placeholders" in said
+    assert "consent.md: [contact], [minutes]" in said
+
+
+def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    """The real command, against a port that this test holds."""
+    small_study(tmp_path / "study")
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = str(held.getsockname()[1])
+        done = run(tmp_path, "collect", "study", "--port", port)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Cannot listen at 127.0.0.1, port {port}" in done.stderr
+    assert "--port 0 for any that is free" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
 @pytest.mark.usefixtures("planted")
@@ -99,9 +124,9 @@ def test_mistakes_are_explained(
     for arguments, message in (
         (["collect", "empty"], "export jspsych"),
         (["collect", "broken"], "not the study of an exported experiment"),
-        (["collect", "good", "--redirect", "javascript:alert(1)"], "no web address"),
-        (["collect", "good", "--redirect", "app.prolific.com/submissions"], "no web address"),
-        (["collect", "leads"], "no web address"),
+        (["collect", "good", "--redirect", "javascript:alert(1)"], "not a web address"),
+        (["collect", "good", "--redirect", "app.prolific.com/submissions"], "not a web address"),
+        (["collect", "leads"], "not a web address"),
         (["collect", "elsewhere"], "saves to datapipe"),
         (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),

@@ -38,7 +38,7 @@ def test_controls_write_a_table_each(tmp_path: Path) -> None:
         with (tmp_path / "out" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             tables[name] = list(csv.DictReader(file))
     assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
-    assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "log_frequency"}
+    assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
     assert {row["judge"] for row in tables["feature_shares"]} == {*people, "gpt2", "rnn"}
     failed = run(tmp_path, *common.split())
     assert failed.returncode == 2

@@ -147,7 +147,7 @@ BAD = {
     [
         ("select triplets --triplets gone.csv --out x.csv", "Cannot read gone.csv"),
         ("select triplets --triplets empty.csv --out x.csv", "is empty"),
-        ("select triplets --triplets text.csv --out x.csv", "no table of triplets: it lacks"),
+        ("select triplets --triplets text.csv --out x.csv", "is not a table of triplets: it lacks"),
         (f"{SELECT} --per-pair 3", "cannot be spread evenly over 10 deciles"),
         (f"{SELECT} --per-pair 10", r"decile 2 of p\(n\|ngram\) for ngram-rnn \(1\)"),
         (f"{SELECT} --per-pair 0 --quantiles 0", "ask for 1 or more"),
@@ -155,7 +155,7 @@ BAD = {
         (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'made'"),
         (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "give both"),
         (f"{SELECT} --uncapped natural.txt", "give both"),
-        (f"{SELECT} --counts many.csv", "'many' is no whole number"),
+        (f"{SELECT} --counts many.csv", "'many' under per_pair is not a whole number"),
         (f"{SELECT} --counts none.csv --per-pair 2 --quantiles 0", "ngram, elmo"),
         (f"{SELECT} --quantiles -2", "1 or more quantile groups, not -2"),
         (
@@ -180,7 +180,10 @@ BAD = {
             "1 or more participants",
         ),
         ("design --pairs triplets.csv --out x.csv", "give --sentences"),
-        ("design --pairs triplets.csv --sentences natural.txt --out x.csv", "no table of pairs"),
+        (
+            "design --pairs triplets.csv --sentences natural.txt --out x.csv",
+            "is not a table of pairs",
+        ),
         ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "nothing to design"),
         (f"{DESIGN} {SMALL} --out x.txt", "its name must end in"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 from contstim.experiments.export.jspsych.library import LIBRARY
@@ -26,6 +27,8 @@ def test_export_jspsych(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "18 pairs in 2 groups" in done.stderr
+    assert "warning: the texts of experiment still hold placeholders" in done.stderr
+    assert "[contact]" in done.stderr
     study = json.loads((tmp_path / "experiment" / "study.json").read_text())
     assert {name: len(own) for name, own in study["groups"].items()} == {"1": 9, "2": 9}
     assert study["save"]["experiment"] == "abc123"
@@ -34,7 +37,9 @@ def test_export_jspsych(tmp_path: Path) -> None:
     index = (tmp_path / "experiment" / "index.html").read_text()
     assert '<html lang="de">' in index
     assert "<title>Pairs</title>" in index
-    record = json.loads((tmp_path / "experiment.meta.json").read_text())
+    path = tmp_path / "experiment.meta.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600  # the completion link is in the command
+    record = json.loads(path.read_text())
     assert record["study"] == study["id"]
     assert record["command"][1:3] == ["export", "jspsych"]
 
@@ -46,6 +51,7 @@ def test_export_jatos(tmp_path: Path) -> None:
     assert "contstim_comparing_sentences.jzip: import it in JATOS" in said.stderr
     assert (tmp_path / "study" / "contstim_comparing_sentences.jzip").is_file()
     assert (tmp_path / "study" / "page" / "consent.md").is_file()
+    assert "consent.md: [Replace this text" in said.stderr
 
 
 def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:

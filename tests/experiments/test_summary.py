@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +9,16 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design import build_design
-from contstim.experiments.summary import WordFrequencies, summarise, summary_markdown
+from contstim.experiments.summary import summarise, summary_markdown
 from contstim.experiments.summary_figure import draw_summary
-from contstim.sentence import Sentence
+from contstim.frequencies import WordFrequencies
 from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 DESIGN = build_design(
     some_pairs(3), some_triplets(3), natural(60), groups=3, random_per_group=5, catch_per_group=4
 )
-FREQUENCIES = WordFrequencies(natural(60))
+FREQUENCIES = WordFrequencies.of(natural(60))
 
 
 def test_counts_durations_and_sources() -> None:
@@ -43,13 +42,6 @@ def test_balance_is_the_mean_over_trials() -> None:
         assert balance[0, side] == np.mean([len(w) for w in words])
         assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
-
-
-def test_frequencies_are_counts_plus_one_over_all() -> None:
-    """Six words, three distinct: six and three and one more for what is unknown."""
-    frequencies = WordFrequencies([Sentence.parse("The cat the dog"), Sentence.parse("The cat")])
-    one = frequencies.mean_log_frequency(Sentence.parse("THE owl"))
-    assert one == pytest.approx((log(4 / 10) + log(1 / 10)) / 2)
 
 
 def test_the_page_names_every_condition_and_group(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def sums(rows: list[list[int]], budget: int, fits: int = 10**6) -> tuple[list[in
         result[batch] = (ids * attention).sum(1).numpy()
         sizes.append(ids.numel())
 
-    forward_in_batches(rows, run, pad=99, budget=budget)
+    forward_in_batches(rows, run, pad=99, budget=Budget(budget))
     return result.tolist(), sizes
 
 
@@ -61,7 +61,7 @@ def test_errors_of_another_kind_are_not_swallowed() -> None:
         raise RuntimeError("shapes cannot be multiplied")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        forward_in_batches(ROWS, run, pad=0, budget=10)
+        forward_in_batches(ROWS, run, pad=0, budget=Budget(10))
 
 
 def test_out_of_memory_on_the_cpu_is_recognised() -> None:
@@ -72,13 +72,62 @@ def test_out_of_memory_on_the_cpu_is_recognised() -> None:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: out of memory")
         sizes.append(len(ids))
 
-    forward_in_batches(ROWS, run, pad=0, budget=100)
+    forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
     assert sum(sizes) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: you tried "
+        "to allocate 1 bytes. Error code 12 (Cannot allocate memory)",
+        "could not create a memory object",
+    ],
+)
+def test_every_library_s_words_for_no_memory_are_understood(message: str) -> None:
+    """Witness: the messages as cuBLAS, cuDNN, oneDNN and PyTorch's allocators write them."""
+    sizes = []
+
+    def run(ids: torch.Tensor, *_: object) -> None:
+        if len(ids) > 1:
+            raise RuntimeError(message)
+        sizes.append(len(ids))
+
+    forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
+    assert sum(sizes) == len(ROWS)
+
+
+def test_what_did_not_fit_is_not_tried_again() -> None:
+    budget, failed = Budget(100), []
+
+    def run(ids: torch.Tensor, *_: object) -> None:
+        if ids.numel() > 6:
+            failed.append(ids.numel())
+            raise torch.OutOfMemoryError("no room")
+
+    forward_in_batches(ROWS, run, pad=0, budget=budget)
+    first = len(failed)
+    assert first > 0
+    for _ in range(10):
+        forward_in_batches(ROWS, run, pad=0, budget=budget)
+    assert len(failed) == first
+    assert budget.tokens >= 1
+
+
+def test_a_row_may_stand_for_many_tokens() -> None:
+    sizes = []
+    forward_in_batches(
+        [[1]] * 12, lambda ids, *_: sizes.append(len(ids)), pad=0, budget=Budget(20), width=5
+    )
+    assert sizes == [4, 4, 4]
 
 
 def test_progress_adds_up() -> None:
     told: list[int] = []
-    forward_in_batches(ROWS, lambda *_: None, pad=0, budget=6, progress=told.append)
+    forward_in_batches(ROWS, lambda *_: None, pad=0, budget=Budget(6), progress=told.append)
     assert sum(told) == len(ROWS)
 
 

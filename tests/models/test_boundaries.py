@@ -97,7 +97,7 @@ def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
     checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
     network = MaskedNetwork(checkpoint)
     classes = token_classes(checkpoint.tokenizer, network.n_outputs)
-    passes = Passes(network, Normaliser(classes), Budget.for_device("cpu").tokens)
+    passes = Passes(network, Normaliser(classes), Budget.for_device("cpu"))
     marks_ends = kind == "xlm"
     first = BOUNDARY if words == (0, 1) or not marks_ends else WITHIN
     second = BOUNDARY if words == (0, 1) or marks_ends else WITHIN

@@ -334,7 +334,7 @@ def test_tokens_of_candidates_are_those_of_the_full_sentence(load: Load, positio
     assert words_are_independent(tokenizer)
     assert not words_are_independent(crossing)
     quick, careful = (
-        CandidateTokens(t, encode)(sentence, position, words, before)  # type: ignore[arg-type]
+        CandidateTokens(t, encode)(sentence, position, words, before).tokens  # type: ignore[arg-type]
         for t in (tokenizer, crossing)
     )
     assert quick == careful

@@ -14,6 +14,7 @@ from contstim.cli.output import (
     Models,
     Prompt,
     Quiet,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -21,6 +22,7 @@ from contstim.cli.output import (
     scoring_progress,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +96,7 @@ def acceptability(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     quiet: Quiet = False,
 ) -> None:
@@ -134,7 +137,9 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     if models:
         found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(found)
@@ -188,9 +193,9 @@ def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:
     _print(found)
     for reason, number in found.excluded_for().items():
         if number:
-            remark(f"{number:,} pairs are not evaluated: {reason}.", quiet=quiet)
+            remark(f"Not evaluated: {counted(number, 'pair')}, {reason}.", quiet=quiet)
     if left_out:
-        remark(f"{left_out:,} sentences have no score; left_out.csv lists them.", quiet=quiet)
+        remark(f"Without a score: {counted(left_out, 'sentence')}; see left_out.csv.", quiet=quiet)
 
 
 def _print(found: Evaluation) -> None:

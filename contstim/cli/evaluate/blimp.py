@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,12 +17,14 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
     results_table,
     scoring_progress,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparisons
@@ -103,6 +105,7 @@ def blimp(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -141,13 +144,16 @@ def blimp(
         raise InputError("A table of scores holds full sentences: prefix methods need models.")
     if bool(sizes) != bool(text):
         raise InputError("Learning curves need both --sizes and --text.")
+    _check_names(model or [], train if sizes else "")
     fields = Fields(good_column, bad_column, paradigm_column, phenomenon_column, pair_column)
     files = pair_files(data)
     pairs = read_minimal_pairs(files, fields)
     if sample:
         pairs = draw(pairs, sample, seed)
     known, beside = _known(data, people, published)
-    models = load_models(model or [], device=device, dtype=dtype, prompt=prompt)
+    models = load_models(
+        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     learned: list[Learned] = []
     if sizes and text:
         learner = Learner(train, order, epochs, device)
@@ -173,6 +179,19 @@ def blimp(
         seed=seed,
     )
     _show(found, out, quiet=quiet)
+
+
+def _check_names(models: list[str], trained: str) -> None:
+    """Refuse names that models of learning curves have."""
+    from contstim.errors import InputError
+    from contstim.models.catalog import given_models
+
+    for one in given_models(models):
+        if trained and re.fullmatch(rf"{trained}-\d+", one.name):
+            raise InputError(
+                f"{one.name!r} is what --sizes calls a model that it trains. Choose another name "
+                f"for {one.specification}."
+            )
 
 
 def _why(compared: Comparisons) -> str:
@@ -219,9 +238,11 @@ def _learned(
     sentences = list(counting(read_sentences(text), quiet=quiet))
     learned = []
     if max(numbers) > len(sentences):
-        remark(f"{text} has {len(sentences):,} sentences, not {max(numbers):,}: all are used.")
+        remark(
+            f"{text} has {counted(len(sentences), 'sentence')}, not {max(numbers):,}: all are used."
+        )
     for part in nested(sentences, numbers, seed):
-        remark(f"Training {learner.kind} on {len(part):,} sentences.", quiet=quiet)
+        remark(f"Training {learner.kind} on {counted(len(part), 'sentence')}.", quiet=quiet)
         with training_progress(quiet=quiet) as progress:
             learned.append(learn(part, learner, folder, seed=seed, on_progress=progress))
     return learned
@@ -233,26 +254,31 @@ def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
         remark(f"{one.method}: {one.reason}")
     if found.compared.left_out:
         unread = len({one.sentence for one in found.compared.left_out})
-        remark(f"{unread:,} sentences cannot be read by every model: {out / 'left_out.csv'}.")
+        remark(
+            f"Not read by every model: {counted(unread, 'sentence')}, see {out / 'left_out.csv'}."
+        )
     _print(found)
     remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
 
 
 def _print(found: Evaluation) -> None:
     """Overall accuracy and ties by method, a row for each model and for people."""
-    table = results_table("", title="Accuracy on minimal pairs")
+    from contstim.experiments.benchmarks.minimal_pairs.tables import cells as with_intervals
+
+    table = results_table("", title="Accuracy on minimal pairs (95 % interval)")
     cells: dict[str, list[str]] = {}
     for comparison in found.compared.made:
         accuracies = found.found[comparison.method]
-        for heading in (f"{comparison.method}", "ties"):
+        judged = f"{comparison.method}\n{counted(accuracies.pairs_of(), 'pair')}"
+        for heading in (judged, "ties"):
             table.add_column(heading, justify="right", overflow="fold")
         before = len(table.columns) - 3
         ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
-        for name, value in zip(accuracies.columns, accuracies.mean(), strict=True):
+        shown = with_intervals(accuracies.mean(), accuracies.interval())
+        for name, cell in zip(accuracies.columns, shown, strict=True):
             row = cells.setdefault(name, [])
             row += [""] * (before - len(row))
-            shown = "" if isnan(value) else f"{value:.3f}"
-            row += [shown, f"{ties[name]:,}" if name in ties else ""]
+            row += [cell, f"{ties[name]:,}" if name in ties else ""]
     names = names_for_tables(list(cells))
     for name, row in cells.items():
         table.add_row(names[name], *row)

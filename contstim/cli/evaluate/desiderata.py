@@ -16,6 +16,7 @@ from contstim.cli.output import (
     Prompt,
     Quiet,
     Seed,
+    TrustRemoteCode,
     names_for_tables,
     print_table,
     remark,
@@ -37,7 +38,10 @@ def desiderata(
     ],
     frequencies: Annotated[
         Path,
-        typer.Option(help="A text to count words in, or a table with columns word and count."),
+        typer.Option(
+            help="Where word frequencies come from: a text, a table with the columns word and "
+            "count, or a trained model of words."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     reference: Annotated[
@@ -64,6 +68,7 @@ def desiderata(
     prompt: Prompt = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     store: KeptScores = None,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -80,9 +85,9 @@ def desiderata(
     """
     from contstim.corpus import read_lines
     from contstim.experiments.benchmarks.desiderata.carriers import CARRIERS, Carrier
-    from contstim.experiments.benchmarks.desiderata.frequencies import read_frequencies
     from contstim.experiments.benchmarks.desiderata.report import write_desiderata
     from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
+    from contstim.frequencies import read_frequencies
     from contstim.models.catalog import load_models
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
@@ -92,7 +97,9 @@ def desiderata(
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
     given, compared = _with_reference(model, reference)
-    loaded = load_models(given, device=device, dtype=dtype, prompt=prompt)
+    loaded = load_models(
+        given, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
+    )
     total = len(set(chosen)) + len(carriers) * len(wanted)
     with (
         Store(store or out / "contstim.sqlite") as kept,

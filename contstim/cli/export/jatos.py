@@ -40,8 +40,8 @@ def jatos(
     Example: `contstim export jatos --trials trials.csv --out study --vendor`
     """
     from contstim.experiments.export.jatos import export_jatos
-    from contstim.experiments.export.jspsych import PageSettings, SaveTo
-    from contstim.records import write_record
+    from contstim.experiments.export.jspsych import PageSettings, SaveTo, unfilled_warning
+    from contstim.records import write_private_record, write_record
     from contstim.stimuli import read_trials
 
     settings = PageSettings(
@@ -55,7 +55,10 @@ def jatos(
         library=vendor_from,
     )
     archive = export_jatos(read_trials(trials), out, settings)
-    write_record(archive, trials=str(trials))
+    write = write_private_record if completion_code or redirect else write_record
+    write(archive, trials=str(trials))
+    if warning := unfilled_warning(out / "page"):
+        remark(f"warning: {warning}")
     remark(
         f"{archive}: import it in JATOS. Edit the texts in {out / 'page'} and export again; "
         f"{out / 'page' / 'README.md'} says how to go on.",

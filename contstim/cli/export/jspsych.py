@@ -18,6 +18,7 @@ from contstim.cli.export.page_options import (
     VendorFrom,
 )
 from contstim.cli.output import Quiet, remark
+from contstim.wording import counted
 
 
 def jspsych(
@@ -46,8 +47,13 @@ def jspsych(
 
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
     """
-    from contstim.experiments.export.jspsych import PageSettings, SaveTo, export_jspsych
-    from contstim.records import write_record
+    from contstim.experiments.export.jspsych import (
+        PageSettings,
+        SaveTo,
+        export_jspsych,
+        unfilled_warning,
+    )
+    from contstim.records import write_private_record, write_record
     from contstim.stimuli import read_trials
 
     settings = PageSettings(
@@ -62,10 +68,14 @@ def jspsych(
         library=vendor_from,
     )
     study = export_jspsych(read_trials(trials), out, settings)
-    write_record(out, trials=str(trials), study=study["id"])
+    write = write_private_record if completion_code or redirect else write_record
+    write(out, trials=str(trials), study=study["id"])
     groups = study["groups"]
+    if warning := unfilled_warning(out):
+        remark(f"warning: {warning}")
     remark(
-        f"{out}: {sum(map(len, groups.values())):,} pairs in {len(groups)} groups. "
+        f"{out}: {counted(sum(map(len, groups.values())), 'pair')} in "
+        f"{counted(len(groups), 'group')}. "
         f"Edit the texts there; {out / 'README.md'} says how to go on.",
         quiet=quiet,
     )

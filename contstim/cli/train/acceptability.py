@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Quiet, print_table, remark, results_table
+from contstim.cli.output import Device, Quiet, TrustRemoteCode, print_table, remark, results_table
 from contstim.cli.train.network import training_progress
 from contstim.models.training.settings import (
     FINE_TUNING,
@@ -15,6 +15,7 @@ from contstim.models.training.settings import (
     TrainingPrecision,
     TrainingSettings,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +74,7 @@ def acceptability(
         TrainingPrecision,
         typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
     ] = "auto",
+    trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
     """Fine-tune classifiers of acceptability, whose confidence scores sentences.
@@ -116,10 +118,19 @@ def acceptability(
             settings,
             device=device,
             precision=precision,
+            trust_remote_code=trust_remote_code,
             on_progress=lambda number, now: progress(now, f"restart {number}"),
         )
     folders = [training.out for training in done.trainings]
-    models = [load_classifier(str(f), name=f"classifier:{f}", device=device) for f in folders]
+    models = [
+        load_classifier(
+            str(folder),
+            name=f"classifier:{folder}",
+            device=device,
+            trust_remote_code=trust_remote_code,
+        )
+        for folder in folders
+    ]
     sets = [
         judge(name, ones, models) for name, ones in given or [("kept apart", [*done.validation])]
     ]
@@ -130,7 +141,7 @@ def acceptability(
     _show(spreads(sets), feature_spreads(sets))
     left_out = {one.sentence for judged in sets for one in judged.left_out}
     if left_out:
-        remark(f"{len(left_out):,} sentences are too long; left_out.csv lists them.", quiet=quiet)
+        remark(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.", quiet=quiet)
     remark(f"Load a classifier as {models[0].name}; read {out / 'report.md'}.", quiet=quiet)
 
 

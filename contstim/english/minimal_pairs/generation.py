@@ -100,8 +100,9 @@ class Generator:
         version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
         if not self._mass(paradigm, top):
             raise InputError(
-                f"Paradigm {paradigm.uid}: no words go together in its good sentence; see that "
-                f"categories have the features asked for, and that variables can have one value."
+                f"Paradigm {paradigm.uid}: no words go together in its good sentence: there are "
+                f"none for {self._blamed(paradigm, version)}. See that categories have the "
+                f"features asked for, and that variables can have one value."
             )
         children = self._sampler.draw_freely(rng, top).children
         names = [item.name for item in _constituents(version)]
@@ -111,6 +112,21 @@ class Generator:
         if not good or not bad:
             return None
         return labelled(paradigm, number, (version.good, good), (version.bad, bad))
+
+    def _blamed(self, paradigm: Paradigm, version: Version) -> str:
+        """The first constituent for which there are no words beside those before it."""
+        patterns = [item.pattern for item in _constituents(version)]
+        rules_so_far = [
+            _rule_of(paradigm, patterns[: n + 1], f"BLAMED {n}") for n in range(len(patterns))
+        ]
+        expander = Expander(
+            (*rules(), *_phrases(), *_own_rules(paradigm.rules), *rules_so_far), lexicon()
+        )
+        for n, rule in enumerate(rules_so_far):
+            if not expander.expand(Symbol(rule.left.category)):
+                before = f" beside {' '.join(patterns[:n])}" if n else ""
+                return f"{patterns[n]}{before}"
+        return " ".join(patterns)
 
     def _mass(self, paradigm: Paradigm, top: Symbol) -> float:
         try:
@@ -192,14 +208,21 @@ def _constituents(version: Version) -> list[Constituent]:
 
 def _top_rule(paradigm: Paradigm, version: Version, name: str) -> Rule:
     """All that a version draws as the right side of one rule, so that variables are shared."""
-    right = " ".join(item.pattern for item in _constituents(version))
+    patterns = [item.pattern for item in _constituents(version)]
+    for pattern in patterns:
+        _rule_of(paradigm, [pattern], name)  # so that an error is about one constituent
+    return _rule_of(paradigm, patterns, f"PAIR {name}")
+
+
+def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> Rule:
+    right = " ".join(patterns)
     try:
         (rule,) = further_rules(f"PAIR -> {right} [1.0]")
     except ValueError as error:
         raise InputError(
             f"Paradigm {paradigm.uid}: cannot read {right!r}: {_last_line(error)}."
         ) from error
-    return Rule(Pattern(f"PAIR {name}", ()), rule.right, 1.0)
+    return Rule(Pattern(name, ()), rule.right, 1.0)
 
 
 def _phrases() -> tuple[Rule, ...]:

@@ -13,6 +13,7 @@ from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.figures.bars import consistency_figure
 from contstim.experiments.figures.matrices import matrix_figure
 from contstim.experiments.figures.scatter import scatter_figure
+from contstim.experiments.names import short_names
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
@@ -36,15 +37,22 @@ def drawings(
     analysis: Analysis, pair: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, Figure]]:
     """Names and figures: consistency by scope, pairs of models, the sentences of one pair."""
+    names = names_in_figures(analysis)
     for result in analysis.results:
         measure = COSINE if result.scope is Scope.OVERALL else ACCURACY
         if result.measure is measure:
             name = f"{measure.name}-{result.scope}"
-            yield name, consistency_figure(result, analysis.sampling.units)
+            yield name, consistency_figure(result, analysis.sampling.units, names)
     yield from _matrices(analysis)
     drawn = pair or best_rivals(analysis)
     if drawn:
-        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn)
+        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
+
+
+def names_in_figures(analysis: Analysis) -> dict[str, str]:
+    """What figures call each model: its name, or a shorter one where it has folders or is long."""
+    models = analysis.ratings.models
+    return dict(zip(models, short_names(models), strict=True))
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
@@ -69,7 +77,7 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
 
 
 def _matrices(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
-    models = analysis.ratings.models
+    models = [*names_in_figures(analysis).values()]
     random = Condition.RANDOM_NATURAL
     if random in analysis.agreement:
         title = f"models that prefer the same sentence (%), {_NAMES[random]}"

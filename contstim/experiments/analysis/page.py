@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_PIXELS = 0.36  # for each of a figure's 300 dots an inch
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff; }
-table { border-collapse: collapse; margin: .5rem 0 2rem; }
+.wide { overflow-x: auto; margin: .5rem 0; }
+table { border-collapse: collapse; margin: 0 0 1.5rem; }
 th, td { text-align: left; padding: .25rem .7rem; border-bottom: 1px solid #ddd;
          vertical-align: top; }
+td { overflow-wrap: anywhere; min-width: 7rem; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-img { max-width: 100%; margin: .5rem 0; }
+td.number { min-width: 0; }
 p.note { color: #555; }
 p.banner { font-size: 1.3rem; font-weight: 700; padding: .8rem 1rem; border-radius: .3rem;
            color: #fff; background: #a40000; }
@@ -49,23 +52,40 @@ def banner(text: str) -> tuple[str, ...]:
     return (f'<p class="banner" role="alert">{escape(text)}</p>',) if text else ()
 
 
-def image(png: bytes, alternative: str, width: int = 760) -> str:
-    """A picture, kept inside the page."""
-    data = b64encode(png).decode()
+def image(png: bytes, alternative: str) -> str:
+    """A picture, kept inside the page: type of 8 points has 12 pixels, on a phone 6 or more."""
+    data, width = b64encode(png).decode(), round(_width(png) * _PIXELS)
     return (
-        f'<img src="data:image/png;base64,{data}" alt="{escape(alternative)}" '
-        f'style="width: min(100%, {width}px)">'
+        f'<div class="wide"><img src="data:image/png;base64,{data}" alt="{escape(alternative)}" '
+        f'style="width: min(100%, {width}px); min-width: {min(width, max(480, width // 2))}px">'
+        "</div>"
     )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1) -> str:
-    """A table whose first columns hold texts and whose other columns hold numbers."""
-    kinds = [""] * texts + [' class="number"'] * (len(header) - texts)
+def _width(png: bytes) -> int:
+    """The number of columns, which stands in a PNG's first chunk."""
+    return int.from_bytes(png[16:20])
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int = 1, notes: int = 0
+) -> str:
+    """A table whose first columns hold texts, whose last hold notes, and all others numbers.
+
+    On a narrow page it is scrolled sideways by itself.
+    """
+    numbers = len(header) - texts - notes
+    kinds = [""] * texts + [' class="number"'] * numbers + [""] * notes
 
     def line(tag: str, cells: Sequence[str]) -> str:
         inside = (f"<{tag}{k}>{escape(c)}</{tag}>" for k, c in zip(kinds, cells, strict=True))
         return f"<tr>{''.join(inside)}</tr>"
 
     return "\n".join(
-        ["<table>", line("th", header), *(line("td", row) for row in rows), "</table>"]
+        [
+            '<div class="wide"><table>',
+            line("th", header),
+            *(line("td", row) for row in rows),
+            "</table></div>",
+        ]
     )

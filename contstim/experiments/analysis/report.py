@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.drawings import names_in_figures
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.page import banner, heading, image, page, paragraph, table
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
@@ -47,6 +48,7 @@ def report(analysis: Analysis, images: Mapping[str, bytes], *, title: str) -> st
     body = [
         *banner(analysis.origin.warning),
         *_people(analysis),
+        *_names(analysis),
         *_orientation(analysis),
         *(paragraph(caution, note=True) for caution in analysis.cautions),
         *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
@@ -85,6 +87,13 @@ def _people(analysis: Analysis) -> Iterator[str]:
     kept = [one.participant for one in uniform if one.participant in ratings.participants]
     if kept:
         yield paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
+
+
+def _names(analysis: Analysis) -> Iterator[str]:
+    short = {name: own for name, own in names_in_figures(analysis).items() if own != name}
+    if short:
+        yield paragraph("Figures call models by shorter names:", note=True)
+        yield table(("in figures", "model"), [(own, name) for name, own in short.items()], texts=2)
 
 
 def _orientation(analysis: Analysis) -> Iterator[str]:
@@ -158,7 +167,7 @@ def _pairs_of_models(images: Mapping[str, bytes]) -> Iterator[str]:
         if names:
             yield heading(kind.capitalize())
             yield paragraph(text, note=True)
-            yield from (image(images[name], name, width=520) for name in names)
+            yield from (image(images[name], name) for name in names)
 
 
 def _unanimity(analysis: Analysis) -> Iterator[str]:
@@ -201,6 +210,7 @@ def _regressions(analysis: Analysis) -> Iterator[str]:
             for one in analysis.regressions
         ],
         texts=2,
+        notes=1,
     )
 
 

@@ -5,6 +5,5 @@ acceptability   gradient judgements: the BLiMP criterion and the Acceptability D
 desiderata      what makes a scoring rule good
 comparison      how alike models order sentences, and where they part
 scored          log-probabilities of a benchmark's sentences, from models or from a table
-names           of models, for figures
 outputs         the folder that every evaluation writes: tables, figures, and a report
 """

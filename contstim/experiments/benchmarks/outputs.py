@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.experiments.figures.canvas import save
-from contstim.experiments.markdown import markdown_table
+from contstim.experiments.markdown import markdown_code, markdown_table
 from contstim.files import write_text
 from contstim.models.base import conventions
 from contstim.records import provenance, write_record
@@ -86,13 +86,14 @@ def _models(models: Sequence[LanguageModel]) -> str:
     header = ("model", "specification", "rule", "context", "unit", "fingerprint")
     ways = [(m.name, m.specification or m.name, m.convention) for m in models]
     rows = [(*names, c.rule, repr(c.context), c.unit, c.fingerprint) for *names, c in ways]
-    if all(row[0] == row[1] for row in rows):
-        header, rows = (header[0], *header[2:]), [(row[0], *row[2:]) for row in rows]
-    return markdown_table(header, rows) if rows else ""
+    if all(name == specification for name, specification, *_ in rows):
+        shorter = [(name, *others) for name, _, *others in rows]
+        return markdown_table((header[0], *header[2:]), shorter) if rows else ""
+    return markdown_table(header, rows)
 
 
 def _facts(facts: Mapping[str, Any]) -> str:
     run = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    lines = [f"- command: `{' '.join(run['command'])}`", f"- versions: {versions}"]
+    lines = [f"- command: {markdown_code(' '.join(run['command']))}", f"- versions: {versions}"]
     return "\n".join(lines + [f"- {name.replace('_', ' ')}: {v}" for name, v in facts.items()])

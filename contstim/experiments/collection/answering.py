@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from contstim.errors import StoreError
 from contstim.experiments.collection import messages
 from contstim.experiments.collection.messages import Refusal
+from contstim.experiments.export.jspsych.library import LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,9 +25,26 @@ if TYPE_CHECKING:
     from contstim.experiments.collection.limits import Limits
 
 _LOG = logging.getLogger(__name__)
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        # the folder's own, and jsPsych's files where they are not in the folder
+        f"script-src 'self' {' '.join(file.address for file in LIBRARY)}",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "media-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",  # nobody lays another page over consent and answers
+    )
+)
 HEADERS = {
     "Cache-Control": "no-store",
+    "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",  # for browsers that do not know frame-ancestors
     "Referrer-Policy": "no-referrer",  # addresses carry platforms' identities
 }
 
@@ -52,7 +70,9 @@ def guarded(
             return Response(status_code=400)  # which nobody reads
         except (sqlite3.Error, StoreError) as error:
             _LOG.error("The database cannot be used: %s", error)
-            return answer({"error": "Answers cannot be saved now; try again."}, 503, 5)
+            reason = "is gone" if isinstance(error, StoreError) else "cannot be written"
+            said = f"Answers cannot be saved now: the server's database {reason}. Try again."
+            return answer({"error": said}, 503, 5)
 
     return safely
 

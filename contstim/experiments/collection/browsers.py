@@ -50,7 +50,7 @@ def take_part_in_browser(
     """
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.netloc:
-        raise InputError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000.")
+        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
     if address.hostname not in _THIS_MACHINE:
         raise InputError(
             f"The page of {url} takes no artificial participants: it does so only where it is "
@@ -157,8 +157,8 @@ def _playwright() -> Any:
         from playwright import sync_api
     except ModuleNotFoundError as error:
         raise WorkerError(
-            "Browsers are driven by Playwright, which is not installed: pip install playwright. "
-            "Without --browser, participants answer over the protocol."
+            "Browsers are driven by Playwright, which is not installed: pip install "
+            "'contstim[browser]'. Without --browser, participants answer over the protocol."
         ) from error
     return sync_api
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import math
+import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
+from contstim.errors import StoreError
 from contstim.experiments.collection.keys import Keys
 from contstim.experiments.collection.recorder import read_only, simulated_column
 from contstim.experiments.responses.table import Response, response_columns
 from contstim.tables import write_csv
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -36,15 +38,21 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     Participants have the names that the server drew for them, which say nothing about who they are.
 
     Raises:
-        StoreError: there is no such database.
+        StoreError: there is no such database, or it is damaged.
     """
     with closing(read_only(database)) as connection:
-        marks = simulated_column(connection)
-        rows = connection.execute(
-            "SELECT participant, CAST(study_group AS INTEGER), trial_id, rating, left_sentence, "
-            f"position, rt_ms, {marks} FROM response JOIN participant USING (number) "
-            "ORDER BY number, position, trial_id"
-        ).fetchall()
+        try:
+            (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise sqlite3.DatabaseError(shortened(state))
+            marks = simulated_column(connection)
+            rows = connection.execute(
+                "SELECT participant, CAST(study_group AS INTEGER), trial_id, rating, "
+                f"left_sentence, position, rt_ms, {marks} FROM response "
+                "JOIN participant USING (number) ORDER BY number, position, trial_id"
+            ).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise StoreError(f"Cannot read {database}, which is damaged: {error}.") from error
     return tuple(
         Response(
             *(name, group, trial, rating, left, position),

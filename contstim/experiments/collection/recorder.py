@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import stat
 from concurrent.futures import Future
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -26,7 +28,6 @@ from contstim.experiments.collection.layout import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Work: TypeAlias = Callable[[sqlite3.Connection], Any]
     Job: TypeAlias = tuple[Work, Future[Any]]
@@ -53,6 +54,7 @@ class Recorder:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = _open(path)
             self.keys = _prepare(self._connection, path, fingerprint)
+            self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"Cannot use {path} as the database of answers: {error}.") from error
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -67,6 +69,26 @@ class Recorder:
         done: Future[T] = Future()
         self._jobs.put((work, done))
         return await asyncio.wrap_future(done)
+
+    def check(self) -> None:
+        """Make sure that what is written goes to the database that has this name.
+
+        An open file can be deleted or replaced: writing then goes on without an error, into
+        something that is gone as soon as it is closed.
+
+        Raises:
+            StoreError: it has been deleted, moved, replaced or made read-only.
+        """
+        for file, opened in self._files.items():
+            try:
+                now = _identity(file)
+            except OSError:
+                now = None
+            if now != opened:
+                raise StoreError(
+                    f"{file} has been deleted, moved, replaced or made read-only while the server "
+                    "ran. Put it back, or stop the server: nothing is taken until then."
+                )
 
     def close(self) -> None:
         """Finish what was begun, and release the file."""
@@ -98,7 +120,8 @@ class Recorder:
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = [_attempt(self._connection, work) for work, _ in jobs]
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:  # such as a full disk: nobody's answer was saved
+            self.check()
+        except (sqlite3.Error, StoreError) as error:  # such as a full disk: nobody hears "saved"
             outcomes = [(None, error)] * len(jobs)
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -148,13 +171,19 @@ def _layout(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def _identity(file: Path) -> tuple[int, int, bool]:
+    """Which file it is, and whether its owner may write."""
+    about = file.stat()
+    return about.st_dev, about.st_ino, bool(about.st_mode & stat.S_IWUSR)
+
+
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
     program = connection.execute("PRAGMA application_id").fetchone()[0]
     layout = _layout(connection)
     if program != APPLICATION_ID or layout not in (WITHOUT_SIMULATED, LAYOUT):
         raise StoreError(
-            f"{path} is no database of answers that this version of contstim reads; name another "
-            "file."
+            f"{path} is not a database of answers that this version of contstim reads; name "
+            "another file."
         )
 
 

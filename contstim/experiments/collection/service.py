@@ -183,6 +183,7 @@ class Service:
                 raise Refusal(401, "The administrator's token is missing or wrong.")
             since = now - self._offer.reception.patience
             held = exports.Held(self._recorder.path, since)
+            self._recorder.check()
             text = await asyncio.to_thread(table, held)
             name = request.url.path.rpartition("/")[2]
             disposition = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -82,7 +82,8 @@ def serve(
 
     Raises:
         InputError: the folder is no exported experiment that saves to a server, the address cannot
-            be used, the redirect is no web address, or the database would stand inside the folder.
+            be used, the redirect is not a web address, or the database would stand inside the
+            folder.
         StoreError: the database cannot be used, or belongs to another study.
         WorkerError: starlette or uvicorn is not installed.
     """

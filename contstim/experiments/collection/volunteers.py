@@ -72,7 +72,9 @@ def take_part(
         WorkerError: the server refuses something, or is silent for too long.
     """
     if not visit.url.startswith(("http://", "https://")):
-        raise InputError(f"{visit.url!r} is no address of a server, such as http://127.0.0.1:8000.")
+        raise InputError(
+            f"{visit.url!r} is not an address of a server, such as http://127.0.0.1:8000."
+        )
     with closing(Journal(journal, _run_of(people, visit))) as copies:
         asyncio.run(_all(people, visit, copies, progress))
         return tuple(

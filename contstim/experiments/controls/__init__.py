@@ -8,8 +8,8 @@ judged        trials as a model and people judged them
 
 from contstim.experiments.controls.features import (
     mean_log_frequencies,
+    mean_zipfs,
     read_features,
-    word_frequencies,
 )
 from contstim.experiments.controls.preferences import (
     FeaturePreference,
@@ -31,7 +31,7 @@ __all__ = [
     "feature_preferences",
     "feature_shares",
     "mean_log_frequencies",
+    "mean_zipfs",
     "read_features",
     "token_count_control",
-    "word_frequencies",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -15,8 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from contstim.frequencies import WordFrequencies
+
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
+
+MOST_FEATURES = 1_000  # columns; each is tested against each model
 
 
 def read_features(path: Path | str) -> dict[str, dict[str, float]]:
@@ -32,6 +35,11 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
             f"{path} must have a column `sentence` and one for each feature; its columns are "
             f"{listed(table)}."
         )
+    if len(table) > MOST_FEATURES:
+        raise InputError(
+            f"{path} has {len(table):,} columns; each beside `sentence` is taken for a feature, "
+            f"and there may be {MOST_FEATURES - 1:,}. Keep the columns that are."
+        )
     sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
     texts = [sentence.text for sentence in sentences]
     features: dict[str, dict[str, float]] = {}
@@ -45,25 +53,23 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     return features
 
 
-def word_frequencies(text: Iterable[Sentence]) -> dict[str, float]:
-    """The relative frequency of each word of a text, as it is written there."""
-    counts = Counter(word for sentence in text for word in sentence.words)
-    total = counts.total()
-    return {word: count / total for word, count in counts.items()}
+def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
+    """The mean word frequency of each sentence, on the Zipf scale."""
+    return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
 
 
 def mean_log_frequencies(
     sentences: Iterable[Sentence], frequencies: Mapping[str, float]
 ) -> dict[str, float]:
-    """The mean log10 frequency of the words of each sentence.
+    """The mean log10 frequency of the words of each sentence, as in the 2023 study.
 
-    A word is looked up as written, then in lower case; one that is not there counts like the rarest
-    that is.
+    For its published frequencies; those of a text are measured by `mean_zipfs`. A word is looked
+    up as written, then in lower case; one that is not there counts like the rarest that is.
 
     Args:
         sentences: what to measure.
-        frequencies: word → relative frequency, such as `word_frequencies` of a text or the
-            published ones (`contstim.published.vocabulary.read_frequencies`).
+        frequencies: word → relative frequency, as the published ones
+            (`contstim.published.vocabulary.read_frequencies`).
 
     Raises:
         InputError: no frequencies, or one that is not positive.

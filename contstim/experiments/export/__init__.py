@@ -12,5 +12,6 @@ lists        what each participant of a platform that cannot balance sides is sh
 display      what people see of a sentence, and the six buttons
 markup       texts as HTML that no platform and no spreadsheet takes for anything else
 cells        texts in the cells of a spreadsheet that nothing evaluates
+staging      a folder that is filled all at once or not at all
 folder       an export on disk: files, a README that says what to click, a record
 """

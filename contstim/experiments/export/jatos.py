@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from contstim.errors import InputError
-from contstim.experiments.export.jspsych import PageSettings, SaveTo, export_jspsych
-from contstim.files import writing
+from contstim.experiments.export.jspsych import PageSettings, SaveTo
+from contstim.experiments.export.jspsych.folder import check_folder, is_page, write_page
+from contstim.experiments.export.jspsych.study import build_study
+from contstim.experiments.export.staging import staged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,17 +52,40 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
             f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &; this "
             f"one is {settings.title!r}."
         )
-    page = Path(folder) / "page"
-    study = export_jspsych(trials, page, settings)
-    name = _name(settings.title)
-    archive = Path(folder) / f"{name}.jzip"
-    properties = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
-    with writing(archive) as partial, zipfile.ZipFile(partial, "w") as packed:
-        for path in sorted(path for path in page.rglob("*") if path.is_file()):
-            if not path.name.endswith((".meta.json", ".partial")):
-                _add(packed, f"{name}/{path.relative_to(page).as_posix()}", path.read_bytes())
-        _add(packed, f"{name}.jas", json.dumps(properties, indent=2).encode())
-    return archive
+    folder = Path(folder)
+    page, name = folder / "page", _name(settings.title)
+    _check_folder(folder)
+    build_study(trials, settings, {})
+    with staged(folder) as work:
+        study = write_page(trials, work / "page", settings, earlier=page)
+        properties = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
+        files = _files(page) | _files(work / "page")
+        with zipfile.ZipFile(work / f"{name}.jzip", "w") as packed:
+            for relative, path in sorted(files.items()):
+                _add(packed, f"{name}/{relative}", path.read_bytes())
+            _add(packed, f"{name}.jas", json.dumps(properties, indent=2).encode())
+    return folder / f"{name}.jzip"
+
+
+def _check_folder(folder: Path) -> None:
+    """Make sure that the folder is new or of an earlier export."""
+    check_folder(folder / "page")
+    if folder.is_file():
+        raise InputError(f"{folder} is a file; name a folder for the study.")
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if not names <= {"page"} and not is_page(folder / "page"):
+        raise InputError(
+            f"{folder} holds other files; name a new folder, or one of an earlier export."
+        )
+
+
+def _files(page: Path) -> dict[str, Path]:
+    """The files of a page that go into an archive, by their names there."""
+    return {
+        path.relative_to(page).as_posix(): path
+        for path in page.rglob("*")
+        if path.is_file() and not path.name.endswith((".meta.json", ".partial"))
+    }
 
 
 def _properties(settings: PageSettings, study: str, name: str) -> dict[str, Any]:

@@ -8,39 +8,51 @@ import numpy as np
 
 from contstim.experiments.analysis.effects import units_of
 from contstim.experiments.analysis.scopes import DESCRIPTIONS
-from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, SIZE, new_figure
+from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, SIZE, new_figure, widest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from contstim.experiments.analysis.effects import ModelResult, Result, Units
 
+_BARS = 3.7  # inches
+_METRO = 0.5  # inches for the word at the first line
 _LINE = 0.17  # inches between the lines of significance
 _DOT = 3.5
 
 
-def consistency_figure(result: Result, units: Units | None) -> Figure:
+def consistency_figure(
+    result: Result, units: Units | None, names: Mapping[str, str] | None = None
+) -> Figure:
     """Horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
 
     The lines on the right show significance, as in a metro map: each joins a model (filled) to
     those that are significantly worse (open); the first joins the ceiling to the models below it.
+
+    Args:
+        result: of one scope and measure.
+        units: whose values the dots are.
+        names: what to call models, where other than by their names.
     """
     models = sorted(result.models, key=lambda one: one.value)
-    figure = new_figure(4.2 + _LINE * (len(models) + 1), 0.9 + 0.24 * len(models))
-    widths = [4.2, _LINE * (len(models) + 1)]
+    labels = [(names or {}).get(one.model, one.model) for one in models]
+    title, beside = DESCRIPTIONS[result.scope], widest(labels)
+    cannot = result.reach.cannot(str(units))
+    label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
+    widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
+    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
     _draw_ceiling(bars, models)
     _draw_bars(bars, models, result)
     _draw_units(bars, models, result, units)
     _draw_significance(metro, models, result)
-    bars.set_yticks(range(len(models)), [one.model for one in models])
+    bars.set_yticks(range(len(models)), labels)
     bars.set_ylim(-0.6, len(models) - 0.4)
-    cannot = result.reach.cannot(str(units))
-    bars.set_xlabel(
-        f"{result.measure.label}\n(differences {cannot})" if cannot else result.measure.label
-    )
-    bars.set_title(DESCRIPTIONS[result.scope], loc="left", fontsize="medium")
+    bars.set_xlabel(label)
+    bars.set_title(title, loc="left", fontsize="medium")
     return figure
 
 

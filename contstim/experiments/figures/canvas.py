@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractContextManager
 
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
@@ -25,6 +26,7 @@ _SIGNS_PER_INCH, _NARROWEST = 14, 24  # of bold letters of the usual size
 _HINTED = 1.03  # glyphs that are fitted to pixels may be wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
+    "text.parse_math": False,  # names are shown as they are, also "$x$"
     "pdf.fonttype": 42,  # text stays text, as publishers ask
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -59,6 +61,21 @@ def styled() -> AbstractContextManager[None]:
     return mpl.rc_context(_STYLE)
 
 
+def plain_log(axis: Axis) -> None:
+    """Label a logarithmic axis with plain numbers: text is not read as formulas here."""
+    from matplotlib.ticker import LogFormatter
+
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
+
+
+def lay_out(figure: Figure) -> None:
+    """Give everything its place, once and for all formats."""
+    for _ in range(2):  # the second time, the places of square axes and their scales are known
+        figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the latter.
 
@@ -70,8 +87,7 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     Raises:
         InputError: a file cannot be written.
     """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is laid out: not again for each format
+    lay_out(figure)
     strip = _strip(figure, warning)
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI, bbox_inches=strip, metadata={"Software": None})

@@ -11,12 +11,17 @@ from contstim.experiments.figures.canvas import SIZE, new_figure, widest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
     from contstim.arrays import FloatArray
 
 _DARK = 0.55  # of the colour scale, from where numbers are white
 _STRONG = 0.3  # the same for a scale with a middle, from there
+_CELL = 0.33  # inches
+_SHRUNK = 0.7  # the colour scale's share of the height
+_BAR = 0.15  # inches, the width of the colour scale
 _SLOPE = 0.71  # height of a name at 45 degrees
 
 
@@ -40,8 +45,9 @@ def matrix_figure(
         diverging: whether one half is the middle of the scale.
     """
     n, beside = len(models), widest(models)
-    width = max(1.2 + 0.25 * bool(rows) + beside + 0.36 * n, 0.2 + widest([title]))
-    figure = new_figure(width, 1.2 + _SLOPE * beside + 0.33 * n)
+    cell = max(_CELL, widest([rows]) / n if rows else 0)
+    width = max(1.35 + 0.25 * bool(rows) + beside + 1.1 * cell * n, 0.2 + widest([title]))
+    figure = new_figure(width, 0.6 + 0.2 * bool(columns) + _SLOPE * beside + cell * n)
     axes = figure.subplots()
     colours = "PuOr" if diverging else "Blues"
     low = 0.0 if diverging else np.floor(10 * np.nanmin(shares)) / 10
@@ -59,8 +65,24 @@ def matrix_figure(
     axes.spines[:].set_visible(False)
     axes.set(xlabel=columns, ylabel=rows)
     figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
+    ticks = [low, (low + 1) / 2, 1]
+    colour_scale(image, axes, length=_SHRUNK * cell * n, ticks=ticks, labels="{x:.0%}")
+    return figure
+
+
+def colour_scale(
+    image: AxesImage, axes: Axes, *, length: float, ticks: Sequence[float], labels: str
+) -> None:
+    """Draw what colours mean beside square axes: a bar of a length in inches, always as wide."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     bar = figure.colorbar(
-        image, ax=axes, shrink=0.7, ticks=[low, (low + 1) / 2, 1], format="{x:.0%}"
+        image,
+        ax=axes,
+        ticks=ticks,
+        format=labels,
+        fraction=_BAR / figure.get_figwidth(),
+        aspect=length / _BAR,
+        shrink=_SHRUNK,
     )
     bar.outline.set_visible(False)
-    return figure

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.consistency import MIDDLE
-from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, new_figure
+from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, widest
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -26,32 +28,44 @@ _CONDITIONS = (
 )
 
 
-def scatter_figure(ratings: Ratings, scores: ScoreTable, pair: tuple[str, str]) -> Figure:
+def scatter_figure(
+    ratings: Ratings,
+    scores: ScoreTable,
+    pair: tuple[str, str],
+    names: Mapping[str, str] | None = None,
+) -> Figure:
     """A panel for each condition that sets the pair against each other.
 
     A sentence stands at its fractional ranks among all scored sentences; a line joins the two
     sentences of a trial. Blue: the one that most people prefer; orange: the other; grey: neither.
+
+    Args:
+        ratings: who chose what.
+        scores: of all sentences.
+        pair: two models that trials set against each other.
+        names: what to call models, where other than by their names.
     """
     from matplotlib.lines import Line2D
 
     found = {condition: _points(ratings, scores, pair, condition) for condition in _CONDITIONS}
     found = {condition: points for condition, points in found.items() if len(points[0])}
-    figure = new_figure(0.5 + 2.3 * max(1, len(found)), 2.9)
+    ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
+    labels = ("preferred by most people", "the other sentence")
+    side = max(2.3, 0.3 + widest(ranks))
+    across = max(0.5 + side * max(1, len(found)), 1.2 + widest(["".join(labels)]))
+    figure = new_figure(across, 0.6 + side)
     panels = figure.subplots(1, max(1, len(found)), squeeze=False)[0]
     for axes, (condition, (points, preferred)) in zip(panels, found.items(), strict=False):
         _draw(axes, points, preferred)
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
-        axes.set_xlabel(f"rank under {pair[0]}")
-    panels[0].set_ylabel(f"rank under {pair[1]}")
+        axes.set_xlabel(ranks[0])
+    panels[0].set_ylabel(ranks[1])
     figure.legend(
         handles=[
             Line2D(
                 [], [], color=colour, marker=marker, ls="", ms=4, mec=BLACK, mew=0.4, label=label
             )
-            for colour, marker, label in (
-                (BLUE, "o", "preferred by most people"),
-                (ORANGE, "s", "the other sentence"),
-            )
+            for colour, marker, label in zip((BLUE, ORANGE), "os", labels, strict=True)
         ],
         loc="outside lower center",
         ncols=2,

@@ -6,10 +6,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
 from contstim.experiments.responses.grouping import bare, regrouped, texts_of
 from contstim.experiments.responses.table import Response, mirrored
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,7 +61,7 @@ def align(
     Raises:
         InputError: a pair belongs to several trials, an answer has neither trial_id nor sentences,
             the sentences shown are not those of its trial, no answer finds a trial, or a stated
-            group is no group of the trials.
+            group is not a group of the trials.
     """
     answers, renamed = regrouped(answers, trials)
     find = _Finder(trials)
@@ -73,8 +75,10 @@ def align(
             responses.append(_response(answer, trial))
     if not responses:
         example = next(iter(lost.values()), ["no answers"])[0]
+        where = next((f" ({answer.where})" for answer in answers), "")
         raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first is {example!r}. "
+            f"No answer belongs to any of the {len(trials):,} trials; the first is "
+            f"{shortened(example)}{where}. "
             "Are these the trials that were shown, and the columns in which they were?"
         )
     unknown = [
@@ -96,7 +100,7 @@ def keep_one(found: Imported, which: Literal["first", "last"]) -> Imported:
         if which == "last" or key not in kept:
             kept[key] = response
     left_out = [
-        f"{len(trials):,} further ratings by {participant} were left out, the {which} kept: "
+        f"Left out, the {which} kept: {counted(len(trials), 'further rating')} by {participant}, "
         f"{', '.join(trials)}."
         for participant, trials in more.items()
     ]
@@ -115,7 +119,8 @@ class _Finder:
     def notes(self) -> list[str]:
         """How the trials were found."""
         return [
-            f"{count:,} answers found their trial by {how}." for how, count in self._used.items()
+            f"Found by {how}: the trial of {counted(count, 'answer')}."
+            for how, count in self._used.items()
         ]
 
     def trial(self, answer: Answer) -> Trial | None:

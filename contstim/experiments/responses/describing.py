@@ -78,7 +78,7 @@ def _kind(answer: Answer, name: str) -> Kind | None:
     said = answer.about.get(name, "")
     if said and said.lower() not in _KINDS:
         raise InputError(
-            f"{answer.where}: {said!r} under {name} is no kind of sentence. Give a translation "
+            f"{answer.where}: {said!r} under {name} is not a kind of sentence. Give a translation "
             f"under [values] to one of {', '.join(Kind)}."
         )
     return _KINDS.get(said.lower())
@@ -104,7 +104,7 @@ def condition_of(answer: Answer, kinds: Kinds, models: tuple[str, str]) -> Condi
             condition = Condition(stated.lower().replace("_", "-"))
         except ValueError:
             raise InputError(
-                f"{answer.where}: {stated!r} is no condition. Give a translation under [values] "
+                f"{answer.where}: {stated!r} is not a condition. Give a translation under [values] "
                 f"to one of {', '.join(Condition)}."
             ) from None
     else:

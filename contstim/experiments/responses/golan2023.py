@@ -91,7 +91,7 @@ def _shown_pairs(path: Path | str) -> list[_Shown]:
             rating, position = (int(number(cell, whole=True)) for cell in (cells[2], cells[1]))
             shown.append(((first, second), rating, position, float(number(cells[3]))))
         except ValueError:
-            raise InputError(f"{path}, row {row}: {cells} is no published rating.") from None
+            raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None
     return shown
 
 

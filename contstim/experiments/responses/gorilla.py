@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
@@ -31,7 +32,7 @@ from contstim.experiments.responses.gorilla_columns import (
 from contstim.experiments.responses.sides import shown_by_side
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.sentence import END_MARKS, Sentence
-from contstim.tables import number, read_csv
+from contstim.tables import listed, number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
-_BUTTON = re.compile(r"(?:resp|response|rating|button|option|choice|likert)?[\s_-]*(\d+)", re.I)
+_BUTTON = re.compile(
+    r"(?:resp|response|rating|button|option|choice|likert)?[\s_-]*([0-9]{1,3})", re.I
+)
 
 
 def import_gorilla(
@@ -98,7 +101,7 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
         missing += [] if named["zone"] or named["response"] else ["zone or response"]
         raise InputError(
             f"{path}: which column holds {', '.join(missing)}? Name it under [columns] in the "
-            f"options. The columns are {', '.join(table)}."
+            f"options. The columns are {listed(table)}."
         )
     shape = {name: _folded(path, table, columns) for name, columns in named.items() if columns}
     wanted = _matching(path, table, options.only)
@@ -139,7 +142,7 @@ def _matching(
     for name in conditions:
         columns = family(name, table, exact=True)
         if not columns:
-            raise InputError(f"{path} has no column {name!r}; its columns are {', '.join(table)}.")
+            raise InputError(f"{path} has no column {name!r}; its columns are {listed(table)}.")
         folded[name] = _folded(path, table, columns)
     if not conditions:
         return lambda _: default
@@ -199,7 +202,7 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> Answer:
         cells["trial_id"],
         (Sentence.parse(cells["left"]).text, Sentence.parse(cells["right"]).text),
         UNKNOWN if rating is None else rating,
-        UNKNOWN if rating is None else int(_number(row, "position", 0)),
+        UNKNOWN if rating is None else _position(row),
         _number(row, "rt_ms", math.nan) if rating is not None else math.nan,
         about,
         all(cells[side].endswith(END_MARKS) for side in ("left", "right")),
@@ -208,7 +211,7 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> Answer:
 
 def _participant(row: _Row) -> str:
     """The identifier, without the decimals that spreadsheet programs add."""
-    return re.sub(r"^(\d+)\.0$", r"\1", row.cells["participant"])
+    return re.sub(r"^([0-9]+)\.0$", r"\1", row.cells["participant"])
 
 
 def _number(row: _Row, name: str, empty: float) -> float:
@@ -216,7 +219,14 @@ def _number(row: _Row, name: str, empty: float) -> float:
     try:
         return float(number(cell)) if cell else empty
     except ValueError:
-        raise InputError(f"{row.where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{row.where}: {shortened(cell)} under {name} is not a number.") from None
+
+
+def _position(row: _Row) -> int:
+    position = _number(row, "position", UNKNOWN)
+    if position < 0 or position % 1:
+        raise InputError(f"{row.where}: {position:g} under position is not a place in an order.")
+    return int(position)
 
 
 def _positioned(answers: Sequence[Answer]) -> list[Answer]:

@@ -11,13 +11,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json, read_text
+from contstim.documents import parse_json, read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.grouping import texts_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, mirrored, simulated_cell
 from contstim.tables import number, read_csv
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
+
+_READ = (*PARTICIPANT, "trial_id", "left", "rating", "response", "position", "rt", "rt_ms")
 
 
 def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
@@ -58,7 +61,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
         column = _participant_column(path, rows, runs)
         if column is None:
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        notes.append(f"{len(rows) - len(about):,} rows of {path} are no trials.")
+        notes.append(f"{path}: {counted(len(rows) - len(about), 'row')} of no trial.")
         shown: Counter[str] = Counter()
         for index, row in enumerate(rows):
             if _cell(row, "trial_id"):
@@ -69,7 +72,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     kept = _distinct(answers)
     if len(kept) < len(answers):
         notes.append(
-            f"{len(answers) - len(kept):,} rows were left aside, each identical to an earlier one."
+            f"Left aside: {counted(len(answers) - len(kept), 'row')}, identical to an earlier one."
         )
     return align(kept, trials, notes)
 
@@ -87,6 +90,10 @@ def _distinct(answers: Sequence[Answer]) -> list[Answer]:
 def _answer(
     where: str, row: Mapping[str, Any], participant: str, position: int, by_id: Mapping[str, Trial]
 ) -> Answer:
+    for name in _READ:
+        value = row.get(name)
+        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+            raise InputError(f"{where}: {shortened(value)} under {name} is not a text or a number.")
     if not participant:
         raise InputError(f"{where} is a trial of no participant.")
     trial_id = _cell(row, "trial_id")
@@ -131,7 +138,7 @@ def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
     try:
         return float(number(cell)) if cell else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None
 
 
 def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
@@ -139,7 +146,9 @@ def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
     try:
         return int(number(cell, whole=True)) if cell else None
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+        raise InputError(
+            f"{where}: {shortened(cell)} under {name} is not a whole number."
+        ) from None
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:

@@ -15,11 +15,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.sides import milliseconds, sided_answer
 from contstim.experiments.responses.table import UNKNOWN
-from contstim.tables import read_csv
+from contstim.tables import listed, read_csv
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 _RATINGS = ("keys", "response", "clicked_name")
 _TIMES = ("rt", "time")
 _EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
-_BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*(\d)(?:\.0+)?['\"]?\]?")
+_BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
 
 
 def import_psychopy(
@@ -62,7 +64,7 @@ def import_psychopy(
         rating = _column(path, rows, component, _RATINGS)
         time = _column(path, rows, component, _TIMES, needed=False)
         if len(about) < len(rows):
-            notes.append(f"{len(rows) - len(about):,} rows of {path} are no trials.")
+            notes.append(f"{path}: {counted(len(rows) - len(about), 'row')} of no trial.")
         if not any(row.get("participant") for _, row in about):
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
         shown: Counter[str] = Counter()
@@ -105,7 +107,7 @@ def _column(
     found = [name for name in wanted if name in columns]
     if needed and not found:
         raise InputError(
-            f"{path} has no column {' or '.join(wanted)}; its columns are {', '.join(columns)}. "
+            f"{path} has no column {' or '.join(wanted)}; its columns are {listed(columns)}. "
             "Name the component that recorded the rating (--component)."
         )
     return next(iter(found), "")
@@ -117,8 +119,8 @@ def _button(where: str, cell: str, column: str) -> int:
     found = _BUTTON.fullmatch(cell)
     if not found:
         raise InputError(
-            f"{where}: {cell!r} under {column} is no rating; a key or a button whose name ends in "
-            "1 to 6 is one."
+            f"{where}: {shortened(cell)} under {column} is not a rating; "
+            "a key or a button whose name ends in 1 to 6 is one."
         )
     return int(found[1])
 

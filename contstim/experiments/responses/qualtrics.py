@@ -9,10 +9,12 @@ has columns that end in `_First Click`, `_Last Click`, `_Page Submit` (seconds) 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.sides import milliseconds, sided_answer, whole
@@ -61,7 +63,7 @@ def import_qualtrics(
 
     Raises:
         InputError: a file cannot be read, lacks a column, or has no question of the key; a rating
-            is no number; and see `align`.
+            is not a number; and see `align`.
     """
     questions = _questions(Path(key))
     by_id = {trial.trial_id: trial for trial in trials}
@@ -104,7 +106,8 @@ def _answer(
     cell = row[question.tag]
     if not cell.replace(".0", "").isdecimal():
         raise InputError(
-            f"{where}: {cell!r} is no number. Export the data with numeric values, not choice text."
+            f"{where}: {shortened(cell)} is not a number. "
+            "Export the data with numeric values, not choice text."
         )
     time = row.get(question.time, "")
     return sided_answer(
@@ -123,11 +126,20 @@ def _questions(key: Path) -> list[_Question]:
     table = read_csv(key)
     missing = [name for name in _KEY if name not in table]
     if missing:
-        raise InputError(f"{key} is no key of an export to Qualtrics: it lacks {missing[0]}.")
-    return [
-        _Question(tag, trial_id, left, whole(str(key), position, "position"))
-        for tag, trial_id, left, position in zip(*(table[name] for name in _KEY), strict=True)
-    ]
+        raise InputError(f"{key} is not a key of an export to Qualtrics: it lacks {missing[0]}.")
+    questions = []
+    for row, cells in enumerate(zip(*(table[name] for name in _KEY), strict=True)):
+        where, (tag, trial_id, left, position) = f"{key}, row {row}", cells
+        if not (tag.strip() and trial_id.strip()) or left.strip() not in ("1", "2"):
+            raise InputError(
+                f"{where}: a question needs a tag, a trial_id, and 1 or 2 under left, which says "
+                f"the sentence shown there."
+            )
+        questions.append(_Question(tag, trial_id, left, whole(where, position, "position")))
+    twice = [tag for tag, n in Counter(one.tag for one in questions).items() if n > 1]
+    if twice:
+        raise InputError(f"{key} has the tag {shortened(twice[0])} twice; a tag is one question's.")
+    return questions
 
 
 def _people(path: Path, participant: str) -> tuple[list[dict[str, str]], list[str]]:

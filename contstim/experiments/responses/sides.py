@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.grouping import texts_of
@@ -59,7 +60,7 @@ def shown_by_side(
     """
     side = whole(where, left, "left")
     if side not in (1, 2):
-        raise InputError(f"{where}: the sentence shown left is 1 or 2, not {left!r}.")
+        raise InputError(f"{where}: the sentence shown left is 1 or 2, not {shortened(left)}.")
     trial = by_id.get(trial_id)
     first, second = texts_of(trial) if trial else (trial_id, trial_id)
     return (first, second) if side == 1 else (second, first)
@@ -74,16 +75,18 @@ def whole(where: str, cell: str, name: str) -> int:
     try:
         return int(number(cell, whole=True)) if cell.strip() else 0
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no whole number.") from None
+        raise InputError(
+            f"{where}: {shortened(cell)} under {name} is not a whole number."
+        ) from None
 
 
 def milliseconds(where: str, cell: str, name: str, *, unit: float = 1.0) -> float:
     """A time in milliseconds; nan where the cell is empty.
 
     Raises:
-        InputError: it is no number.
+        InputError: it is not a number.
     """
     try:
         return round(float(number(cell)) * unit, 3) if cell.strip() else math.nan
     except ValueError:
-        raise InputError(f"{where}: {cell!r} under {name} is no number.") from None
+        raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None

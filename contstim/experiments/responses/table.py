@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses.spreadsheets import inert, restored
-from contstim.tables import number, read_table, write_table
+from contstim.tables import count, number, read_table, text, whole_number, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
@@ -80,7 +81,7 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
     columns = read_table(path)
     missing = [f.name for f in fields(Response) if f.name not in (*columns, SIMULATED)]
     if missing:
-        raise InputError(f"{path} is no table of responses: it lacks {', '.join(missing)}.")
+        raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
     columns.setdefault(SIMULATED, [None] * len(columns["participant"]))
     typed = [
         [_parse(path, row, f.name, str(f.type), value) for row, value in enumerate(columns[f.name])]
@@ -89,6 +90,13 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
     return tuple(Response(*values) for values in zip(*typed, strict=True))
 
 
+_SIGNED: dict[str, Callable[[Any], float]] = {
+    "group": lambda cell: 1 + count(whole_number(cell) - 1),
+    "rating": whole_number,
+    "left": whole_number,
+    "position": count,
+    "rt_ms": number,
+}
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
 
 
@@ -112,10 +120,14 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
     try:
         if empty:
             raise ValueError
-        return restored(str(value)) if kind == "str" else number(value, whole=kind == "int")
-    except (TypeError, ValueError):
+        if kind == "str":
+            return restored(text(value))
+        return _SIGNED[name](value)
+    except ValueError:
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]
-        raise InputError(f"{path}, row {row}: {value!r} under {name} is no {what}.") from None
+        raise InputError(
+            f"{path}, row {row}: {shortened(value)} under {name} is not a {what} that can be there."
+        ) from None
 
 
 def simulated_cell(where: str, value: object) -> bool:
@@ -128,13 +140,13 @@ def simulated_cell(where: str, value: object) -> bool:
     Raises:
         InputError: the cell says something else.
     """
-    text = "" if value is None else str(value).strip().lower()
-    if text not in _TRUTH:
+    cell = "" if value is None else str(value).strip().lower()
+    if cell not in _TRUTH:
         raise InputError(
-            f"{where}: {value!r} under {SIMULATED} is not a truth value; write true or false, or "
-            "leave the cell empty where a person answered."
+            f"{where}: {shortened(value)} under {SIMULATED} is not a truth value; write true or "
+            "false, or leave the cell empty where a person answered."
         )
-    return _TRUTH[text]
+    return _TRUTH[cell]
 
 
 _TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}

@@ -175,8 +175,8 @@ def _import_ray() -> Any:
         import ray
     except ImportError as error:
         raise WorkerError(
-            "Ray is not installed. Install it with 'pip install contstim[ray]', or use --executor "
-            "processes on one machine."
+            "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
+            "--executor processes on one machine."
         ) from error
     return ray
 

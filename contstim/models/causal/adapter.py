@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,9 +20,11 @@ from contstim.models.base import (
 from contstim.models.batching import Budget
 from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
-from contstim.models.causal.candidates import CandidateTokens, word_tokens
+from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, Prefix
+from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
+from contstim.models.word_tokens import around
 from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
 
 if TYPE_CHECKING:
@@ -43,9 +46,10 @@ class CausalModel(LanguageModel):
     tokens that begin a word (and end marks) or all others, and the first word is cut like any other
     word (Golan et al. 2023, Methods).
 
-    The context is the beginning-of-sequence token, or a prompt, encoded apart from the sentence
-    with whatever the tokenizer puts before a text; a space at the prompt's end goes to the first
-    word. The context never counts. The 2023 recipe is rule `chain` with the prompt `". "`.
+    The context is what the tokenizer puts before a text, or where that is nothing the
+    beginning-of-sequence token; or else a prompt, encoded apart from the sentence with what the
+    tokenizer puts before a text. A space at the prompt's end goes to the first word. The context
+    never counts. The 2023 recipe is rule `chain` with the prompt `". "`.
 
     Args:
         checkpoint: a causal one.
@@ -79,30 +83,42 @@ class CausalModel(LanguageModel):
         self._space = (rule == "chain" or (prompt or "").endswith(" ")) and _wants_space(
             self._tokenizer
         )
-        self._network = CausalNetwork(checkpoint, by_words=rule == "chain")
+        if checkpoint.has_weights:
+            _ = self._network  # refuse now what it cannot score
         self._candidates = CandidateTokens(self._tokenizer, self._encode)
         if read_ahead is None:
             read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._read_ahead = read_ahead
         self._after = lru_cache(maxsize=8)(self._read)
+        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     @cached_property
     def convention(self) -> Convention:
         """The rule, and what is read before the first word."""
         parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        beginning = self._tokenizer.convert_ids_to_tokens(self._context[0])
+        kind = "causal" if self._checkpoint.has_weights else "tokenizer"
+        beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
-            fingerprint=f"causal-{digest[:24]}",
+            fingerprint=f"{kind}-{digest[:24]}",
+            precision=precision_of(self._checkpoint.model),
+            tolerance=tolerance_of(self._checkpoint.model, self.log_probs),
         )
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         scores: FloatArray = self._terms(self._encode(sentences)).sum(axis=1)
         return scores
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        twin = copy(self)
+        twin._after = lru_cache(maxsize=1)(twin._read)  # what was read before is of less precision
+        with in_float32(self._checkpoint.model):
+            return twin.log_probs(sentences)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`."""
@@ -132,6 +148,10 @@ class CausalModel(LanguageModel):
             counts[row, : len(words)] = words >= one.start
         totals: FloatArray = np.where(counts, terms, 0.0).sum(axis=1)
         return totals
+
+    @cached_property
+    def _network(self) -> CausalNetwork:
+        return CausalNetwork(self._checkpoint, by_words=self._rule == "chain")
 
     @cached_property
     def _unrestricted(self) -> CausalNetwork:
@@ -178,7 +198,7 @@ class CausalModel(LanguageModel):
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
-        return np.array(self._candidates.counts(words, initial=initial), np.int64)
+        return self._candidates.in_place(words, initial=initial).lengths.copy()
 
     def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `LanguageModel.refusals`."""
@@ -214,22 +234,24 @@ class CausalModel(LanguageModel):
     ) -> list[Tokens]:
         """The tokens of the sentence with each word in place.
 
-        Where words are cut independently and another follows, only the replaced one's differ.
+        Where words are cut independently, only the replaced one's differ and, after the last one,
+        those of the end mark.
         """
         rewritten = [sentence.replace(position, word) for word in words]
-        if not self._candidates.independent or position == len(sentence) - 1:
+        if not self._candidates.independent:
             return [encoding.ids for encoding in self._encode(rewritten)]
-        own = self._candidates(sentence, position, words, before)
+        cut = self._candidates(sentence, position, words, before)
         if words:
-            longest = max(range(len(words)), key=lambda i: len(own[i]))
+            longest = max(range(len(words)), key=lambda i: len(cut.tokens[i]))
             self._encode([rewritten[longest]])  # refuses what does not fit the window
-        encoding = self._encode([sentence])[0]
-        after = encoding.ids[len(before) + len(word_tokens(encoding, position)) :]
-        return [(*before, *tokens, *after) for tokens in own]
+        if position == len(sentence) - 1:
+            return [(*before, *own, *rest) for own, rest in zip(cut.tokens, cut.rest, strict=True)]
+        _, after = around(self._encoded(sentence), position)
+        return [(*before, *tokens, *after) for tokens in cut.tokens]
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
         """The tokens of the words before a position."""
-        encoding = self._encode([sentence])[0]
+        encoding = self._encoded(sentence)
         pairs = zip(encoding.ids, encoding.word_of, strict=True)
         return tuple(token for token, word in pairs if 0 <= word < position)
 
@@ -280,7 +302,14 @@ def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
 
 
 def _beginning(checkpoint: Checkpoint) -> Tokens:
-    """The token that begins a sequence; models without one (Qwen) begin with the end of another."""
+    """The tokens that begin a sequence: what the tokenizer puts before every text.
+
+    Where it puts nothing, the token that is said to begin one; models without it (Qwen) begin with
+    the end of another.
+    """
+    leading = _leading(checkpoint.tokenizer)
+    if leading:
+        return leading
     config = checkpoint.model.config.get_text_config()
     of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
     for option in (checkpoint.tokenizer.bos_token_id, *of_network):
@@ -288,6 +317,14 @@ def _beginning(checkpoint: Checkpoint) -> Tokens:
         if token is not None:
             return (int(token),)
     return ()
+
+
+def _leading(tokenizer: Any) -> Tokens:
+    """What a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
+    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
+    starts = range(len(framed) - len(plain) + 1)
+    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
+    return tuple(framed[:start])
 
 
 def _wants_space(tokenizer: Any) -> bool:

@@ -9,25 +9,22 @@ beginnings that they have in common.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.models.base import Replacements
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.causal.network import CausalNetwork, Prefix
-
-    Tokens: TypeAlias = tuple[int, ...]
+    from contstim.models.word_tokens import WordTokens
 
 
 def bounds(
     network: CausalNetwork,
     prefix: Prefix,
-    candidates: Sequence[Tokens],
+    candidates: WordTokens,
     read: int,
     window: int | None,
 ) -> Replacements:
@@ -43,14 +40,12 @@ def bounds(
         read: how many tokens of long words to read at most.
         window: how many tokens the network reads, the prefix included; None: any number.
     """
-    lengths = np.fromiter(map(len, candidates), np.int64, len(candidates))
+    lengths = candidates.lengths
     upper = np.zeros(len(candidates))
-    known = lengths > 0
-    firsts = [tokens[0] for tokens in candidates if tokens]
-    upper[known] = prefix.log_prob + prefix.next_log_probs[firsts]
+    upper[lengths > 0] = prefix.log_prob + prefix.next_log_probs[candidates.firsts]
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
     chosen = _likeliest(upper, lengths, read, room)
-    terms = network.continuations(prefix, [candidates[number] for number in chosen])
+    terms = network.continuations(prefix, [candidates.tokens[number] for number in chosen])
     rests = terms[:, 1:].sum(axis=1)
     estimate = upper + np.maximum(lengths - 1, 0) * _mean(rests, lengths[chosen] - 1)
     upper[chosen] += rests

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from contstim.models.fingerprints import fingerprint
+from contstim.errors import ModelError
+from contstim.models.checkpoints.windows import window_of
+from contstim.models.fingerprints import fingerprint, fingerprint_of_tokenizer
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 
@@ -33,25 +35,34 @@ class Checkpoint:
     def __post_init__(self) -> None:
         self.model.eval()
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the network can be asked; else it has a shape only, for its tokenizer's sake."""
+        return all(weight.device.type != "meta" for weight in self.model.parameters())
+
+    def require_weights(self) -> None:
+        """Refuse to ask a network that was loaded for its tokenizer only.
+
+        Raises:
+            ModelError: it was.
+        """
+        if not self.has_weights:
+            raise ModelError(
+                f"{self.location} was loaded without its weights, to ask how it reads words. Load "
+                f"it with weights=True to score sentences."
+            )
+
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, precision, configuration and tokenizer; the same wherever they lie."""
+        """Hash of weights, precision, configuration and tokenizer; the same wherever they lie.
+
+        Of the tokenizer alone where there are no weights.
+        """
+        if not self.has_weights:
+            return fingerprint_of_tokenizer(self.tokenizer)
         return fingerprint(self.model, self.tokenizer)
 
     @property
     def window(self) -> int | None:
         """How many tokens the network can read; None where it sets no limit."""
-        config = self.model.config.get_text_config()
-        limit = getattr(config, "max_position_embeddings", None)
-        if limit is None or limit <= 0:
-            return None
-        return int(limit) - _positions_before_the_first(self.model)
-
-
-def _positions_before_the_first(model: Any) -> int:
-    """RoBERTa and its kin count positions from the one after the padding index."""
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings"):
-            padding = getattr(module, "padding_idx", None)
-            return 0 if padding is None else int(padding) + 1
-    return 0
+        return window_of(self.model)

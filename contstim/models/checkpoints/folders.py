@@ -43,12 +43,22 @@ def check_hub(location: str) -> None:
     except Exception as error:  # httpx, requests and offline mode share no base class
         raise ModelError(
             f"{location} is not a local folder, is not in the local cache, and "
-            f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Download it on a machine "
-            f"with internet access ('hf download {location} --local-dir DIR'), then give the folder: hf:DIR."
+            f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Download it on a "
+            f"machine with internet access ('hf download {location} --local-dir DIR'), then give "
+            f"the folder: hf:DIR."
         ) from error
 
 
 def stamp(location: str) -> tuple[object, ...]:
     """Changes when a folder's files do."""
     files = sorted(Path(location).glob("*")) if Path(location).is_dir() else []
-    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return tuple((file.name, *_state(file)) for file in files)
+
+
+def _state(file: Path) -> tuple[int, int]:
+    """When a file was changed, and its size; zeros for a link that leads nowhere."""
+    try:
+        state = file.stat()
+    except OSError:
+        return 0, 0
+    return state.st_mtime_ns, state.st_size

@@ -1,12 +1,58 @@
-"""What `transformers` says while it loads."""
+"""What `transformers` says while it loads: kept quiet, or told as an error of ours."""
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from contstim.errors import ContstimError, ModelError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_LONGEST = 300  # characters of a foreign message
+
+
+class UnavailableError(ModelError):
+    """Files are missing, damaged, or not where they were looked for."""
+
+
+@contextmanager
+def foreign_errors(location: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a checkpoint is loaded into an error that names it.
+
+    What is in a folder can make the libraries fail in any way: with errors of theirs, of Python, or
+    with a panic of their compiled parts, which is not even an `Exception`.
+
+    Raises:
+        UnavailableError: anything but an error of ours went wrong.
+        ModelError: a package is missing, or there is not enough memory.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of formats and empty layers; what matters is checked
+            yield
+    except ContstimError:
+        raise
+    except ImportError as error:
+        what = first_line(error)
+        raise ModelError(f"{location} needs a package that is missing: {what}") from error
+    except MemoryError as error:
+        raise ModelError(
+            f"{location} needs more memory than this machine has. If config.json and the weights "
+            f"are whole, use a smaller model or --dtype bfloat16."
+        ) from error
+    except RecursionError as error:
+        raise UnavailableError(
+            f"Cannot load {location}: one of its files is nested too deeply."
+        ) from error
+    except Exception as error:
+        raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
 
 
 @contextmanager
@@ -26,7 +72,15 @@ def silence() -> Iterator[None]:
             chatter.enable_progress_bar()
 
 
-def first_line(error: Exception) -> str:
-    """The first line of a long message, closed by a full stop."""
+def first_line(error: BaseException) -> str:
+    """The first line of a long message, closed by a full stop, in characters that print."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".") + "."
+    line = lines[0] if lines else type(error).__name__
+    if len(lines) > 1 and line.endswith(":"):
+        line = f"{line} {lines[1]}"
+    if type(error).__module__ == "builtins" and not isinstance(error, OSError | ValueError):
+        line = f"{type(error).__name__}: {line}"
+    printable = line.encode("utf-8", "backslashreplace").decode()
+    if len(printable) > _LONGEST:
+        printable = f"{printable[:_LONGEST]}…"
+    return printable.rstrip(".") + "."

@@ -15,7 +15,7 @@ def kind_of(location: str, config: Any) -> Kind:
     from transformers.models.auto import modeling_auto as auto
 
     causal, masked = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    saved_as = set(config.architectures or ())
+    saved_as = set(_architectures(config))
     if is_classifier(config):
         raise ModelError(
             f"{location} is a classifier of sequences, not a language model. If it judges "
@@ -23,8 +23,9 @@ def kind_of(location: str, config: Any) -> Kind:
         )
     is_causal = bool(saved_as & set(causal.values())) or not saved_as & set(masked.values())
     is_masked = bool(saved_as & set(masked.values())) or not saved_as & set(causal.values())
-    is_causal &= config.model_type in causal
-    is_masked &= config.model_type in masked
+    own = getattr(config, "auto_map", None) or {}  # code of its own, which is allowed by now
+    is_causal &= config.model_type in causal or "AutoModelForCausalLM" in own
+    is_masked &= config.model_type in masked or "AutoModelForMaskedLM" in own
     if getattr(config, "is_encoder_decoder", False) or not (is_causal or is_masked):
         raise ModelError(
             f"{location} ({', '.join(sorted(saved_as)) or config.model_type}) is neither a causal "
@@ -37,8 +38,16 @@ def kind_of(location: str, config: Any) -> Kind:
 
 def is_classifier(config: Any) -> bool:
     """Whether a checkpoint was saved as a classifier of sequences."""
-    names = config.architectures or ()
-    return any(name.endswith("ForSequenceClassification") for name in names)
+    return any(name.endswith("ForSequenceClassification") for name in _architectures(config))
+
+
+def _architectures(config: Any) -> list[str]:
+    names = config.architectures or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelError(
+            f"config.json says architectures = {str(names)[:60]!r}; it must be a list of names."
+        )
+    return names
 
 
 def _reads_left_to_right(config: Any) -> bool:

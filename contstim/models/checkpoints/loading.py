@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import WeakValueDictionary
@@ -10,12 +11,16 @@ from contstim.errors import ModelError
 from contstim.models.checkpoints.checkpoint import Checkpoint
 from contstim.models.checkpoints.devices import resolve_device, resolve_precision
 from contstim.models.checkpoints.folders import check_folder, check_hub, stamp
-from contstim.models.checkpoints.foreign import first_line, silence
+from contstim.models.checkpoints.foreign import UnavailableError, foreign_errors, silence
 from contstim.models.checkpoints.kinds import is_classifier, kind_of
+from contstim.models.checkpoints.probes import check_behaviour
+from contstim.models.checkpoints.sizes import check_sizes, without_weights
+from contstim.models.checkpoints.source import Source
+from contstim.models.checkpoints.tokenizers import check_tokenizer
+from contstim.models.checkpoints.weights import check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from contstim.models.checkpoints.checkpoint import Kind
     from contstim.models.checkpoints.devices import Device, Precision
@@ -26,6 +31,11 @@ _WHAT: dict[Kind, str] = {
     "causal": "causal language model",
     "masked": "masked language model",
     "classifier": "classifier of sequences",
+}
+_AUTO: dict[Kind, str] = {
+    "causal": "AutoModelForCausalLM",
+    "masked": "AutoModelForMaskedLM",
+    "classifier": "AutoModelForSequenceClassification",
 }
 
 
@@ -38,6 +48,8 @@ def load_checkpoint(
     device: Device = "auto",
     dtype: Precision = "auto",
     classifier: bool = False,
+    trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> Checkpoint:
     """Load a causal or masked language model, told apart by the checkpoint's configuration.
 
@@ -50,25 +62,37 @@ def load_checkpoint(
         dtype: `auto` is float32: half precision rounds scores to ties and is only for models that
             would not fit otherwise.
         classifier: whether to load a classifier of sequences instead.
+        trust_remote_code: whether the checkpoint may run Python code that lies beside its weights.
+        weights: False leaves the network without them, for who asks its tokenizer only.
 
     Raises:
-        ModelError: the folder is missing, the hub cannot be reached, the checkpoint has no trained
-            head of that kind, its tokenizer needs a package that is not installed, or the
+        ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
+            checkpoint has no trained head of that kind, or weights that its configuration has no
+            place for; its tokenizer is not that of the network, or needs a package that is not
+            installed; a causal network reads what follows; it wants to run code of its own; or the
             device or the precision does not exist.
     """
     place, precision = resolve_device(device), resolve_precision(dtype)
     check_folder(location)
-    key = (location, place, precision, classifier, stamp(location))
+    key = (location, place, precision, classifier, trust_remote_code, weights, stamp(location))
     checkpoint = _loaded.get(key)
     if checkpoint is None:
-        with silence():
-            head: _Head = "classifier" if classifier else "language model"
-            checkpoint = _load(location, place, precision, head)
+        head: _Head = "classifier" if classifier else "language model"
+        checkpoint = _load(
+            location,
+            place,
+            precision,
+            head,
+            trust_remote_code=trust_remote_code,
+            weights=weights,
+        )
         _loaded[key] = checkpoint
     return checkpoint
 
 
-def new_classifier(location: str, labels: Sequence[str]) -> Checkpoint:
+def new_classifier(
+    location: str, labels: Sequence[str], *, trust_remote_code: bool = False
+) -> Checkpoint:
     """A checkpoint's network on the CPU with a classification head that is drawn anew.
 
     Nobody else holds the network, so that it can be trained. What chance decides, torch's generator
@@ -77,78 +101,87 @@ def new_classifier(location: str, labels: Sequence[str]) -> Checkpoint:
     Args:
         location: as of `load_checkpoint`; the head of a language model is left away.
         labels: names of the classes, in order.
+        trust_remote_code: as of `load_checkpoint`.
 
     Raises:
         ModelError: see `load_checkpoint`; or it is a classifier already, or more than the head is
             missing.
     """
     check_folder(location)
-    with silence():
-        return _load(location, "cpu", "float32", "new classifier", labels)
+    return _load(
+        location, "cpu", "float32", "new classifier", labels, trust_remote_code=trust_remote_code
+    )
 
 
 def _load(
-    location: str, device: str, dtype: str, head: _Head, labels: Sequence[str] = ()
+    location: str,
+    device: str,
+    dtype: str,
+    head: _Head,
+    labels: Sequence[str] = (),
+    *,
+    trust_remote_code: bool,
+    weights: bool = True,
 ) -> Checkpoint:
-    if Path(location).is_dir():
-        return _open(location, device, dtype, head, labels, local=True)
-    try:
-        return _open(location, device, dtype, head, labels, local=True)
-    except _UnavailableError:
-        check_hub(location)
-    return _open(location, device, dtype, head, labels, local=False)
-
-
-class _UnavailableError(ModelError):
-    """Files are missing, damaged, or not where they were looked for."""
+    ask = partial(
+        _open,
+        location,
+        device,
+        dtype,
+        head,
+        labels,
+        trust_remote_code=trust_remote_code,
+        weights=weights,
+    )
+    with silence():
+        if Path(location).is_dir():
+            return ask(local=True)
+        try:
+            return ask(local=True)
+        except UnavailableError:
+            check_hub(location)
+        return ask(local=False)
 
 
 def _open(
-    location: str, device: str, dtype: str, head: _Head, labels: Sequence[str], *, local: bool
+    location: str,
+    device: str,
+    dtype: str,
+    head: _Head,
+    labels: Sequence[str],
+    *,
+    trust_remote_code: bool,
+    weights: bool,
+    local: bool,
 ) -> Checkpoint:
     import transformers
 
-    where = {"local_files_only": local}
-    named = {"id2label": dict(enumerate(labels))} if labels else {}
-    try:
-        config = transformers.AutoConfig.from_pretrained(location, **named, **where)
+    source = Source(location, local=local, trust_remote_code=trust_remote_code)
+    with foreign_errors(location):
+        source.check()
+        named = {"id2label": dict(enumerate(labels))} if labels else {}
+        config = source.load(transformers.AutoConfig, **named)
         kind: Kind = kind_of(location, config) if head == "language model" else "classifier"
         if head == "new classifier" and is_classifier(config):
             raise ModelError(
                 f"{location} is a classifier already, whose head would not start anew. Name the "
                 f"language model that it was made from."
             )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(location, **where)
-        auto = {
-            "causal": transformers.AutoModelForCausalLM,
-            "masked": transformers.AutoModelForMaskedLM,
-            "classifier": transformers.AutoModelForSequenceClassification,
-        }
-        model, report = auto[kind].from_pretrained(
-            location, config=config, dtype=dtype, output_loading_info=True, **where
-        )
-    except ImportError as error:
-        raise ModelError(
-            f"{location} needs a package that is missing: {first_line(error)}"
-        ) from error
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise _UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
-    missing = sorted(report["missing_keys"])
-    if head == "new classifier":
-        missing = [name for name in missing if _below_the_head(model, name)]
-    if missing:
-        raise ModelError(
-            f"{location} is not a complete {_WHAT[kind]}: {len(missing)} of its weights would "
-            f"start at random, among them {missing[0]}. Use a checkpoint that was saved with its "
-            f"{'language-modelling' if head == 'language model' else 'classification'} head."
-        )
-    if device == "cpu":
-        from contstim.models.onednn import use_onednn
+        tokenizer = source.load(transformers.AutoTokenizer)
+        auto = getattr(transformers, _AUTO[kind])
+        if not (weights and trust_remote_code):  # code of its own is built once, for good
+            shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
+            if not weights:
+                check_tokenizer(location, tokenizer, shape)
+                return Checkpoint(shape, tokenizer, location, device, kind)
+            check_sizes(location, shape)
+        model, report = source.load(auto, config=config, dtype=dtype, output_loading_info=True)
+        check_weights(location, _WHAT[kind], model, report, new_head=head == "new classifier")
+        check_tokenizer(location, tokenizer, model)
+        if device == "cpu":
+            from contstim.models.onednn import use_onednn
 
-        use_onednn(model)
-    return Checkpoint(model.to(device), tokenizer, location, device, kind)
-
-
-def _below_the_head(model: Any, weight: str) -> bool:
-    """Whether a weight is part of the network that the head, with BERT's pooler, stands on."""
-    return weight.startswith(f"{model.base_model_prefix}.") and ".pooler." not in weight
+            use_onednn(model)
+        checkpoint = Checkpoint(model.to(device), tokenizer, location, device, kind)
+        check_behaviour(checkpoint)
+    return checkpoint

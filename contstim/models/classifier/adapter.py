@@ -29,14 +29,21 @@ UNIT = "signed confidence, -1 to 1"
 
 
 def load_classifier(
-    location: str, *, name: str, device: Device = "auto", dtype: Precision = "auto"
+    location: str,
+    *,
+    name: str,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    trust_remote_code: bool = False,
 ) -> ClassifierModel:
     """Load a classifier of sequences from a folder or the hub.
 
     Raises:
         ModelError: see `load_checkpoint` and `ClassifierModel`.
     """
-    checkpoint = load_checkpoint(location, device=device, dtype=dtype, classifier=True)
+    checkpoint = load_checkpoint(
+        location, device=device, dtype=dtype, classifier=True, trust_remote_code=trust_remote_code
+    )
     return ClassifierModel(checkpoint, name=name)
 
 
@@ -62,6 +69,7 @@ class ClassifierModel(LanguageModel):
         self.name = name or checkpoint.location
         self._checkpoint = checkpoint
         self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
+        self._budget = Budget.for_device(checkpoint.device)
 
     @cached_property
     def convention(self) -> Convention:
@@ -98,7 +106,7 @@ class ClassifierModel(LanguageModel):
 
         pad = self._checkpoint.model.config.pad_token_id
         alone = pad is None  # GPT-2 as published does not know where a padded text ends
-        budget = 1 if alone else Budget.for_device(self._checkpoint.device).tokens
+        budget = Budget(1) if alone else self._budget
         forward_in_batches(
             rows, run, pad=0 if alone else pad, budget=budget, device=self._checkpoint.device
         )

@@ -20,11 +20,14 @@ from contstim.models.base import (
 from contstim.models.batching import Budget
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.masked.estimates import Estimates, estimate
-from contstim.models.masked.network import MaskedNetwork
+from contstim.models.masked.network import MaskedNetwork, window_of
 from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
+from contstim.models.precision import in_float32, precision_of, tolerance_of
+from contstim.models.remembering import Remembered
+from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
@@ -41,10 +44,12 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
+    from contstim.models.word_tokens import WordTokens
 
 RULES = ("chain", "chain-unrestricted", "chain-sampled", *HIDES)
 """The scoring rules of masked models, the default first."""
 
+_PLANS = 2**26  # bytes of plans that are kept
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
@@ -91,15 +96,23 @@ class MaskedModel(LanguageModel):
         self.seed, self.pass_budget = seed, pass_budget
         self._covers: int | None = None
         self._drafts: dict[int, MaskedModel] = {}
-        network = MaskedNetwork(checkpoint)
-        restricted = rule in {"chain", "chain-sampled"}
-        classes = token_classes(checkpoint.tokenizer, network.n_outputs) if restricted else None
-        self._passes = Passes(
-            network, Normaliser(classes, network.device), Budget.for_device(network.device).tokens
-        )
+        self._window = window_of(checkpoint)
+        if checkpoint.has_weights:
+            _ = self._passes  # refuse now what it cannot score
         self._words_are_independent = words_are_independent(checkpoint.tokenizer)
-        self._plan = lru_cache(maxsize=64)(self._make_plan)
-        self._tokens_in_frame = lru_cache(maxsize=16)(self._encode_in_frame)
+        self._plan = self._remember_plans()
+        self._in_places = WordsInPlaces(self._encode)
+        self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
+
+    @cached_property
+    def _passes(self) -> Passes:
+        network = MaskedNetwork(self.checkpoint)
+        restricted = self.rule in {"chain", "chain-sampled"}
+        tokenizer, size = self.checkpoint.tokenizer, network.n_outputs
+        classes = token_classes(tokenizer, size) if restricted else None
+        return Passes(
+            network, Normaliser(classes, network.device), Budget.for_device(network.device)
+        )
 
     @cached_property
     def convention(self) -> Convention:
@@ -110,6 +123,7 @@ class MaskedModel(LanguageModel):
         if self._covers is not None:
             settings.append(f"draft {self._covers}")
         digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()
+        kind = "masked" if self.checkpoint.has_weights else "tokenizer"
         probe = self._encode([Sentence(("a",))])[0]
         first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
         before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
@@ -117,8 +131,10 @@ class MaskedModel(LanguageModel):
             rule=self.rule,
             context=" ".join(before),
             end_scored=self._is_pll,
-            fingerprint=f"masked-{digest[:24]}",
+            fingerprint=f"{kind}-{digest[:24]}",
             sampling=self._sampling,
+            precision=precision_of(self.checkpoint.model),
+            tolerance=tolerance_of(self.checkpoint.model, self.log_probs),
         )
 
     @property
@@ -140,6 +156,11 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.log_probs`."""
         scores = (plan.score(answers) for _, plan, answers in self._answers(sentences))
         return np.fromiter(scores, np.float64, len(sentences))
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        with in_float32(self.checkpoint.model):
+            return self.log_probs(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
@@ -178,33 +199,38 @@ class MaskedModel(LanguageModel):
             ModelError: a word cannot be scored.
         """
         sentence.check_position(position)
-        encoding = self._encode([sentence])[0]
-        frame = (position > 0, position < len(sentence) - 1, sentence.end)
-        tokens = self._tokens_in_frame(tuple(words), *frame)
-        longest = max(map(len, tokens), default=0)
+        encoding = self._encoded(sentence)
+        cut = self._in_places(words, PlaceKind.of(sentence, position))
+        longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        known = estimate(self._passes, self._plan, self.rule, encoding, position, tokens)
-        at_end_mark = self._is_pll and position == len(sentence) - 1
-        if at_end_mark or not self._words_are_independent:
-            self._forget(known, sentence, encoding, position, words, tokens)
+        known = estimate(self._passes, self._plan, self.rule, encoding, position, cut)
+        own, rest = around(encoding, position)
+        if not self._words_are_independent:
+            before = encoding.ids[: len(encoding) - len(own) - len(rest)]
+            fits = self._leave_the_rest(sentence, position, words, cut, before, rest)
+        elif position == len(sentence) - 1:  # the end mark may join the word
+            fits = cut.followed_by(rest)
+        else:
+            return known
+        known.exact[~fits], known.upper_bound[~fits] = np.nan, np.inf
         return known
 
-    def _forget(
+    def _leave_the_rest(
         self,
-        known: Estimates,
         sentence: Sentence,
-        encoding: Encoding,
         position: int,
         words: Sequence[str],
-        tokens: Sequence[tuple[int, ...]],
-    ) -> None:
-        """Claim nothing of words that change how the rest of the sentence is cut into tokens."""
-        start = encoding.word_of.index(position)
-        stop = start + encoding.word_of.count(position)
+        cut: WordTokens,
+        before: tuple[int, ...],
+        rest: tuple[int, ...],
+    ) -> BoolArray:
+        """Which words do not change how the rest of the sentence is cut into tokens, (n_words,)."""
         rewritten = self._encode([sentence.replace(position, word) for word in words])
-        for i, (own, new) in enumerate(zip(tokens, rewritten, strict=True)):
-            if new.ids != (*encoding.ids[:start], *own, *encoding.ids[stop:]):
-                known.exact[i], known.upper_bound[i] = np.nan, np.inf
+        same = (
+            new.ids == (*before, *own, *rest)
+            for own, new in zip(cut.tokens, rewritten, strict=True)
+        )
+        return np.fromiter(same, np.bool_, len(words))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -224,7 +250,7 @@ class MaskedModel(LanguageModel):
         if effort not in self._drafts:
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
-            draft._plan = lru_cache(maxsize=64)(draft._make_plan)
+            draft._plan = draft._remember_plans()
             vars(draft).pop("convention", None)
             self._drafts[effort] = draft
         return self._drafts[effort]
@@ -233,7 +259,7 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.knows`: words that it can score without the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
         try:
-            tokens = self._tokens_in_frame(tuple(words), True, True, ".")
+            tokens = self._in_places(words, PlaceKind(inner=True)).tokens
         except ModelError:  # it has no tokens for some of the words, or reads them as special ones
             reasons = self.refusals([Sentence(("a", word, "a")) for word in words])
             known = np.array([reason is None for reason in reasons], np.bool_)
@@ -247,8 +273,7 @@ class MaskedModel(LanguageModel):
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
-        tokens = self._tokens_in_frame(tuple(words), not initial, True, ".")
-        return np.fromiter(map(len, tokens), np.int64, len(words))
+        return self._in_places(words, PlaceKind(inner=not initial)).lengths.copy()
 
     @property
     def _is_pll(self) -> bool:
@@ -264,6 +289,9 @@ class MaskedModel(LanguageModel):
             for word, token, part in zip(encoding.word_of, tokens, parts, strict=True)
             if self._is_scored(word)
         ]
+
+    def _remember_plans(self) -> Remembered[[Pattern], Plan]:
+        return Remembered(self._make_plan, lambda plan: plan.n_bytes, _PLANS)
 
     def _make_plan(self, pattern: Pattern) -> Plan:
         if self._covers is not None:
@@ -330,20 +358,9 @@ class MaskedModel(LanguageModel):
                     )
         return encodings
 
-    def _encode_in_frame(
-        self, words: tuple[str, ...], after: bool, before: bool, end: str
-    ) -> list[tuple[int, ...]]:
-        """The token ids of each word, after and before other words or at the sentence's edges."""
-        left, right = ("a",) * after, ("a",) * before
-        framed = [Sentence((*left, word, *right), end) for word in words]
-        return [
-            tuple(id_ for id_, w in zip(e.ids, e.word_of, strict=True) if w == len(left))
-            for e in self._encode(framed)
-        ]
-
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
-        if n_tokens > self._passes.network.window:
+        if n_tokens > self._window:
             raise ModelError(
                 f"{sentence.text[:60]!r} has {n_tokens} tokens with special ones; {self.name} "
-                f"reads at most {self._passes.network.window}. Shorten the sentence."
+                f"reads at most {self._window}. Shorten the sentence."
             )

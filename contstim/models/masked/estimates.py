@@ -19,11 +19,12 @@ import numpy as np
 from contstim.models.masked.rules import HIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.masked.passes import Passes
     from contstim.models.masked.plan import Pattern, Plan
+    from contstim.models.word_tokens import WordTokens
     from contstim.models.words import Encoding
 
 
@@ -73,17 +74,14 @@ def estimate(
     rule: str,
     sentence: Encoding,
     position: int,
-    words: Sequence[tuple[int, ...]],
+    words: WordTokens,
 ) -> Estimates:
-    """Estimates for words, given as token ids, at a 0-based position of an encoded sentence."""
-    sizes = np.array([len(word) for word in words], np.int64)
+    """Estimates for words at a 0-based position of an encoded sentence."""
     every = Estimates(*np.full((4, len(words)), np.nan))
-    used = [int(size) for size in np.unique(sizes)]
-    frames = [_frame(passes.network.mask, plan_of, rule, sentence, position, k) for k in used]
-    for size, frame, sums in zip(used, frames, _sums(passes, frames), strict=True):
-        chosen = np.flatnonzero(sizes == size)
-        tokens = np.array([words[i] for i in chosen.tolist()])  # (n, k)
-        _fill(every, chosen, frame, sums, tokens)
+    mask, groups = passes.network.mask, words.by_length
+    frames = [_frame(mask, plan_of, rule, sentence, position, length) for length in groups]
+    for group, frame, sums in zip(groups.values(), frames, _sums(passes, frames), strict=True):
+        _fill(every, group.words, frame, sums, group.tokens)
     return every
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.models.batching import Row
+    from contstim.models.batching import Budget, Row
     from contstim.models.boundaries import Normaliser
     from contstim.models.masked.network import MaskedNetwork
 
@@ -27,7 +27,7 @@ class Passes:
 
     network: MaskedNetwork
     normaliser: Normaliser
-    budget: int
+    budget: Budget
 
     def answer(
         self, rows: Sequence[Row], row: IntArray, place: IntArray, token: IntArray

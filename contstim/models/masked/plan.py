@@ -39,6 +39,12 @@ class Plan:
     weight: FloatArray
     draw_of: IntArray | None = None
 
+    @property
+    def n_bytes(self) -> int:
+        """How much memory its arrays take."""
+        arrays = (self.hidden, self.row, self.token, self.weight, self.draw_of)
+        return sum(array.nbytes for array in arrays if array is not None)
+
     def score(self, log_probs: FloatArray) -> float:
         """The score in nats from the answers, (n_questions,)."""
         return float(self.weight @ log_probs)

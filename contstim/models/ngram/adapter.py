@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.precautions import check_file
 from contstim.models.ngram.replace import log10_of_replacements
 from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.remembering import WORDS, Remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,7 +138,7 @@ class KenlmModel(LanguageModel):
     def _candidate_ids(self) -> Callable[[tuple[str, ...]], IntArray]:
         """Word ids, remembered: a search asks about the same lists of words again and again."""
         assert self.tables is not None
-        return lru_cache(maxsize=8)(self.tables.ids)
+        return Remembered(self.tables.ids, len, WORDS)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: the words of the training text."""

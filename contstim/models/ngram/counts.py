@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import ModelError
+from contstim.files import is_file
 from contstim.models.ngram.tables import SPECIAL_WORDS
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import Vocabulary
@@ -40,7 +41,7 @@ def read_counts(model: Path | str, min_count: int) -> Vocabulary:
         VocabularyError: no word is that frequent.
     """
     path = counts_path(model)
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(
             f"{model} has no word counts beside it ({path.name}), so its vocabulary cannot be cut "
             f"by frequency. Give a word list with --vocabulary; 'contstim vocabulary' makes one."

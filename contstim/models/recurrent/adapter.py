@@ -57,7 +57,7 @@ class RecurrentModel(LanguageModel):
         self._network = network.to(device).eval()
         self._words = words
         self._device = device
-        self._budget = Budget.for_device(device).tokens
+        self._budget = Budget.for_device(device)
 
     @cached_property
     def convention(self) -> Convention:
@@ -118,9 +118,10 @@ class RecurrentModel(LanguageModel):
         scores = self._bounds(parts)[numbers]
         rest = np.zeros(len(numbers))
         run = self._rest(parts, rest)
-        budget = max(1, self._budget // len(sentence))
         rows = list(numbers[:, None])
-        forward_in_batches(rows, run, pad=0, budget=budget, device=self._device)
+        forward_in_batches(
+            rows, run, pad=0, budget=self._budget, width=len(sentence), device=self._device
+        )
         found: FloatArray = (scores + rest)[twin]
         return found
 

@@ -17,6 +17,7 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 
+from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import write_text
 from contstim.models.catalog import RECURRENT_CONFIGURATION as CONFIGURATION
@@ -90,7 +91,7 @@ def _read_shape(folder: Path) -> Shape:
             f"'contstim train {'|'.join(get_args(Kind))}'."
         )
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json_object(path)
         version = facts.pop("format")
         if type(version) is not int or version != _FORMAT or facts["kind"] not in get_args(Kind):
             raise ValueError("written by another version of contstim")

@@ -56,6 +56,7 @@ def train_acceptability(
     *,
     device: Device = "auto",
     precision: TrainingPrecision = "auto",
+    trust_remote_code: bool = False,
     on_progress: Callable[[int, Progress], None] | None = None,
 ) -> Restarts:
     """Fine-tune classifiers and leave them in the folders `restart-1`, `restart-2`, ….
@@ -73,6 +74,7 @@ def train_acceptability(
         training: how it is trained.
         device: `auto` is a GPU where there is one.
         precision: `auto` is bfloat16 on a GPU that has it, else float32.
+        trust_remote_code: whether the base may run code that comes with it.
         on_progress: told the restart, from 1, and where it is, after every step.
 
     Raises:
@@ -96,7 +98,7 @@ def train_acceptability(
         with silence():
             done.append(
                 run(
-                    lambda text: classifier_task(text, chosen),
+                    lambda text: classifier_task(text, chosen, trust_remote_code=trust_remote_code),
                     texts,
                     Path(out) / f"restart-{number}",
                     chosen,
@@ -110,9 +112,11 @@ def train_acceptability(
     return Restarts(tuple(done), seeds, tuple(apart))
 
 
-def classifier_task(text: Sequence[Sentence], settings: ClassifierSettings) -> Task:
+def classifier_task(
+    text: Sequence[Sentence], settings: ClassifierSettings, *, trust_remote_code: bool = False
+) -> Task:
     """A pretrained network with a new head; it reads a label and then a sentence's tokens."""
-    checkpoint = new_classifier(settings.base, LABELS)
+    checkpoint = new_classifier(settings.base, LABELS, trust_remote_code=trust_remote_code)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
     pad = _padding(checkpoint)
 

@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import parse_json_object, read_json_object
 from contstim.errors import InputError
 from contstim.models.tensors import write_tensors
 from contstim.models.training.loop import Epoch
@@ -121,7 +122,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """
     path = folder / RECORD
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json_object(path, constants=True)  # losses may be such
         if not isinstance(record["settings"], dict):
             raise TypeError("it names no settings")
         return record
@@ -153,8 +154,7 @@ def _told(path: Path) -> dict[str, Any]:
 
     try:
         with safe_open(path, "pt") as file:
-            told: dict[str, Any] = json.loads(file.metadata()["run"])
-        return told
+            return parse_json_object(file.metadata()["run"], path, constants=True)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path} is damaged or no checkpoint of a training ({error}). Remove it to train anew."

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import read_text, shortened
 from contstim.errors import InputError, SentenceError
 from contstim.sentence import Sentence
-from contstim.tables import TABLE_KINDS, read_table
+from contstim.tables import TABLE_KINDS, listed, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +88,9 @@ def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
     others = set(values) - {"0", "1"}
     if others and all(value.lstrip("-").isdigit() for value in values):
         row = 1 + next(i for i, value in enumerate(values) if value in others)
-        raise InputError(f"{path}, row {row}: {values[row - 1]!r} under {name} is neither 0 nor 1.")
+        raise InputError(
+            f"{path}, row {row}: {shortened(values[row - 1])} under {name} is neither 0 nor 1."
+        )
     return not others
 
 
@@ -97,12 +100,12 @@ def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled
     missing = [what for what in (label or "label", "sentence") if what not in lower]
     if missing:
         raise InputError(
-            f"{path} lacks the column {', '.join(missing)}; its columns are {', '.join(columns)}."
+            f"{path} lacks the column {', '.join(missing)}; its columns are {listed(columns)}."
         )
     found = []
     for row, (mark, text) in enumerate(zip(lower[label], lower["sentence"], strict=True), start=1):
         if isinstance(mark, bool) or str(mark).strip() not in ("0", "1"):
-            raise InputError(f"{path}, row {row}: the label {mark!r} is neither 0 nor 1.")
+            raise InputError(f"{path}, row {row}: the label {shortened(mark)} is neither 0 nor 1.")
         try:
             sentence = Sentence.parse(text)
         except SentenceError as error:
@@ -114,17 +117,13 @@ def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled
 def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     if path.suffix.lower() in TABLE_KINDS:
         return read_table(path)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-    rows = [line.split("\t") for line in lines if line.strip()]
+    rows = [line.split("\t") for line in read_text(path).split("\n") if line]
     if not rows:
         raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA
+    if not rows or len(set(names)) < len(names):
+        raise InputError(f"{path} has a header and no rows, or names a column twice.")
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(

@@ -114,7 +114,18 @@ def test_a_file_that_is_no_paradigm_file_is_named(tmp_path: Path) -> None:
     [
         ("good = 'XYZ'\nbad = '\"a\"'", "XYZ is no category of the grammar; there are .*NP"),
         ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
-        ("good = 'N[sem=unicorn]'\nbad = '\"a\"'", "no words go together"),
+        (
+            "good = 'N[sem=unicorn]'\nbad = '\"a\"'",
+            r"no words go together.*none for N.sem=unicorn.",
+        ),
+        (
+            "good = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
+            r"there are none for V.form=past, frame=unicorn. beside NAME.sem=adult.",
+        ),
+        (
+            "good = 'NAME[sem=adult] N[sem=adult x] REFL'\nbad = '\"a\"'",
+            r"cannot read 'N.sem=adult x.': Expected comma",
+        ),
         ("good = 'NAME'\nbad = 'NAME{agr=they}'", "gave 0 distinct pairs"),
         ("good = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
         ("good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'", "do not begin alike"),
@@ -133,6 +144,8 @@ def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message:
         ("X -> X THE [1.0]", "leads back to its own left side"),
         ("X -> THE", "rules of X need a share"),
         ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
+        ('X -> "the" [1.0]', "'the' is not a category"),
+        ("X -> THE [nan]", "is not a category"),
     ],
 )
 def test_rules_of_ones_own_that_cannot_work_are_named(

@@ -43,6 +43,8 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 class _Tags(HTMLParser):
+    """Tags that are open; tables and pictures stand where a narrow page scrolls them alone."""
+
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
@@ -54,6 +56,7 @@ class _Tags(HTMLParser):
             if name in ("src", "href")
             if ":" in str(value) and not str(value).startswith("data:image/png;base64,")
         ]
+        assert "div" in self.open or tag not in ("table", "img")
         if tag not in ("meta", "img"):
             self.open.append(tag)
 

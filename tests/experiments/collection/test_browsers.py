@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(
     reason="needs Playwright and Chromium",
 )
 
-PAGE = """<!doctype html><title>x</title><script type="module">
+PAGE = '<!doctype html><title>x</title><script type="module" src="page.js"></script>'
+SCRIPT = """
 const post = (path, body, secret) => fetch(`api/${path}`, {
   method: "POST", body: JSON.stringify(body),
   headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
@@ -38,7 +39,7 @@ for (const { trial_id } of study.groups[group]) {
 }
 const { redirect } = await post("complete", { participant }, secret);
 location = redirect;
-</script>"""
+"""
 
 
 def test_what_the_page_saves_is_what_artificial_participants_rate(
@@ -47,6 +48,7 @@ def test_what_the_page_saves_is_what_artificial_participants_rate(
     made = simulate(groups=(1, 1), each=1)
     folder = export(tmp_path / "study", made.trials)
     (folder / "index.html").write_text(PAGE)
+    (folder / "page.js").write_text(SCRIPT)
     served = serve(folder, redirect="https://example.invalid/complete")
     people = artificial_participants(made.trials, made.scores, "b", lapses=0.1)
     sent = take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 2, patience=60)
@@ -64,7 +66,7 @@ def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
     served = serve()
     with pytest.raises(WorkerError, match="did not get to the end"):
         take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
-    with pytest.raises(InputError, match="no address"):
+    with pytest.raises(InputError, match="not an address"):
         take_part_in_browser(people, "localhost", 1)
     for host in ("example.invalid", "127.0.0.1.example.invalid", "192.0.2.1:8000"):
         with pytest.raises(InputError, match="takes no artificial participants"):

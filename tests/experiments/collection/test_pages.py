@@ -47,6 +47,19 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+def test_every_answer_says_what_browsers_may_do_with_it(serve: Serve, folder: Path) -> None:
+    """The headers that OWASP's cheat sheet of HTTP headers asks for, of pages and of errors."""
+    served = serve(folder)
+    for path in ("/", "/study.json", "/nothing", "/api/participants", "/admin/responses.csv"):
+        headers = served.http.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
 def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None:
     served = serve(folder)
     paths = [

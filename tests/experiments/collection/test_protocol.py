@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -239,6 +242,61 @@ def test_a_disk_that_takes_no_more_is_said_and_nothing_is_acknowledged(serve: Se
     assert served.save(joined, answer("t1-0")).status_code == 200
 
 
+def moved(database: Path) -> None:
+    database.rename(database.with_name("aside"))
+
+
+def copied(database: Path) -> None:
+    moved(database)
+    shutil.copyfile(database.with_name("aside"), database)
+
+
+def taken(database: Path) -> None:
+    database.unlink()
+    database.write_text("something else")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "deleted": Path.unlink,
+    "moved": moved,
+    "replaced": copied,
+    "another's": taken,
+    "read-only": lambda database: database.chmod(0o400),
+    "without its log": lambda database: Path(f"{database}-wal").unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_without_its_database_the_server_acknowledges_nothing(serve: Serve, damage: str) -> None:
+    """SQLite itself goes on writing into a file that no longer has a name."""
+    served = serve()
+    joined, other = served.join(), served.join()
+    assert served.save(joined, *(answer(f"t1-{n}") for n in range(4))).status_code == 200
+    DAMAGES[damage](served.database)
+    refused = [
+        served.save(joined, answer("t1-0")),
+        served.save(other, answer("t2-0")),
+        served.complete(joined),
+        served.http.post("/api/participants", json={}),
+        served.http.get("/admin/responses.csv", headers={"Authorization": f"Bearer {TOKEN}"}),
+    ]
+    assert [given.status_code for given in refused] == [503] * 5
+    assert {given.json()["error"] for given in refused} == {
+        "Answers cannot be saved now: the server's database is gone. Try again."
+    }
+    assert "code" not in refused[2].json()
+
+
+def test_a_database_that_is_put_back_goes_on(serve: Serve) -> None:
+    served = serve()
+    joined = served.join()
+    moved(served.database)
+    assert served.save(joined, answer("t1-0")).status_code == 503
+    served.database.with_name("aside").rename(served.database)
+    assert served.save(joined, answer("t1-0")).json() == {"saved": ["t1-0"]}
+    assert served.download("responses").text.count("t1-0") == 1
+
+
 def test_a_database_of_another_study_is_refused(serve: Serve) -> None:
     served = serve()
     with pytest.raises(StoreError, match="other trials"):
@@ -252,5 +310,5 @@ def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
     other = sqlite3.connect(tmp_path / "b.sqlite")
     other.execute("CREATE TABLE t (x)")
     other.close()
-    with pytest.raises(StoreError, match="no database of answers"):
+    with pytest.raises(StoreError, match="not a database of answers"):
         Recorder(tmp_path / "b.sqlite", "x")

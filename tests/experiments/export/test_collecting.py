@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from contstim.experiments.export.jspsych import export_jspsych
+from contstim.experiments.export.jspsych.library import LIBRARY
 from contstim.experiments.responses import check_responses, read_responses
-from tests.experiments.export.conftest import PAIRS, TRIALS, Export
+from tests.experiments.export.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.export.walking import answer, begin, reach
 
 pytestmark = pytest.mark.skipif(
@@ -97,14 +99,62 @@ def test_a_page_that_answers_by_itself_says_so(server: Server, visit: Visit) -> 
     assert {row["simulated"] for row in server.rows()} == {"true"}
 
 
+@pytest.mark.parametrize("vendored", [True, False])
+def test_the_page_obeys_the_policy_under_which_it_is_served(
+    vendored: bool, export: Export, library: Path, visit: Visit
+) -> None:
+    """The browser reports what a policy forbids; jsPsych's files may come from the CDN."""
+    folder = export()
+    if not vendored:
+        export_jspsych(TRIALS, folder)
+    running = Server(folder)
+    try:
+        page = visit()
+        for file in LIBRARY:
+            body = (library / file.name).read_text(encoding="utf-8")
+            headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "text/javascript"}
+            page.route(
+                file.address,
+                lambda route, _, body=body, headers=headers: route.fulfill(
+                    body=body, headers=headers
+                ),
+            )
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(running.address)
+        begin(page)
+        for _ in range(PAIRS):
+            answer(page, 2)
+        reach(page, "saved")
+        assert page.locator(".code").count() == 1
+        assert [text for text in said if "Content Security Policy" in text] == []
+        assert ("unpkg.com" in page.content()) is not vendored
+    finally:
+        running.stop()
+
+
+def test_what_is_put_into_the_page_does_not_run_and_no_page_may_hold_it(
+    server: Server, collect: Collect, visit: Visit, tmp_path: Path
+) -> None:
+    """The policy is in force: scripts in the page and frames around it are refused."""
+    page = visit(server.address)
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=spoilt=1>')")
+    page.wait_for_timeout(300)
+    assert page.evaluate("typeof spoilt") == "undefined"
+    (tmp_path / "around.html").write_text(f'<iframe src="{server.address}"></iframe>')
+    page.goto(f"{collect(tmp_path).address}around.html")
+    assert page.frames[1].url.startswith("chrome-error:")
+
+
 def test_no_code_before_the_server_has_everything(server: Server, visit: Visit) -> None:
     """The last answer is held back on its way: the page waits, and says so."""
     page = visit(server.address)
     begin(page)
     for _ in range(PAIRS - 1):
         answer(page, 3)
+    # a function, for the server's policy forbids to evaluate texts
     page.wait_for_function(
-        f"JSON.parse(Object.values(localStorage)[0]).saved.length === {PAIRS - 1}"
+        "many => JSON.parse(Object.values(localStorage)[0]).saved.length === many", arg=PAIRS - 1
     )
     page.route("**/api/responses", lambda route: route.abort())
     answer(page, 3)

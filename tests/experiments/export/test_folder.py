@@ -19,14 +19,17 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
+from contstim.experiments.export.jatos import export_jatos
 from contstim.experiments.export.jspsych import (
     PageSettings,
     SaveTo,
     export_jspsych,
     fetch_library,
     library,
+    unfilled_warning,
 )
 from contstim.experiments.export.jspsych.library import LIBRARY, LibraryFile
+from contstim.experiments.export.jspsych.placeholders import unfilled
 from contstim.sentence import Sentence
 from tests.experiments.export.conftest import TRIALS
 
@@ -153,7 +156,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         ("examples.csv", "sentence_1,sentence_2,rating,explanation\na,b,7,c\n", "'7' under rating"),
         ("labels.csv", "name,text\nquestion,x\n", "lacks the labels agree"),
         ("practice.csv", "one,two\na,b\n", "lacks the columns sentence_1"),
-        ("consent.md", b"\xff", "as UTF-8"),
+        ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
 def test_texts_that_the_page_cannot_use_are_named(
@@ -171,9 +174,9 @@ def test_texts_that_the_page_cannot_use_are_named(
         ({"title": " "}, "needs a title"),
         ({"save": SaveTo.DATAPIPE}, "needs the experiment's ID"),
         ({"datapipe_id": "abc"}, "nothing else does"),
-        ({"save": SaveTo.DATAPIPE, "datapipe_id": "a'b"}, "no DataPipe ID"),
-        ({"language": 'en"><script>'}, "names no language"),
-        ({"redirect": "javascript:alert(1)"}, "no web address"),
+        ({"save": SaveTo.DATAPIPE, "datapipe_id": "a'b"}, "not a DataPipe ID"),
+        ({"language": 'en"><script>'}, "not the name of a language"),
+        ({"redirect": "javascript:alert(1)"}, "not a web address"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -188,6 +191,51 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a file"):
         export_jspsych(TRIALS, tmp_path / "thesis.docx")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]
+
+
+@pytest.mark.parametrize("name", ["index.html", "README.md", "style.css", "study.json"])
+def test_somebody_elses_page_is_not_taken_for_an_export(tmp_path: Path, name: str) -> None:
+    """Files that happen to be called as ours are: every export leaves them as they are."""
+    for export in (export_jspsych, export_jatos):
+        folder = tmp_path / export.__name__
+        page = folder / "page" if export is export_jatos else folder
+        page.mkdir(parents=True)
+        (page / name).write_text('{"mine": true}')
+        save = SaveTo.JATOS if export is export_jatos else SaveTo.SERVER
+        with pytest.raises(InputError, match="holds other files"):
+            export(TRIALS, folder, PageSettings(save=save))
+        assert [path.name for path in page.iterdir()] == [name]
+        assert (page / name).read_text() == '{"mine": true}'
+    (tmp_path / "beside" / "thesis").mkdir(parents=True)
+    with pytest.raises(InputError, match="holds other files"):
+        export_jatos(TRIALS, tmp_path / "beside", PageSettings(save=SaveTo.JATOS))
+
+
+def test_texts_that_wait_for_a_page_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "consent.md").write_text("# Approved")
+    study = export_jspsych(TRIALS, tmp_path)
+    assert (tmp_path / "consent.md").read_text() == "# Approved" == study["texts"]["consent.md"]
+    assert (tmp_path / "debrief.md").exists()
+
+
+def test_placeholders_that_nobody_filled_in_are_named(tmp_path: Path) -> None:
+    """Those of our defaults, and the minutes of earlier ones; other brackets are the author's."""
+    export_jspsych(TRIALS, tmp_path)
+    assert set(unfilled(tmp_path)) == {"consent.md", "debrief.md"}
+    said = unfilled_warning(tmp_path)
+    for name in ("[Replace this text by the one that", "[contact]", "[amount]", "debrief.md: ["):
+        assert name in said
+    (tmp_path / "consent.md").write_text("# Ours [1]\n[Here](https://x.example) for [minutes] min")
+    (tmp_path / "debrief.md").write_text("Thanks")
+    assert unfilled(tmp_path) == {"consent.md": ("[minutes]",)}
+    (tmp_path / "consent.md").write_text("# Ours [1]")
+    assert unfilled_warning(tmp_path) == ""
+
+
+def test_minutes_grow_with_the_largest_group(tmp_path: Path) -> None:
+    """165 trials took the median participant of 2023 23.3 minutes; three more to read."""
+    many = [replace(TRIALS[0], trial_id=f"t{n}") for n in range(165)]
+    assert export_jspsych([*many, *TRIALS], tmp_path)["minutes"] == 27
 
 
 def test_trials_must_be_there_once(tmp_path: Path) -> None:

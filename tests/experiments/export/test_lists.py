@@ -76,6 +76,19 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         ExportFolder(tmp_path / "thesis.txt")
 
 
+def test_somebody_elses_file_among_an_earlier_exports_is_not_replaced(tmp_path: Path) -> None:
+    folder = ExportFolder(tmp_path / "out")
+    folder.text("L01.csv", "one")
+    folder.finish("csv")
+    (tmp_path / "out" / "L02.csv").write_text("mine")
+    again = ExportFolder(tmp_path / "out")
+    again.text("L01.csv", "two")
+    with pytest.raises(InputError, match=r"holds a file L02.csv that no export wrote"):
+        again.text("L02.csv", "two")
+    contents = {path.name: path.read_text() for path in (tmp_path / "out").glob("*.csv")}
+    assert contents == {"L01.csv": "one", "L02.csv": "mine"}
+
+
 def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path) -> None:
     """Also a record that names files elsewhere: nothing outside the folder is touched."""
     out, outside = tmp_path / "out", tmp_path / "outside.txt"

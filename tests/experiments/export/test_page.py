@@ -188,3 +188,47 @@ def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
         page.goto(server.address)
         reach(page, expected)
     assert "jsPsych could not be loaded" in page.inner_text("#stage")
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LAYOUTS: dict[str, tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]] = {
+    "desktop": ({"viewport": SIZES[1280]}, ("key from 1 to 6", "left to right"), ("Tap", "upper")),
+    "phone": (PHONE, ("Tap one", "upper sentence"), ("key", "to right", "Click")),
+    "narrow window": ({"viewport": SIZES[390]}, ("Click one", "upper"), ("Tap", "left to right")),
+    "tablet": (
+        {**PHONE, "viewport": SIZES[1280]},
+        ("Tap one",),
+        ("key", "upper", "to right", "Click"),
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_texts_speak_of_what_people_have_before_them(
+    export: Export, collect: Collect, visit: Visit, layout: str
+) -> None:
+    """On a telephone there are no keys, and sentences stand one above the other."""
+    options, said, unsaid = LAYOUTS[layout]
+    page = visit(collect(export(brief=False)).address, **options)
+    reach(page, "consent")
+    name = layout.replace(" ", "-")
+    picture(page, f"layout-{name}-1")
+    assert "It takes about 4 minutes" in page.inner_text("#stage")
+    page.click("button.next >> nth=0")
+    reach(page, "instructions")
+    pages = []
+    while state(page) == "instructions":
+        pages.append(page.inner_text("#jspsych-content"))
+        picture(page, f"layout-{name}-{1 + len(pages)}")
+        page.locator("button.next").last.click()
+        page.wait_for_timeout(50)
+    reach(page, "trials")
+    pages.append(page.inner_text("#jspsych-content"))
+    picture(page, f"layout-{name}-trial")
+    text = "\n".join(pages)
+    assert not [words for words in said if words not in text]
+    assert not [words for words in unsaid if words in text]
+    assert "{" not in text
+    first, second = (page.locator(".sentence").nth(n).bounding_box() for n in (0, 1))
+    assert (first["x"] < second["x"]) == (layout in ("desktop", "tablet"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -110,7 +110,7 @@ def test_what_was_answered_comes_back(folder: Path, tmp_path: Path, kind: str) -
     found = import_psychopy(data(folder, tmp_path, planted, kind), TRIALS)
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
-    assert sum("1 rows of" in note for note in found.notes) == 3
+    assert sum("1 row of" in note for note in found.notes) == 3
 
 
 def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:
@@ -155,9 +155,9 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("column", "cell", "message"),
     [
-        ("rating.keys", "left", "'left' under rating.keys is no rating"),
-        ("rating.keys", "13", "'13' under rating.keys is no rating"),
-        ("rating.rt", "soon", "'soon' under rating.rt is no number"),
+        ("rating.keys", "left", "'left' under rating.keys is not a rating"),
+        ("rating.keys", "13", "'13' under rating.keys is not a rating"),
+        ("rating.rt", "soon", "'soon' under rating.rt is not a number"),
         ("left", "3", "shown left is 1 or 2, not '3'"),
     ],
 )

@@ -199,7 +199,7 @@ def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: P
     key = folder / "key.csv"
     with pytest.raises(InputError, match="no column 'PROLIFIC_PID'"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, key, participant="PROLIFIC_PID")
-    with pytest.raises(InputError, match="is no key of an export"):
+    with pytest.raises(InputError, match="is not a key of an export"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "lists.csv")
     people[2]["L01Q001"] = BUTTONS[0]
     write(tmp_path / "text.csv", columns, people)

@@ -200,7 +200,7 @@ def test_words_of_the_export_need_a_translation(tmp_path: Path) -> None:
             if row.get(f"sentence{place}_type") == "S":
                 row[f"sentence{place}_type"] = "made up"
     path = write_gorilla(tmp_path / "export.csv", rows)
-    with pytest.raises(InputError, match=r"'made up' under kind_.* is no kind of sentence"):
+    with pytest.raises(InputError, match=r"'made up' under kind_.* is not a kind of sentence"):
         import_gorilla([path], scores=scores_of(TRIALS))
     options = GorillaOptions(values={"made up": "synthetic"})
     found = import_gorilla([path], scores=scores_of(TRIALS), options=options)

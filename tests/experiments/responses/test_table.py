@@ -43,11 +43,11 @@ def test_choice_is_the_side_of_the_scale() -> None:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ('"p1",1,"t",2.5,1,1,900', "row 0: '2.5' under rating is no whole number"),
+        ('"p1",1,"t",2.5,1,1,900', "row 0: '2.5' under rating is not a whole number"),
         ('"p1",1,"t",often,1,1,900', "'often' under rating"),
-        ('"p1",,"t",2,1,1,900', "'' under group is no whole number"),
-        ('"",1,"t",2,1,1,900', "'' under participant is no text"),
-        ('"p1",1,"t",2,1,1,inf', "'inf' under rt_ms is no number"),
+        ('"p1",,"t",2,1,1,900', "'' under group is not a whole number"),
+        ('"",1,"t",2,1,1,900', "'' under participant is not a text"),
+        ('"p1",1,"t",2,1,1,inf', "'inf' under rt_ms is not a number"),
     ],
 )
 def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) -> None:
@@ -59,6 +59,6 @@ def test_what_is_no_response_is_named(tmp_path: Path, cells: str, message: str) 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
-    path.write_text("participant,group,trial,rating,left,position,rt_ms\n")
-    with pytest.raises(InputError, match="no table of responses: it lacks trial_id"):
+    path.write_text("participant,group,trial,rating,left,position,rt_ms\np,1,t,2,1,1,9\n")
+    with pytest.raises(InputError, match="not a table of responses: it lacks trial_id"):
         read_responses(path)

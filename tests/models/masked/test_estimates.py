@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import RULES, MaskedModel
+from contstim.models.word_tokens import PlaceKind
 from contstim.sentence import Sentence
 from tests.models.masked.conftest import KINDS
 
@@ -41,7 +42,7 @@ def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(
 ) -> None:
     """Two words of one token differ in what other words make of them, and in their own terms."""
     model = masked("bert")
-    words = [w for w in WORDS if len(model._tokens_in_frame((w,), True, True, ".")[0]) == 1]
+    words = [w for w in WORDS if model.tokens_per_word([w], initial=False)[0] == 1]
     assert len(words) >= 2
     known = model.estimates(SENTENCE, 2, words)
     terms = [
@@ -78,7 +79,7 @@ def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(
     """Of a word of k tokens, all hidden, each is the first in one of k orders."""
     model = masked("bert")
     known = model.estimates(Sentence.parse("Girl!"), 0, ("Zyzzyva",))
-    n_tokens = len(model._tokens_in_frame(("Zyzzyva",), False, False, "!")[0])
+    n_tokens = len(model._in_places(("Zyzzyva",), PlaceKind(inner=False, end="!")).tokens[0])
     assert n_tokens > 1
     np.testing.assert_allclose(known.upper_bound * n_tokens, known.one_context, rtol=1e-5)
     assert np.isnan(known.exact).all()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.benchmarks.acceptability.comparison import delta_correlations, fits
-from contstim.experiments.benchmarks.names import short_names
-from contstim.experiments.figures.canvas import BLUE, ORANGE, SIZE, new_figure
+from contstim.experiments.figures.canvas import BLUE, ORANGE, SIZE, new_figure, widest
+from contstim.experiments.figures.matrices import colour_scale
+from contstim.experiments.names import short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,15 +21,16 @@ if TYPE_CHECKING:
 
 _ACROSS = 3
 _STRONG = 0.6  # from where numbers are white
-_CHARACTER = 0.066  # inches, at the figures' size of type
 
 
 def correlation_figure(found: Evaluation) -> Figure:
     """Pearson's r between the deltas of people and models, a cell each."""
     names, matrix = delta_correlations(found)
     names = tuple(short_names(names))
-    n, margin = len(names), _CHARACTER * max(map(len, names))
-    figure = new_figure(max(3.2, 1.0 + margin + 0.42 * n), 0.7 + 0.75 * margin + 0.38 * n)
+    n, beside = len(names), widest(names)
+    title = "Correlation of differences within pairs"
+    width = max(1.35 + beside + 0.42 * n, 0.2 + widest([title]))
+    figure = new_figure(width, 1.0 + 0.75 * beside + 0.38 * n)
     axes = figure.subplots()
     image = axes.imshow(matrix, cmap="PuOr", vmin=-1, vmax=1)
     for row, column in np.argwhere(np.isfinite(matrix)):
@@ -40,8 +42,8 @@ def correlation_figure(found: Evaluation) -> Figure:
     axes.set_yticks(range(n), names)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_title("Correlation of differences within pairs", loc="left", fontsize="medium")
-    figure.colorbar(image, ax=axes, shrink=0.7, ticks=[-1, 0, 1]).outline.set_visible(False)
+    figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
+    colour_scale(image, axes, length=0.27 * n, ticks=[-1, 0, 1], labels="{x:.0f}")
     return figure
 
 
@@ -49,11 +51,12 @@ def scatter_figure(found: Evaluation) -> Figure:
     """A panel a model: a dot a sentence, and the line that fits judgements best."""
     across = min(_ACROSS, len(found.models))
     down = math.ceil(len(found.models) / across)
-    figure = new_figure(0.4 + 2.2 * across, 0.4 + 2.1 * down)
+    names = short_names(found.models)
+    side = max(2.2, 0.5 + widest(names))
+    figure = new_figure(0.4 + side * across, 0.4 + 2.1 * down)
     panels = figure.subplots(down, across, squeeze=False, sharey=True)
     for axes in panels.flat[len(found.models) :]:
         axes.set_axis_off()
-    names = short_names(found.models)
     for column, (axes, line) in enumerate(zip(panels.flat, fits(found), strict=False)):
         _draw(axes, found, column, line, names[column])
     for row in panels:

@@ -94,9 +94,21 @@ def read_judgements(
         for what in ("item", "label"):
             _optional(data, table, columns, what, ())
         formed = _given_pairs(pairs, read_table(pairs), columns)
-        return Judgements(sentences, formed, (data, pairs), named)
+        return _judgements(sentences, formed, (data, pairs), named)
     _refuse_columns_of_pairs(columns)
-    return Judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,), named)
+    return _judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,), named)
+
+
+def _judgements(
+    sentences: tuple[Judged, ...],
+    pairs: tuple[MinimalPair, ...],
+    files: tuple[Path, ...],
+    named: bool,
+) -> Judgements:
+    try:
+        return Judgements(sentences, pairs, files, named)
+    except InputError as error:
+        raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 
 
 def _refuse_columns_of_pairs(columns: Columns) -> None:
@@ -176,7 +188,7 @@ def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], t
             raise InputError(f"{path}, row {row}: {error}") from error
         judgement = number(path, row, columns.judgement, value)
         if math.isinf(judgement):
-            raise InputError(f"{path}, row {row}: the judgement {value!r} is not finite.")
+            raise InputError(f"{path}, row {row}: the judgement {shortened(value)} is not finite.")
         found.append(Judged(name, sentence, judgement))
     return ids, tuple(found)
 
@@ -239,6 +251,6 @@ def _accepted(path: Path, row: int, label: object) -> bool:
     if text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
         return False
     raise InputError(
-        f"{path}, row {row}: the label {label!r} is neither acceptable "
+        f"{path}, row {row}: the label {shortened(label)} is neither acceptable "
         f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable ({', '.join(sorted(_UNACCEPTABLE))})."
     )

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.documents import shortened
 from contstim.errors import ScoreError
 from contstim.experiments.benchmarks.acceptability.matching import matching_keys
 from contstim.experiments.benchmarks.acceptability.reading import COLUMNS, MISSING, number
 from contstim.experiments.benchmarks.scored import LeftOut, score_readable
-from contstim.scores import ScoreTable
+from contstim.scores import MOST_MODELS, ScoreTable
 from contstim.tables import listed, read_table
 from contstim.tables import number as cell_number
 
@@ -127,10 +128,15 @@ def published_scores(
         table = dict(_unfolded(table))
     names = list(columns) or _numeric(table, data_columns)
     missing = [name for name in names if name not in table]
+    if len(names) > MOST_MODELS:
+        raise ScoreError(
+            f"{path} has {len(names):,} columns of numbers; each is taken for a model, and there "
+            f"may be {MOST_MODELS:,}. Name those that are (columns, --column)."
+        )
     if missing or not names:
         raise ScoreError(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
-            f"columns are {', '.join(table)}."
+            f"columns are {listed(table)}."
         )
     keys, wanted = matching_keys(path, table, judgements)
     values = np.full((len(wanted), len(names)), np.nan)
@@ -205,7 +211,7 @@ def _scores(path: Path, name: str, keys: Sequence[str], values: Sequence[Any]) -
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         score = number(path, row, name, value)
         if score == np.inf:
-            raise ScoreError(f"{path}, row {row}: {value!r} under {name} is no score.")
+            raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
         if not np.isclose(found.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(
                 f"{path}, row {row}: {key!r} has two scores under {name}, {found[key]} and {score}."

@@ -1,6 +1,5 @@
 """What makes a scoring rule good: desiderata that hold of any measure of a sentence's likelihood.
 
-frequencies  how often words occur, smoothed
 carriers     the scores of single words in neutral sentences
 measures     correlations with length, frequency and a causal model; what splitting a word does
 run          all of it for a list of models

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,14 @@ _SAMPLES, _SEED = 1000, 0
 _FEWEST = 4
 
 
+class Verdict(StrEnum):
+    """What the numbers say of a finding."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+
+
 @dataclass(frozen=True)
 class Claim:
     """A finding, and what comes out here.
@@ -32,7 +41,8 @@ class Claim:
         adapted: the number under `pll-word-l2r`.
         low: end of the 95 % bootstrap interval of original less adapted, over sentences or words.
         high: the other end.
-        holds: whether the numbers are ordered as in the paper.
+        verdict: `holds` where the numbers are ordered as in the paper and the interval leaves out
+            zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
     """
 
     model: str
@@ -41,12 +51,7 @@ class Claim:
     adapted: float
     low: float
     high: float
-    holds: bool
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
+    verdict: Verdict
 
 
 def claims(found: Desiderata) -> list[Claim]:
@@ -66,7 +71,7 @@ def _claims(found: Desiderata, original: int, adapted: int) -> list[Claim]:
     words = [found.word_scores[row].scores.mean(axis=1) for row in pair]
     cases = [
         ("correlates less with length", [-one for one in scores], found.tokens[:, original]),
-        ("correlates less with word frequency", words, found.log_frequencies),
+        ("correlates less with word frequency", words, found.zipfs),
     ]
     if found.reference:
         reference = found.scores.column(found.reference)
@@ -80,24 +85,30 @@ def _less(name: str, finding: str, columns: list[FloatArray], target: FloatArray
     rows = np.stack([*columns, target])  # (3, n)
     rows = rows[:, np.isfinite(rows).all(axis=0)]
     if rows.shape[1] < _FEWEST or not np.ptp(rows, axis=1).all():
-        return Claim(name, finding, math.nan, math.nan, math.nan, math.nan, False)
+        return Claim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
     original, adapted = _correlation(rows[0], rows[2]), _correlation(rows[1], rows[2])
     drawn = rows[:, _resamples(rows.shape[1])]  # (3, samples, n)
     differences = _correlation(drawn[0], drawn[2]) - _correlation(drawn[1], drawn[2])
     low, high = np.nanpercentile(differences, (2.5, 97.5))
     a, b = float(original), float(adapted)
-    return Claim(name, finding, a, b, float(low), float(high), a < b)
+    return Claim(name, finding, a, b, float(low), float(high), _verdict(a < b, low, high))
 
 
 def _inflates(name: str, original: FloatArray, adapted: FloatArray) -> Claim:
     """Mean score of words of several tokens; a word of one token has the same under both rules."""
     finding = "scores words of several tokens higher (nats)"
     if not len(original):
-        return Claim(name, finding, math.nan, math.nan, math.nan, math.nan, False)
+        return Claim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
     means = (original - adapted)[_resamples(len(original))].mean(axis=1)
     low, high = np.percentile(means, (2.5, 97.5))
     a, b = float(original.mean()), float(adapted.mean())
-    return Claim(name, finding, a, b, float(low), float(high), a > b)
+    return Claim(name, finding, a, b, float(low), float(high), _verdict(a > b, low, high))
+
+
+def _verdict(as_found: bool, low: float, high: float) -> Verdict:
+    if not (low > 0 or high < 0):
+        return Verdict.UNDECIDED
+    return Verdict.HOLDS if as_found else Verdict.FAILS
 
 
 def _resamples(n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:

@@ -46,7 +46,7 @@ class Splitting:
         single: mean score of the words that are one token, nats.
         several: mean score of the others, nats.
         advantage: how much higher a word of several tokens scores than one of one token that is as
-            frequent, nats: its coefficient in a linear regression of score on log frequency and
+            frequent, nats: its coefficient in a linear regression of score on frequency and
             splitting.
         standard_error: of the advantage.
     """
@@ -58,7 +58,7 @@ class Splitting:
     standard_error: float
 
     @classmethod
-    def of(cls, scores: FloatArray, log_frequencies: FloatArray, split: BoolArray) -> Splitting:
+    def of(cls, scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> Splitting:
         """From words' scores, log frequencies, and whether they are cut, (n_words,) each."""
         share = float(split.mean())
         if not 0 < share < 1:
@@ -66,15 +66,13 @@ class Splitting:
             one, other = (math.nan, mean) if share else (mean, math.nan)
             return cls(share, one, other, math.nan, math.nan)
         single, several = float(scores[~split].mean()), float(scores[split].mean())
-        return cls(share, single, several, *_advantage(scores, log_frequencies, split))
+        return cls(share, single, several, *_advantage(scores, zipfs, split))
 
 
-def _advantage(
-    scores: FloatArray, log_frequencies: FloatArray, split: BoolArray
-) -> tuple[float, float]:
+def _advantage(scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> tuple[float, float]:
     from statsmodels.api import OLS, add_constant
 
-    design = add_constant(np.stack([log_frequencies, split], axis=1), has_constant="add")
+    design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
     if np.linalg.matrix_rank(design) < design.shape[1] or len(scores) <= design.shape[1]:
         return math.nan, math.nan
     fit = OLS(scores, design).fit()

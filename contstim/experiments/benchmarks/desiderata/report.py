@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.experiments.benchmarks.desiderata.claims import Claim, claims
-from contstim.experiments.benchmarks.names import short_names
 from contstim.experiments.benchmarks.outputs import write_evaluation
 from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, new_figure, styled, widest
-from contstim.experiments.markdown import markdown_table
+from contstim.experiments.markdown import markdown_code, markdown_table
+from contstim.experiments.names import short_names
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from contstim.experiments.benchmarks.desiderata.measures import Correlation
     from contstim.experiments.benchmarks.desiderata.run import Desiderata, ModelDesiderata
     from contstim.models.base import LanguageModel
+
+
+_ACROSS = 5  # models side by side
 
 
 def write_desiderata(
@@ -84,17 +88,21 @@ def summary(found: Desiderata) -> str:
     header += ["words split", "single", "several", "advantage"]
     rows = [_row(one) for one in found.models]
     about = [
-        f"{len(found.scores.log_probs):,} sentences, {len(found.words):,} words in "
-        f"{len(found.carriers)} carriers: {'; '.join(f'`{c.text}`' for c in found.carriers)}.",
+        f"{counted(len(found.scores.log_probs), 'sentence')}, "
+        f"{counted(len(found.words), 'word')} in {counted(len(found.carriers), 'carrier')}: "
+        f"{'; '.join(f'`{c.text}`' for c in found.carriers)}.",
         "*length*: Pearson correlation of negative score with the number of tokens. "
-        "*frequency*: of a word's score, averaged over the carriers, with its log frequency. "
+        "*frequency*: of a word's score, averaged over the carriers, with its frequency "
+        "(Zipf scale). "
         "*single*, *several*: mean score (nats) of words of one token and of several. "
         "*advantage*: how much higher a word of several tokens scores than one of one token that "
         "is as frequent (nats, with standard error); the more a rule lets a word's tokens give "
         "each other away, the higher it is.",
     ]
     if found.reference:
-        about.append(f"*reference*: correlation of scores with those of `{found.reference}`.")
+        about.append(
+            f"*reference*: correlation of scores with those of {markdown_code(found.reference)}."
+        )
     parts = [*about, markdown_table(header, rows), *_findings(found), _left_out(found)]
     return "\n\n".join(filter(None, parts))
 
@@ -114,24 +122,24 @@ def _findings(found: Desiderata) -> list[str]:
         return []
     text = (
         "Kauf & Ivanova (2023) compare `pll-original` with `pll-word-l2r`. What they find of the "
-        "former, here (95 % bootstrap interval of the difference):"
+        "former, here (95 % bootstrap interval of the difference; undecided where it holds zero):"
     )
     header = ("finding", "original", "word-l2r", "difference", "")
     return [text, markdown_table(header, [_finding(one) for one in results])]
 
 
 def _finding(one: Claim) -> list[Any]:
-    verdict = ("holds" if one.holds else "does not hold") + ("" if one.is_sure else ", not sure")
     numbers = [f"{value:.4f}" for value in (one.original, one.adapted)]
     interval = f"{one.original - one.adapted:.4f} ({one.low:.4f} to {one.high:.4f})"
-    return [one.finding, *numbers, interval, verdict]
+    return [one.finding, *numbers, interval, str(one.verdict)]
 
 
 def _left_out(found: Desiderata) -> str:
     n_sentences, n_words = len({one.sentence for one in found.left_out}), len(found.words_left_out)
     if not n_sentences and not n_words:
         return ""
-    return f"Left out: {n_sentences:,} sentences and {n_words:,} words (left_out.csv says why)."
+    left_out = f"{counted(n_sentences, 'sentence')} and {counted(n_words, 'word')}"
+    return f"Left out: {left_out} (left_out.csv says why)."
 
 
 def _correlations(name: str, found: Sequence[Correlation]) -> dict[str, list[Any]]:
@@ -171,7 +179,7 @@ def _tokens_table(found: Desiderata) -> dict[str, Any]:
 
 
 def _words_table(found: Desiderata) -> dict[str, Any]:
-    columns: dict[str, Any] = {"word": list(found.words), "log_frequency": found.log_frequencies}
+    columns: dict[str, Any] = {"word": list(found.words), "zipf": found.zipfs}
     for one, own in zip(found.models, found.word_scores, strict=True):
         columns[f"tokens {one.model}"] = own.tokens
         for carrier, scores in zip(found.carriers, own.scores.T, strict=True):
@@ -186,21 +194,28 @@ def _left_out_table(found: Desiderata) -> dict[str, list[str]]:
 
 
 def desiderata_figure(found: Desiderata) -> Figure:
-    """A column for each model: length, frequency and, where there is one, the reference."""
-    n = len(found.models)
+    """A column for each model: length, frequency and, where there is one, the reference.
+
+    Of many models, five stand side by side and the next below.
+    """
+    n, wide = len(found.models), min(len(found.models), _ACROSS)
     rows = 3 if found.reference else 2
     names, titles = found.scores.models, short_names([one.model for one in found.models])
     reference = short_names([found.reference])[0] if found.reference else ""
     across = max(1.9, 0.5 + widest([*titles, reference]))
-    figure = new_figure(0.4 + across * n, 0.4 + 1.8 * rows)
-    panels = figure.subplots(rows, n, squeeze=False)
+    down = rows * -(-n // wide)
+    figure = new_figure(0.4 + across * wide, 0.4 + 1.8 * down)
+    grid = figure.subplots(down, wide, squeeze=False)
+    panels = np.hstack(np.split(grid, down // rows))  # (rows, n_models and unused ones)
+    for axes in panels[:, n:].flat:
+        axes.set_axis_off()
     for column, (one, own) in enumerate(zip(found.models, found.word_scores, strict=True)):
         scores = found.scores.log_probs[:, names.index(one.model)]
         _dots(panels[0, column], found.tokens[:, column], -scores, one.length)
         panels[0, column].set(title=titles[column], xlabel="tokens", ylabel="negative score (nats)")
-        _words(panels[1, column], found.log_frequencies, own.scores.mean(axis=1), own.tokens > 1)
+        _words(panels[1, column], found.zipfs, own.scores.mean(axis=1), own.tokens > 1)
         panels[1, column].text(0.03, 0.97, _label(one.frequency), **_corner(panels[1, column]))
-        panels[1, column].set(xlabel="log frequency", ylabel="word score (nats)")
+        panels[1, column].set(xlabel="word frequency (Zipf)", ylabel="word score (nats)")
         if found.reference and one.reference:
             known = found.scores.column(found.reference)
             _dots(panels[2, column], known, scores, one.reference)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.experiments.benchmarks.desiderata.carriers import WordScores
-    from contstim.experiments.benchmarks.desiderata.frequencies import WordFrequencies
     from contstim.experiments.benchmarks.scored import LeftOut
+    from contstim.frequencies import WordFrequencies
     from contstim.models.base import LanguageModel
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
@@ -35,7 +35,7 @@ class ModelDesiderata:
         model: its name.
         length: of negative score with number of tokens, over sentences.
         reference: of score with the reference model's score, over sentences.
-        frequency: of a word's mean score over the carriers with its log frequency.
+        frequency: of a word's mean score over the carriers with its frequency (Zipf scale).
         by_carrier: the same in each carrier.
         splitting: what being cut into several tokens does to a word's mean score.
         split_in_text: the share of the sentences' running words that are cut.
@@ -61,7 +61,7 @@ class Desiderata:
         scores: sentences × models; the reference is one more column where it is none of them.
         tokens: (n_sentences, n_models).
         words: those that every model can score.
-        log_frequencies: (n_words,), natural.
+        zipfs: (n_words,), the words' frequencies on the Zipf scale.
         word_scores: one each for the models.
         left_out: sentences that a model cannot score.
         words_left_out: words that a model does not know or cannot score, with the reason.
@@ -73,7 +73,7 @@ class Desiderata:
     scores: ScoreTable
     tokens: FloatArray
     words: tuple[str, ...]
-    log_frequencies: FloatArray
+    zipfs: FloatArray
     word_scores: tuple[WordScores, ...]
     left_out: tuple[LeftOut, ...]
     words_left_out: dict[str, str]
@@ -116,7 +116,7 @@ def evaluate_desiderata(
     kept = [word for word in dict.fromkeys(words) if word not in reasons]
     _enough(table.sentences or (), kept, len(left_out), len(reasons))
     readable = _readable(sentences, table)
-    log_frequencies = np.array([frequencies.log_frequency(word) for word in kept])
+    zipfs = np.array([frequencies.zipf(word) for word in kept])
     scored = [score_words(m, kept, carriers, store=store, progress=progress) for m in models]
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
     results = tuple(
@@ -124,9 +124,9 @@ def evaluate_desiderata(
             model.name,
             Correlation.of(-table.column(model.name), tokens[:, column]),
             _with_reference(table, model, reference),
-            Correlation.of(own.scores.mean(axis=1), log_frequencies),
-            tuple(Correlation.of(scores, log_frequencies) for scores in own.scores.T),
-            Splitting.of(own.scores.mean(axis=1), log_frequencies, own.tokens > 1),
+            Correlation.of(own.scores.mean(axis=1), zipfs),
+            tuple(Correlation.of(scores, zipfs) for scores in own.scores.T),
+            Splitting.of(own.scores.mean(axis=1), zipfs, own.tokens > 1),
             _split_in_text(model, readable),
         )
         for column, (model, own) in enumerate(zip(models, scored, strict=True))
@@ -138,7 +138,7 @@ def evaluate_desiderata(
         table,
         tokens,
         tuple(kept),
-        log_frequencies,
+        zipfs,
         tuple(scored),
         tuple(left_out),
         reasons,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 OVERALL = "overall"
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class Accuracies:
         n_pairs: (n_paradigms,) how many pairs were judged.
         columns: whose accuracy.
         values: (n_paradigms, n_columns), 0 to 1; nan where unknown.
+        judged: how many of the columns, the first ones, were judged on these pairs; the others come
+            from elsewhere and have no intervals. None: all.
     """
 
     paradigms: tuple[str, ...]
@@ -34,6 +37,7 @@ class Accuracies:
     n_pairs: IntArray
     columns: tuple[str, ...]
     values: FloatArray
+    judged: int | None = None
 
     def beside(self, name: str, known: Mapping[str, float]) -> Accuracies:
         """The same with one column more, nan in paradigms that it does not know."""
@@ -44,6 +48,7 @@ class Accuracies:
             self.n_pairs,
             (*self.columns, name),
             np.column_stack([self.values, column]),
+            len(self.columns) if self.judged is None else self.judged,
         )
 
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
@@ -56,16 +61,54 @@ class Accuracies:
         means: FloatArray = self.values[rows].mean(axis=0)
         return means
 
+    def limits(self) -> FloatArray:
+        """Wilson's 95 % intervals, (2, n_paradigms, n_columns); nan for columns from elsewhere."""
+        from statsmodels.stats.proportion import proportion_confint
+
+        pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
+        found: FloatArray = np.stack(
+            proportion_confint(self.values * pairs, pairs, alpha=1 - _LEVEL, method="wilson")
+        )
+        found[:, :, len(self.columns) if self.judged is None else self.judged :] = np.nan
+        return found
+
+    def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
+        """The 95 % interval of `mean`, (2, n_columns), for other pairs of the same paradigms.
+
+        Wilson's intervals of the paradigms, put together by the method of variance estimates
+        recovery (Newcombe 1998; Zou & Donner 2008): of one paradigm it is Wilson's.
+        """
+        some = self.paradigms if paradigms is None else paradigms
+        rows = [self.paradigms.index(paradigm) for paradigm in some]
+        off = np.sqrt(((self.limits()[:, rows] - self.values[rows]) ** 2).sum(axis=1)) / len(rows)
+        mean = self.mean(paradigms)
+        return np.stack([mean - off[0], mean + off[1]])
+
     def by_phenomenon(self) -> dict[str, FloatArray]:
         """The mean over the paradigms of each phenomenon, (n_columns,) each."""
-        members: dict[str, list[str]] = {}
+        return {phenomenon: self.mean(some) for phenomenon, some in self.members().items()}
+
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """The paradigms of each phenomenon."""
+        members: dict[str, tuple[str, ...]] = {}
         for paradigm, phenomenon in zip(self.paradigms, self.phenomena, strict=True):
-            members.setdefault(phenomenon, []).append(paradigm)
-        return {phenomenon: self.mean(some) for phenomenon, some in members.items()}
+            members[phenomenon] = (*members.get(phenomenon, ()), paradigm)
+        return members
 
     def means(self) -> dict[str, FloatArray]:
         """The mean overall, then by phenomenon, (n_columns,) each."""
         return {OVERALL: self.mean(), **self.by_phenomenon()}
+
+    def intervals(self) -> dict[str, FloatArray]:
+        """The intervals of `means`, (2, n_columns) each."""
+        every = {OVERALL: self.paradigms, **self.members()}
+        return {name: self.interval(some) for name, some in every.items()}
+
+    def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
+        """How many pairs of some paradigms were judged, all by default."""
+        some = set(self.paradigms if paradigms is None else paradigms)
+        own = [name in some for name in self.paradigms]
+        return int(self.n_pairs[own].sum())
 
     def correlations(self) -> FloatArray:
         """Pearson correlation of columns over the paradigms that both know.

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.benchmarks.minimal_pairs.profile import FEATURES
-from contstim.experiments.benchmarks.names import short_names, shortened
-from contstim.experiments.figures.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
+from contstim.experiments.figures.canvas import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    SIZE,
+    new_figure,
+    plain_log,
+    widest,
+)
+from contstim.experiments.names import short_names, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +94,7 @@ def profile_figure(bins: Sequence[Bin]) -> Figure:
         axes.set_xlabel(FEATURES[feature].replace(" of", "\nof"))
     if "perplexity" in features:
         panels[features.index("perplexity")].set_xscale("log")
+        plain_log(panels[features.index("perplexity")].xaxis)
     panels[0].set_ylabel("accuracy")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
@@ -99,9 +109,10 @@ def _line(axes: Axes, x: Sequence[float], y: Sequence[float], number: int, label
 
 def curves_figure(found: Sequence[Curve]) -> Figure:
     """A panel for each phenomenon: accuracy against sentences of text, with the fitted line."""
-    down = -(-len(found) // _ACROSS)
-    figure = new_figure(1.75 * _ACROSS, 0.4 + 1.45 * down)
-    panels = figure.subplots(down, _ACROSS, sharex=True, sharey=True, squeeze=False).flatten()
+    across = min(len(found), _ACROSS)
+    down = -(-len(found) // across)
+    figure = new_figure(0.3 + 1.75 * across, 0.4 + 1.45 * down)
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flatten()
     for axes, curve in zip(panels, found, strict=False):
         sizes, values = np.array(curve.sentences), np.array(curve.accuracies)
         doublings = np.log2(sizes)
@@ -110,9 +121,10 @@ def curves_figure(found: Sequence[Curve]) -> Figure:
         axes.plot(sizes, values, "o", color=BLUE, ms=3)
         axes.axhline(0.5, color=GREY, lw=0.6)
         axes.set_xscale("log")
+        plain_log(axes.xaxis)
         title = f"{curve.phenomenon.replace('_', ' ')}\n{curve.slope:+.3f} per doubling"
         axes.set_title(title, loc="left", fontsize="small")
-    for axes in panels[max(0, len(found) - _ACROSS) : len(found)]:
+    for axes in panels[max(0, len(found) - across) : len(found)]:
         axes.tick_params(labelbottom=True)
     for axes in panels[len(found) :]:
         axes.set_visible(False)

@@ -15,6 +15,7 @@ from contstim.experiments.benchmarks.minimal_pairs.summary import summary
 from contstim.experiments.benchmarks.minimal_pairs.tables import tables_of
 from contstim.experiments.benchmarks.outputs import write_evaluation
 from contstim.experiments.figures.canvas import styled
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,7 +61,9 @@ def write_minimal_pairs(
 
 def _figures(evaluation: Evaluation) -> dict[str, Figure]:
     figures = {
-        f"phenomena-{method}": phenomena_figure(found, f"Accuracy (%), {method}")
+        f"phenomena-{method}": phenomena_figure(
+            found, f"Accuracy (%), {method}, {counted(found.pairs_of(), 'pair')}"
+        )
         for method, found in evaluation.found.items()
     }
     full = evaluation.found.get(Method.FULL_SENTENCE)

@@ -65,6 +65,8 @@ def read_human_agreement(path: Path | str) -> dict[str, Agreement]:
         if _counts(answers):
             for paradigm, pair, is_right in _choices(path, answers):
                 right[paradigm][pair].append(is_right)
+    if not right:
+        raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
     return {paradigm: _agreement(items) for paradigm, items in sorted(right.items())}
 
 

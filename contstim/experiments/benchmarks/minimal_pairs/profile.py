@@ -36,6 +36,8 @@ class Bin:
         mean: of the values.
         pairs: how many.
         accuracy: the share in which the model prefers the good sentence.
+        accuracy_low: lower end of its 95 % interval (Wilson's).
+        accuracy_high: its upper end.
     """
 
     model: str
@@ -45,6 +47,8 @@ class Bin:
     mean: float
     pairs: int
     accuracy: float
+    accuracy_low: float
+    accuracy_high: float
 
 
 def profile(
@@ -79,6 +83,8 @@ def profile(
 
 
 def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> list[Bin]:
+    from statsmodels.stats.proportion import proportion_confint
+
     finite = np.isfinite(values)
     values, correct = values[finite], correct[finite]
     if not len(values):
@@ -90,5 +96,6 @@ def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> 
         inside = values[place == number]
         share = float(correct[place == number].mean())
         low, high, mean = (float(f(inside)) for f in (np.min, np.max, np.mean))
-        found.append(Bin(model, feature, low, high, mean, len(inside), share))
+        limits = proportion_confint(share * len(inside), len(inside), method="wilson")
+        found.append(Bin(model, feature, low, high, mean, len(inside), share, *map(float, limits)))
     return found

@@ -86,7 +86,8 @@ def read_minimal_pairs(
     pairs: list[MinimalPair] = []
     places: dict[tuple[str, str], str] = {}
     phenomena: dict[str, str] = {}
-    for file in map(Path, files):
+    paths = list(map(Path, files))
+    for file in paths:
         for number, row in enumerate(_rows(file)):
             place = f"{file}, row {number + 1}"
             pair = _pair(_Source(place, row), fields, default=(file.stem, str(number)))
@@ -104,7 +105,7 @@ def read_minimal_pairs(
             places[key] = place
             pairs.append(pair)
     if not pairs:
-        raise InputError("The tables hold no pairs: they have no rows.")
+        raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return pairs
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.benchmarks.minimal_pairs.accuracies import contrasts
+from contstim.experiments.benchmarks.minimal_pairs.accuracies import OVERALL, contrasts
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
-from contstim.experiments.benchmarks.minimal_pairs.tables import known_numbers
+from contstim.experiments.benchmarks.minimal_pairs.tables import cells, known_numbers
 from contstim.experiments.markdown import markdown_table
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,14 +46,21 @@ def _opening(evaluation: Evaluation) -> str:
 
 
 def _phenomena(method: Method, found: Accuracies) -> str:
+    intervals = found.intervals()
+    pairs = {OVERALL: found.pairs_of()}
+    pairs |= {name: found.pairs_of(some) for name, some in found.members().items()}
     table = markdown_table(
-        ("", *found.columns),
+        ("", "pairs", *found.columns),
         [
-            (name.replace("_", " "), *known_numbers(values))
+            (name.replace("_", " "), f"{pairs[name]:,}", *cells(values, intervals[name]))
             for name, values in found.means().items()
         ],
     )
-    count = f"{found.n_pairs.sum():,} pairs of {len(found.paradigms)} paradigms."
+    count = (
+        f"{counted(found.pairs_of(), 'pair')} of {counted(len(found.paradigms), 'paradigm')}; in "
+        "brackets 95 % intervals (Wilson's), for other pairs of the same paradigms. Columns "
+        "without intervals are others' results, on pairs of their own number."
+    )
     return f"## Accuracy, {method}\n\n{count}\n\n{table}"
 
 
@@ -66,7 +74,9 @@ def _ties(made: Iterable[Comparison]) -> str:
             where = ", ".join(f"{paradigm} {n}" for paradigm, n in same.items())
             lines.append(f"- {one.method}: {told}.")
             if same:
-                lines[-1] += f" Both sides of {same.total()} pairs are the same text: {where}."
+                lines[-1] += (
+                    f" The same text on both sides: {counted(same.total(), 'pair')}, {where}."
+                )
     return "## Ties\n\n" + "\n".join(lines) if lines else ""
 
 
@@ -75,7 +85,7 @@ def _unread(evaluation: Evaluation) -> str:
     if not left_out:
         return ""
     counts = ", ".join(
-        f"{one.unread.total():,} pairs ({one.method})"
+        f"{counted(one.unread.total(), 'pair')} ({one.method})"
         for one in evaluation.compared.made
         if one.unread
     )
@@ -99,18 +109,25 @@ def _people(evaluation: Evaluation) -> str:
         sum(getattr(one, name) for one in some) for name in ("majorities", "items")
     )
     return (
-        f"## People\n\nIn {len(some)} paradigms one person agrees with the labels in "
-        f"{individual:.6f} of the choices, and the majority in {majorities:,} of {items:,} pairs."
+        f"## People\n\nIn {counted(len(some), 'paradigm')} one person agrees with the labels in "
+        f"{individual:.6f} of the choices, and the majority in {majorities:,} of "
+        f"{counted(items, 'pair')}."
     )
 
 
 def _contrasts(found: Accuracies) -> str:
     rows = [
-        (one.contrast, one.condition, *known_numbers(values)) for one, values in contrasts(found)
+        (
+            *(one.contrast, one.condition, f"{found.pairs_of(one.paradigms):,}"),
+            *cells(values, found.interval(one.paradigms)),
+        )
+        for one, values in contrasts(found)
     ]
     if not rows:
         return ""
-    return "## Contrasts\n\n" + markdown_table(("contrast", "condition", *found.columns), rows)
+    return "## Contrasts\n\n" + markdown_table(
+        ("contrast", "condition", "pairs", *found.columns), rows
+    )
 
 
 def _slopes(evaluation: Evaluation) -> str:

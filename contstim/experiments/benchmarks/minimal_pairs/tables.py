@@ -14,6 +14,7 @@ from contstim.experiments.benchmarks.minimal_pairs.profile import Bin
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from contstim.arrays import FloatArray
     from contstim.experiments.benchmarks.minimal_pairs.accuracies import Accuracies
     from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparison
     from contstim.experiments.benchmarks.minimal_pairs.curves import Curve
@@ -27,6 +28,28 @@ if TYPE_CHECKING:
 def known_numbers(values: Iterable[float]) -> list[float | str]:
     """Numbers with unknown ones as empty cells."""
     return [value if np.isfinite(value) else "" for value in values]
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """An accuracy with its interval, `0.480 (0.35-0.61)`; without one or both where unknown."""
+    if not np.isfinite(value):
+        return ""
+    return f"{value:.3f}" + (f" ({low:.2f}-{high:.2f})" if np.isfinite(low) else "")
+
+
+def cells(values: FloatArray, interval: FloatArray) -> list[str]:
+    """`with_interval` of each column; values (n_columns,), interval (2, n_columns)."""
+    return [with_interval(*map(float, one)) for one in zip(values, *interval, strict=True)]
+
+
+def _limits(found: Accuracies, limits: FloatArray) -> Table:
+    """Columns `MODEL: low` and `MODEL: high` of what was judged; limits (2, n_rows, n_columns)."""
+    judged = len(found.columns) if found.judged is None else found.judged
+    return {
+        f"{name}: {side}": known_numbers(limits[place, :, column].tolist())
+        for column, name in enumerate(found.columns[:judged])
+        for place, side in enumerate(("low", "high"))
+    }
 
 
 def tables_of(evaluation: Evaluation) -> dict[str, Table]:
@@ -75,6 +98,7 @@ def _paradigms(one: Comparison, found: Accuracies) -> Table:
         "pairs": found.n_pairs.tolist(),
         "unread": [one.unread[paradigm] for paradigm in found.paradigms],
         **columns,
+        **_limits(found, found.limits()),
     }
 
 
@@ -86,7 +110,9 @@ def _phenomena(method: Method, found: Accuracies) -> Table:
         "method": [method.value] * len(means),
         "phenomenon": list(means),
         "paradigms": [len(found.paradigms), *counts[1:]],
+        "pairs": [found.pairs_of(), *map(found.pairs_of, found.members().values())],
         **dict(zip(found.columns, map(known_numbers, values.T.tolist()), strict=True)),
+        **_limits(found, np.stack(list(found.intervals().values()), axis=1)),
     }
 
 
@@ -129,11 +155,15 @@ def _pairs(one: Comparison) -> Table:
 def _contrasts(found: Accuracies) -> Table:
     rows = contrasts(found)
     columns = np.array([values for _, values in rows]).reshape(-1, len(found.columns)).T
+    intervals = [found.interval(one.paradigms) for one, _ in rows]
+    limits = np.array(intervals).reshape(-1, 2, len(found.columns)).transpose(1, 0, 2)
     return {
         "contrast": [one.contrast for one, _ in rows],
         "condition": [one.condition for one, _ in rows],
         "paradigms": [len(one.paradigms) for one, _ in rows],
+        "pairs": [found.pairs_of(one.paradigms) for one, _ in rows],
         **dict(zip(found.columns, map(known_numbers, columns.tolist()), strict=True)),
+        **_limits(found, limits),
     }
 
 

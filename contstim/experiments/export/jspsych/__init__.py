@@ -3,6 +3,7 @@
 settings    what the researcher decides
 study       study.json: trials by group, where answers go, texts
 texts       texts and tables of the folder, which the researcher edits
+placeholders what nobody has filled in yet
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
 folder      the export
 page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
@@ -12,6 +13,7 @@ readme/     what to do with the folder, for each place where answers may go
 
 from contstim.experiments.export.jspsych.folder import export_jspsych
 from contstim.experiments.export.jspsych.library import fetch_library
+from contstim.experiments.export.jspsych.placeholders import unfilled_warning
 from contstim.experiments.export.jspsych.settings import PageSettings, SaveTo
 
-__all__ = ["PageSettings", "SaveTo", "export_jspsych", "fetch_library"]
+__all__ = ["PageSettings", "SaveTo", "export_jspsych", "fetch_library", "unfilled_warning"]

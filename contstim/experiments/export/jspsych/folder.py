@@ -10,10 +10,15 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.experiments.export.jspsych.library import fetch_library, library_tags
+from contstim.experiments.export.jspsych.library import (
+    bring_library,
+    fetch_library,
+    library_tags,
+)
 from contstim.experiments.export.jspsych.settings import PageSettings, SaveTo
 from contstim.experiments.export.jspsych.study import build_study, study_script
 from contstim.experiments.export.jspsych.texts import PRACTICE, TEXTS, keep_texts
+from contstim.experiments.export.staging import staged
 from contstim.files import write_text
 
 if TYPE_CHECKING:
@@ -38,12 +43,6 @@ _SCRIPTS = (
     "parts/timeline.js",
 )
 
-# What an interrupted export may leave behind.
-_OURS = {
-    *(*TEXTS, PRACTICE, "README.md", "index.html", "style.css", "experiment.js", "study.js"),
-    *("parts", "vendor"),
-}
-
 
 def export_jspsych(
     trials: Sequence[Trial], folder: Path | str, settings: PageSettings | None = None
@@ -51,7 +50,7 @@ def export_jspsych(
     """Write an experiment as a page that browsers run.
 
     Texts that an earlier export left in the folder are kept as they are; everything else is
-    written anew.
+    written anew, all at once: where something is wrong, the folder stays as it was.
 
     Args:
         trials: of all groups.
@@ -68,28 +67,64 @@ def export_jspsych(
     """
     settings = settings or PageSettings()
     folder = Path(folder)
-    _check_folder(folder)
-    build_study(trials, settings, {})  # what is wrong with the trials is said before files change
-    folder.mkdir(parents=True, exist_ok=True)
-    study = build_study(trials, settings, keep_texts(folder, settings.practice))
+    check_folder(folder)
+    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
+    with staged(folder) as work:
+        return write_page(trials, work, settings, earlier=folder)
+
+
+def write_page(
+    trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
+) -> dict[str, Any]:
+    """Write a page into a folder; the content of study.json.
+
+    Args:
+        trials: of all groups.
+        work: where it is written, without the texts that are kept.
+        settings: what the researcher decides.
+        earlier: where the page will stand, whose texts are kept.
+
+    Raises:
+        InputError: a text or table is not usable, or jsPsych cannot be had.
+    """
+    texts = keep_texts(earlier, settings.practice, into=work)
+    study = build_study(trials, settings, texts)
     vendored = settings.vendor or settings.library is not None
     if vendored:
-        fetch_library(folder / "vendor", settings.library)
-    _copy_page(folder, settings, vendored=vendored)
-    write_text(folder / "study.js", study_script(study))
-    write_text(folder / "README.md", _readme(folder, settings, study))
-    write_text(folder / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
+        bring_library(earlier / "vendor", work / "vendor")
+        fetch_library(work / "vendor", settings.library)
+    _copy_page(work, settings, vendored=vendored)
+    write_text(work / "study.js", study_script(study))
+    write_text(work / "README.md", _readme(earlier, settings, study))
+    write_text(work / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
     return study
 
 
-def _check_folder(folder: Path) -> None:
+def check_folder(folder: Path) -> None:
+    """Make sure that nothing in a folder is lost when a page is written there.
+
+    Raises:
+        InputError: it is a file, or holds files and is no earlier export; texts for the page are
+            no such files, for they are kept.
+    """
     if folder.is_file():
         raise InputError(f"{folder} is a file; name a folder for the page.")
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if "study.json" not in names and not names <= _OURS:
+    if not names <= {*TEXTS, PRACTICE} and not is_page(folder):
         raise InputError(
-            f"{folder} holds other files; name a new folder, or one of an earlier export."
+            f"{folder} holds other files, of which some might be replaced; name a new folder, or "
+            "one of an earlier export."
         )
+
+
+def is_page(folder: Path) -> bool:
+    """Whether a folder holds an earlier export, as its study.json says."""
+    try:
+        study = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+        known = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
+        return known and isinstance(study["version"], int) and isinstance(study["id"], str)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import io
 import os
+import shutil
 import tarfile
 import urllib.request
 from dataclasses import dataclass
@@ -107,6 +108,14 @@ def library_tags(*, vendored: bool) -> str:
         f'    integrity="{file.integrity}" crossorigin="anonymous"></script>'
         for file in LIBRARY
     )
+
+
+def bring_library(earlier: Path, folder: Path) -> None:
+    """Copy the files that an earlier export fetched, so that they need not be fetched again."""
+    for file in LIBRARY:
+        if (earlier / file.name).is_file():
+            with writing(folder / file.name) as partial:
+                shutil.copyfile(earlier / file.name, partial)
 
 
 def fetch_library(folder: Path | str, source: Path | None = None) -> None:

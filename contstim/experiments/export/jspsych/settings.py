@@ -69,10 +69,10 @@ class PageSettings:
                 "dashboard on pipe.jspsych.org), and nothing else does."
             )
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
-            raise InputError(f"{self.datapipe_id!r} is no DataPipe ID: letters and digits only.")
+            raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
             raise InputError(
-                f"{self.language!r} names no language; give en, de, pt-BR or the like."
+                f"{self.language!r} is not the name of a language; give en, de, pt-BR or the like."
             )
         for address in filter(None, (self.redirect, self.datapipe_address)):
             check_web_address(address)

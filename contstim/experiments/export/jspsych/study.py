@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.experiments.export.jspsych.settings import SaveTo
+from contstim.experiments.golan2023 import SECONDS_PER_TRIAL
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 VERSION = 1
+_MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
 
@@ -48,6 +51,7 @@ def build_study(
         "version": VERSION,
         "id": hashlib.sha256(content.encode()).hexdigest()[:16],
         "title": settings.title,
+        "minutes": _minutes(max(map(len, groups.values()))),
         "save": _save(settings),
         "completion": {
             "code": settings.completion_code or None,
@@ -56,6 +60,11 @@ def build_study(
         "texts": dict(texts),
         "groups": groups,
     }
+
+
+def _minutes(pairs: int) -> int:
+    """What `{minutes}` in the consent text becomes: the pairs at the pace of 2023, and reading."""
+    return math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING
 
 
 def study_script(study: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ class Finding:
     """A rule that is broken (an error) or a recommendation that is not followed.
 
     Attributes:
-        error: whether the folder is no Psych-DS data set because of it.
+        error: whether the folder is not a Psych-DS data set because of it.
         code: the name of the rule in the Psych-DS schema.
         about: file, column or key.
     """

@@ -25,7 +25,7 @@ from contstim.experiments.benchmarks.acceptability.evaluation import (
 )
 from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
 from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
-from contstim.experiments.benchmarks.names import short_names
+from contstim.experiments.names import short_names
 from contstim.tables import read_table
 from tests.experiments.benchmarks.acceptability.tables import simulated
 

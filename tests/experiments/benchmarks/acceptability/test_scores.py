@@ -116,7 +116,7 @@ def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_p
     assert (left_out.reason, left_out.model) == ("its probability is zero", "m")
     assert left_out.sentence == judgements.sentences[7].sentence.text
     assert np.isnan(found.values[:, 0]).tolist() == [False] * 7 + [True]
-    with pytest.raises(ScoreError, match="row 7: 'inf' under m is no score"):
+    with pytest.raises(ScoreError, match="row 7: 'inf' under m is not a score"):
         published_scores(judgements, table(tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"]))
 
 

@@ -9,6 +9,7 @@ from scipy import stats
 from contstim.experiments.benchmarks.desiderata.carriers import Carrier, WordScores
 from contstim.experiments.benchmarks.desiderata.claims import claims
 from contstim.experiments.benchmarks.desiderata.measures import Correlation, Splitting
+from contstim.experiments.benchmarks.desiderata.report import summary
 from contstim.experiments.benchmarks.desiderata.run import Desiderata, ModelDesiderata
 from contstim.scores import ScoreTable
 
@@ -47,7 +48,7 @@ def test_findings_hold_where_scores_were_made_so() -> None:
     """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
     found = _found((20.0, 1.0), lift=5.0, names=NAMES)
     results = claims(found)
-    assert [(one.holds, one.is_sure) for one in results] == [(True, True)] * 4
+    assert [one.verdict for one in results] == ["holds"] * 4
     length = results[0]
     expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
     assert length.original == pytest.approx(expected)
@@ -57,7 +58,20 @@ def test_findings_hold_where_scores_were_made_so() -> None:
 
 def test_findings_do_not_hold_where_scores_were_made_otherwise() -> None:
     results = claims(_found((1.0, 20.0), lift=-1.5, names=NAMES))
-    assert [(one.holds, one.is_sure) for one in results] == [(False, True)] * 4
+    assert [one.verdict for one in results] == ["does not hold"] * 4
+
+
+def test_what_an_interval_across_zero_says_is_undecided() -> None:
+    """Two rules made alike: intervals hold zero, whichever number comes out higher."""
+    found = _found((10.0, 10.0), lift=0.0, names=NAMES)
+    results = claims(found)
+    assert {one.original < one.adapted for one in results} == {True, False}
+    for one in results:
+        assert (one.verdict == "undecided") == (one.low <= 0 <= one.high)
+    assert "undecided" in {str(one.verdict) for one in results}
+    page = summary(found)
+    assert "| undecided |" in page
+    assert "not sure" not in page
 
 
 def test_rules_of_two_checkpoints_are_not_compared() -> None:

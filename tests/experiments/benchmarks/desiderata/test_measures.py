@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.benchmarks.desiderata.carriers import Carrier
-from contstim.experiments.benchmarks.desiderata.frequencies import (
-    WordFrequencies,
-    read_frequencies,
-)
 from contstim.experiments.benchmarks.desiderata.measures import Correlation, Splitting
 
 
@@ -58,44 +53,6 @@ def test_words_of_one_kind_have_no_advantage(all_split: bool) -> None:
     assert found.share == float(all_split)
     assert math.isnan(found.advantage)
     assert math.isnan(found.single if all_split else found.several)
-
-
-def test_log_frequencies_are_laplaces() -> None:
-    """Outside witness: fractions by hand, (count + 1) / (5 tokens + 2 types)."""
-    frequencies = WordFrequencies({"cat": 4, "dog": 1})
-    assert frequencies.log_frequency("cat") == pytest.approx(math.log(5 / 7))
-    assert frequencies.log_frequency("dog") == pytest.approx(math.log(2 / 7))
-    assert frequencies.log_frequency("owl") == pytest.approx(math.log(1 / 7))
-
-
-def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("The cat saw the dog.\nthe end\n")
-    counted = read_frequencies(text)
-    assert counted.counts == {"The": 1, "cat": 1, "saw": 1, "the": 2, "dog": 1, "end": 1}
-    table = tmp_path / "list.csv"
-    table.write_text("word,count\ncat,3\nX-ray,0\n")
-    assert read_frequencies(table).counts == {"cat": 3, "X-ray": 0}
-    assert counted.sample(3, seed=1) == counted.sample(3, seed=1)
-    assert set(counted.sample(99, seed=0)) == {"cat", "saw", "the", "dog", "end"}
-    with pytest.raises(InputError, match="no word of small letters"):
-        WordFrequencies({"X-ray": 3}).sample(1, seed=0)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("word,n\ncat,3\n", "lacks count"),
-        ("word,count\ncat,3\ncat,4\n", "counts 'cat' twice"),
-        ("word,count\ncat,-3\n", "row 0: '-3' under count is not a count"),
-        ("word,count\ncat,many\n", "row 0: 'many' under count is not a count"),
-    ],
-)
-def test_a_bad_frequency_list_is_named(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "list.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_frequencies(path)
 
 
 def test_carriers_hold_a_word_in_their_gap() -> None:

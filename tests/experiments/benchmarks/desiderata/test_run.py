@@ -11,7 +11,6 @@ import pytest
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.experiments.benchmarks.desiderata.carriers import Carrier, score_words, unreadable
-from contstim.experiments.benchmarks.desiderata.frequencies import WordFrequencies
 from contstim.experiments.benchmarks.desiderata.report import (
     desiderata_figure,
     summary,
@@ -19,6 +18,7 @@ from contstim.experiments.benchmarks.desiderata.report import (
 )
 from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
 from contstim.experiments.figures.canvas import styled
+from contstim.frequencies import WordFrequencies
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.sentence import Sentence
@@ -86,7 +86,7 @@ def test_an_evaluation_is_its_parts(
     assert one.length.r == pytest.approx(expected)
     assert one.reference is not None
     assert one.reference.r == pytest.approx(np.corrcoef(scores["2-gram"], scores["3-gram"])[0, 1])
-    logs = [frequencies.log_frequency(word) for word in WORDS]
+    logs = [frequencies.zipf(word) for word in WORDS]
     mean = found.word_scores[0].scores.mean(axis=1)
     assert one.frequency.r == pytest.approx(np.corrcoef(mean, logs)[0, 1])
     assert (one.splitting.share, one.split_in_text) == (0, 0)

@@ -17,6 +17,7 @@ from contstim.experiments.benchmarks.minimal_pairs.accuracies import (
 from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparison
 from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, MinimalPair
 from contstim.experiments.benchmarks.minimal_pairs.profile import profile
+from contstim.experiments.benchmarks.minimal_pairs.tables import cells
 from contstim.sentence import Sentence
 
 
@@ -73,6 +74,42 @@ def test_a_column_of_others_is_unknown_where_they_are() -> None:
     assert found.columns == ("a", "people")
     np.testing.assert_equal(found.values, [[0.2, np.nan], [0.4, 0.9]])
     np.testing.assert_allclose(found.mean(), [0.3, np.nan])
+
+
+def test_intervals_of_a_paradigm_are_wilsons() -> None:
+    """Witness: Wilson's (1927) formula, and 0 of 5 worked out by hand: 0 to z² / (5 + z²)."""
+    found = known([[0.0, 0.4], [1.0, 0.3]], ["x_1", "y_1"])
+    z = 1.959963984540054
+    for row, column in np.ndindex(2, 2):
+        n, p = 10, found.values[row, column]
+        middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+        half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+        assert found.limits()[:, row, column] == pytest.approx((middle - half, middle + half))
+    five = Accuracies(("x",), ("x",), np.array([5]), ("a",), np.zeros((1, 1)))
+    assert five.interval()[:, 0] == pytest.approx((0, z**2 / (5 + z**2)), abs=1e-12)
+
+
+def test_intervals_of_means_cover_the_truth_as_often_as_they_say() -> None:
+    """Witness: 4,000 samples of 12 pairs each of three paradigms of known accuracy."""
+    rng = np.random.default_rng(0)
+    truth = np.array([0.95, 0.6, 0.8])
+    drawn = rng.binomial(12, truth[:, None], (3, 4_000)) / 12
+    found = Accuracies(
+        ("x_1", "x_2", "y_1"), ("x", "x", "y"), np.full(3, 12), tuple(map(str, range(4_000))), drawn
+    )
+    low, high = found.interval()
+    covered = float(((low <= truth.mean()) & (truth.mean() <= high)).mean())
+    assert covered == pytest.approx(0.95, abs=0.02)
+    assert found.pairs_of(["x_1", "y_1"]) == 24
+    assert set(found.intervals()) == {"overall", "x", "y"}
+
+
+def test_what_others_found_has_no_interval() -> None:
+    """By hand from Wilson's: .3 - √(.1433² + .2318²) / 2 and .3 + √(.3098² + .2873²) / 2."""
+    found = known([[0.2], [0.4]], ["x_1", "y_1"]).beside("people", {"x_1": 0.9, "y_1": 0.9})
+    assert np.isfinite(found.interval()[:, 0]).all()
+    assert np.isnan(found.interval()[:, 1]).all()
+    assert cells(found.mean(), found.interval()) == ["0.300 (0.16-0.51)", "0.900"]
 
 
 def test_correlations_are_pearsons_over_what_both_know() -> None:

@@ -29,7 +29,9 @@ def test_models_stay_apart_in_heat_maps() -> None:
 
 
 def test_models_stay_apart_in_profiles() -> None:
-    bins = [Bin(model, "length", x, x + 1, x, 9, 0.5) for model in MODELS for x in (1.0, 2.0)]
+    bins = [
+        Bin(model, "length", x, x + 1, x, 9, 0.5, 0.2, 0.8) for model in MODELS for x in (1.0, 2.0)
+    ]
     with styled():
         figure = profile_figure(bins)
         assert [text.get_text() for text in figure.legends[0].get_texts()] == NAMES

@@ -69,7 +69,8 @@ class Experiment {
     const { label, consent } = this.texts;
     const choices = [label("agree"), label("disagree")];
     const join = (data) => (data.response === 0 ? this.join() : null);
-    return contstim.textTrial(this.screens, contstim.markdown(consent), choices, "consent", join);
+    const text = consent.replaceAll("{minutes}", this.study.minutes);
+    return contstim.textTrial(this.screens, contstim.markdown(text), choices, "consent", join);
   }
 
   /** After a reload: consent was given, and what was answered is not asked again. */

@@ -1,7 +1,9 @@
 "use strict";
 
 // The part of Markdown that consent forms need: headings (#, ##, ###), paragraphs, lists (- or 1.),
-// **bold**, *italic*, `code` and [links](https://…). HTML is shown as it was typed.
+// **bold**, *italic*, `code` and [links](https://…). HTML is shown as it was typed. A paragraph or
+// list item that begins with {wide}, {narrow}, {keyboard} or {touch} is shown only where sentences
+// stand side by side, where they stand one above the other, and so on (style.css).
 
 /** A Markdown text as HTML. */
 contstim.markdown = (text) =>
@@ -25,7 +27,17 @@ contstim.markdownBlock = (block) => {
   for (const [tag, mark] of [["ul", /^\s*[-*]\s+/], ["ol", /^\s*\d+[.)]\s+/]]) {
     if (mark.test(lines[0])) return contstim.markdownList(lines, tag, mark);
   }
-  return `<p>${contstim.markdownInline(lines.join(" "))}</p>`;
+  return contstim.markdownMarked("p", lines.join(" "));
+};
+
+const MARKS = /^(?:\{(?:wide|narrow|keyboard|touch)\}\s*)+/;
+
+/** An element with a text, without the marks that say where it is shown. */
+contstim.markdownMarked = (tag, text) => {
+  const marks = MARKS.exec(text)?.[0] ?? "";
+  const kinds = [...marks.matchAll(/\w+/g)].map(([name]) => `only-${name}`);
+  const shown = kinds.length ? ` class="${kinds.join(" ")}"` : "";
+  return `<${tag}${shown}>${contstim.markdownInline(text.slice(marks.length))}</${tag}>`;
 };
 
 contstim.markdownList = (lines, tag, mark) => {
@@ -34,7 +46,7 @@ contstim.markdownList = (lines, tag, mark) => {
     if (mark.test(line)) items.push(line.replace(mark, ""));
     else items[items.length - 1] += ` ${line.trim()}`;
   }
-  const inside = items.map((item) => `<li>${contstim.markdownInline(item)}</li>`).join("");
+  const inside = items.map((item) => contstim.markdownMarked("li", item)).join("");
   return `<${tag}>${inside}</${tag}>`;
 };
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Folder = Callable[[str], Path]
 
-CAUSAL = {"gpt2", "pythia", "llama"}
+CAUSAL = {"gpt2", "pythia", "llama", "spaced"}
 
 
 @pytest.mark.parametrize("name", sorted(tiny.BUILDERS))

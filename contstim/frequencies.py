@@ -1,0 +1,137 @@
+"""How often words occur: one measure for all that asks, the Zipf scale.
+
+    Zipf = log10((count + 1) / (tokens in millions + types in millions)) + 3
+
+which is log10 of the frequency in a thousand million words, smoothed after Laplace: 1 to 3 are rare
+words, 4 to 7 frequent ones (van Heuven, Mandera, Keuleers & Brysbaert 2014, *SUBTLEX-UK*, Quarterly
+Journal of Experimental Psychology 67). Capital and small letters are the same.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.corpus import read_sentences
+from contstim.errors import InputError
+from contstim.files import is_file
+from contstim.tables import TABLE_KINDS, count, parsed, read_table, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from contstim.sentence import Sentence
+
+_MILLION = 1_000_000
+_COUNTS_OF_MODELS = ("initial", "inner")  # where a word stands in a sentence
+
+
+@dataclass(frozen=True)
+class WordFrequencies:
+    """Counts of words.
+
+    Attributes:
+        counts: by word, as it was written; 0 or more.
+
+    Raises:
+        InputError: there is no word.
+    """
+
+    counts: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        if not self.counts:
+            raise InputError("There are no words to take frequencies from: give a longer text.")
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence]) -> WordFrequencies:
+        """Of the words of some sentences.
+
+        Raises:
+            InputError: there is no sentence.
+        """
+        return cls(Counter(word for sentence in sentences for word in sentence.words))
+
+    def zipf(self, word: str) -> float:
+        """A word's place on the Zipf scale; words that were never counted have the lowest."""
+        return math.log10((self._folded[word.lower()] + 1) / self._millions) + 3
+
+    def mean_zipf(self, sentence: Sentence) -> float:
+        """The mean over a sentence's words."""
+        return math.fsum(map(self.zipf, sentence.words)) / len(sentence.words)
+
+    @cached_property
+    def _folded(self) -> Counter[str]:
+        folded: Counter[str] = Counter()
+        for word, occurrences in self.counts.items():
+            folded[word.lower()] += occurrences
+        return folded
+
+    @cached_property
+    def _millions(self) -> float:
+        """Tokens and types, which Laplace's rule adds to the count of all words."""
+        return (self._folded.total() + len(self._folded)) / _MILLION
+
+    def sample(self, n: int, *, seed: int) -> list[str]:
+        """Distinct words, all equally likely, in alphabetical order.
+
+        Only words of small letters are drawn: names and first words look different inside a
+        sentence. All of them where there are no more than n.
+
+        Raises:
+            InputError: there is no such word.
+        """
+        words = sorted(word for word in self.counts if word.isalpha() and word.islower())
+        if not words:
+            raise InputError("The frequencies have no word of small letters only.")
+        return sorted(random.Random(seed).sample(words, min(n, len(words))))
+
+
+def read_frequencies(path: Path | str) -> WordFrequencies:
+    """Frequencies from a text, from a table, or from the text of a model of words.
+
+    Args:
+        path: a text, one sentence a line; a table with the columns word and count; or the ARPA file
+            or folder of a model that contstim trained, which has such counts.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, names a word twice, or a count is not a
+            whole number from 0.
+    """
+    table = _table_of(Path(path))
+    return WordFrequencies.of(read_sentences(path)) if table is None else _read_counts(table)
+
+
+def _table_of(path: Path) -> Path | None:
+    """The table of counts that a path stands for; None for a text."""
+    if path.suffix.lower() in TABLE_KINDS:
+        return path
+    beside = (Path(f"{path}.counts.csv"), path / "vocabulary.csv")
+    return next((table for table in beside if is_file(table)), None)
+
+
+def _read_counts(path: Path) -> WordFrequencies:
+    table = read_table(path)
+    columns = ("count",) if "count" in table else _COUNTS_OF_MODELS
+    missing = [name for name in ("word", *columns) if name not in table]
+    if missing:
+        missing = [name for name in ("word", "count") if name not in table]
+        raise InputError(
+            f"{path} lacks {', '.join(missing)}; a frequency list has the columns word and count."
+        )
+    words = parsed(path, "word", table["word"], text, "word")
+    numbers = [
+        parsed(path, name, table[name], count, "count; expected a whole number from 0")
+        for name in columns
+    ]
+    counts: dict[str, int] = {}
+    for word, *parts in zip(words, *numbers, strict=True):
+        if word in counts:
+            raise InputError(f"{path} counts {word!r} twice.")
+        counts[word] = sum(parts)
+    return WordFrequencies(counts)

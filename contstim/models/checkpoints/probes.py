@@ -1,0 +1,125 @@
+"""Whether a network does what its kind promises, tried out on one sentence.
+
+A causal network must tell what follows from what came before, and from nothing else. The library
+loads some that read both sides (XLNet; BERT saved without `is_decoder`) as causal ones, and masked
+ones that read one side. Two rows that differ in one token, read in one pass, show which places
+depend on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import ModelError
+
+if TYPE_CHECKING:
+    import torch
+
+    from contstim.models.checkpoints.checkpoint import Checkpoint
+
+_TEXT = "the old house was not good for people but the small dog had water"
+_LENGTH = 7  # tokens: enough for three before and three after
+_ROUNDINGS = 64  # how many rounding errors may add up where nothing should change
+_FAINT = 0.1  # of the largest change that is seen, what may be due to rounding
+
+
+def check_behaviour(checkpoint: Checkpoint) -> None:
+    """Refuse a network that reads what it must not, does not read what it must, or gives no number.
+
+    Args:
+        checkpoint: what was loaded.
+
+    Raises:
+        ModelError: says which.
+    """
+    rows, place = _rows(checkpoint)
+    if rows is None:
+        return
+    logits = _logits(checkpoint, rows)
+    _check_finite(checkpoint, logits)
+    unit = _rounding(logits)
+    # impossible tokens are minus infinity, and their difference is no number
+    changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
+    if checkpoint.kind == "classifier":
+        _require(checkpoint, changes, unit, "what it reads")
+        return
+    before, after = changes[:place], changes[place + 1 :]
+    _require(checkpoint, after, unit, "the words before")
+    if checkpoint.kind == "masked":
+        _require(checkpoint, before, unit, "the words that follow")
+        return
+    allowed = min(_ROUNDINGS * unit, _FAINT * float(after.max()))
+    if float(before.max()) > allowed:
+        raise ModelError(
+            f"{checkpoint.location} is not a causal language model: a later word changes what it "
+            f"says of earlier ones, by up to {float(before.max()):.3g} in a logit. Networks that "
+            f"read both sides (XLNet, BERT without is_decoder) have no probability of the next "
+            f"word; save BERT and its kin as masked language models."
+        )
+
+
+def _rows(checkpoint: Checkpoint) -> tuple[torch.Tensor | None, int]:
+    """Two rows of tokens that differ in one, (2, l), and where; None where that is impossible."""
+    import torch
+
+    tokenizer = checkpoint.tokenizer
+    ids = tokenizer(_TEXT, add_special_tokens=False)["input_ids"]
+    length = min(_LENGTH, len(ids), checkpoint.window or _LENGTH)
+    if length < 3:
+        return None, 0
+    row, place = ids[:length], length // 2
+    others = [token for token in ids if token != row[place]]
+    if not others:
+        return None, 0
+    changed = [*row[:place], others[-1], *row[place + 1 :]]
+    return torch.tensor([row, changed], device=checkpoint.device), place
+
+
+def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
+    """(2, l, V), or of a classifier (2, labels)."""
+    import torch
+
+    model: Any = checkpoint.model
+    with torch.inference_mode():
+        if checkpoint.kind == "causal":
+            output = model(input_ids=rows, use_cache=True)
+            return torch.as_tensor(output.logits)
+        if checkpoint.kind == "masked":
+            output = model(input_ids=rows, attention_mask=torch.ones_like(rows))
+            return torch.as_tensor(output.logits)
+        # one at a time: GPT-2 as published knows no padding and refuses more
+        return torch.cat([model(input_ids=row[None]).logits for row in rows])
+
+
+def _check_finite(checkpoint: Checkpoint, logits: torch.Tensor) -> None:
+    """Tokens that fill an embedding up may be impossible; nothing else may be no number."""
+    import torch
+
+    if bool(torch.isnan(logits).any() | torch.isposinf(logits).any()) or bool(
+        torch.isneginf(logits).all(dim=-1).any()
+    ):
+        raise ModelError(
+            f"{checkpoint.location} answers an ordinary sentence with values that are not finite "
+            f"numbers. Its weights or its config.json are damaged"
+            + (
+                ", or its numbers do not fit float16: use --dtype float32."
+                if logits.dtype == torch.float16
+                else "."
+            )
+        )
+
+
+def _require(checkpoint: Checkpoint, changes: torch.Tensor, unit: float, what: str) -> None:
+    if float(changes.max()) <= unit:
+        kind = checkpoint.kind if checkpoint.kind == "classifier" else f"{checkpoint.kind} model"
+        raise ModelError(
+            f"{checkpoint.location} answers the same whatever {what} may be: it is not a trained "
+            f"{kind}, or config.json is not the one that its weights were saved with."
+        )
+
+
+def _rounding(logits: torch.Tensor) -> float:
+    """One rounding error of a usual logit; the largest may be a stand-in for infinity."""
+    import torch
+
+    return float(torch.finfo(logits.dtype).eps * logits.abs().float().median())

@@ -1,0 +1,86 @@
+"""Models one after the other, so that one at a time is in memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+from contstim.models.catalog import (
+    check_model,
+    given_models,
+    load_model,
+    parse_specification,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.models.base import LanguageModel
+    from contstim.models.checkpoints import Device, Precision
+    from contstim.models.given import GivenModel
+
+_Result = TypeVar("_Result")
+
+
+def with_each_model(
+    specifications: Sequence[str],
+    work: Callable[[LanguageModel], _Result],
+    *,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    prompt: str | None = None,
+    trust_remote_code: bool = False,
+) -> list[_Result]:
+    """Load each model, do something with it, and let it go before the next one is loaded.
+
+    Names, specifications, files and configurations of all are checked before the first is loaded.
+    Neighbours that share a checkpoint, such as two rules, share its network.
+
+    Args:
+        specifications: `[NAME=]SPECIFICATION` each.
+        work: what to do; keeps nothing of the model.
+        device: see `load_model`.
+        dtype: see `load_model`.
+        prompt: see `load_model`.
+        trust_remote_code: see `load_model`.
+
+    Returns:
+        What came of each, in the order given.
+
+    Raises:
+        ModelError: see `load_models`.
+    """
+    given = given_models(specifications)
+    for one in given:
+        check_model(one.specification, trust_remote_code=trust_remote_code)
+    results = []
+    kept: LanguageModel | None = None
+    for one, following in zip(given, [*given[1:], None], strict=True):
+        model = load_model(
+            one.specification,
+            name=one.name,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+        )
+        results.append(work(model))
+        kept = model if following and _same_place(one, following) else None
+        del model
+        free_memory()
+    del kept
+    return results
+
+
+def free_memory() -> None:
+    """Give a dropped network's memory back at once, also to other workers on the same GPU."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.cuda.empty_cache()
+
+
+def _same_place(one: GivenModel, other: GivenModel) -> bool:
+    first, second = (parse_specification(m.specification) for m in (one, other))
+    return (first.family, first.location) == (second.family, second.location)

@@ -1,0 +1,134 @@
+"""Models whose names are formulas, markup, HTML and table signs, from scores to figures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.models.ngram.counts import counts_path
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+
+NAMES = (
+    r"$\frac$ [v2] [bold] <b> &amp; a|b `x`.arpa",
+    "[/v2] $ [link=x] %s {0} :smile: " + "long" * 40 + ".arpa",
+)
+PAIRS = """sentence_good,sentence_bad,UID,linguistics_term,pairID
+A man walks.,A man walk.,one,agreement,1
+The dog sees her.,The dog see her.,two,agreement,2
+The cats see her.,The cats sees her.,three,agreement,3
+"""
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path,
+    trained: Path,
+    unseen: list[Sentence],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    texts = list(dict.fromkeys(sentence.text for sentence in unseen))[:30]
+    (tmp_path / "natural.txt").write_text("".join(f"{text}\n" for text in texts))
+    (tmp_path / "pairs-to-judge.csv").write_text(PAIRS)
+    for n, name in zip((2, 3), NAMES, strict=True):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(trained / f"{n}gram.arpa", tmp_path / name)
+        shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def run(command: str, *options: str) -> str:
+    done = CliRunner().invoke(app, [*command.split(), *options])
+    if done.exception is not None:
+        raise done.exception
+    return done.output
+
+
+class _Texts(HTMLParser):
+    """The texts of a page's cells, as a browser reads them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts: set[str] = set()
+
+    def handle_starttag(self, tag: str, _attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.add(data)
+
+
+def test_from_scores_to_figures(folder: Path) -> None:
+    """Witnesses: every command ends well; the page, read back, holds the names letter by letter."""
+    names = [f"kenlm:{name}" for name in NAMES]
+    given = [option for name in names for option in ("--model", name)]
+    run("score --sentences natural.txt --out scores.csv", *given)
+    assert ScoreTable.read(folder / "scores.csv").models == tuple(names)
+    run("select natural --scores scores.csv --per-pair 2 --out pairs.csv")
+    few = "--groups 1 --random-per-group 2 --catch-per-group 2"
+    run(f"design --pairs pairs.csv --sentences natural.txt {few} --out trials.csv")
+    run("score --sentences trials.csv --out trial-scores.csv -q", *given)
+    run(
+        "simulate --trials trials.csv --scores trial-scores.csv --participants 4 --noise 1 "
+        "--out responses.csv --model",
+        names[0],
+    )
+    inputs = "--trials trials.csv --responses responses.csv --scores trial-scores.csv"
+    shown = run(f"analyze {inputs} --bootstrap 0 --min-catch 0 --out results")
+    for name in names:
+        assert f": {name}\n" in shown
+    page = _Texts()
+    page.feed((folder / "results" / "report.html").read_text())
+    assert set(names) <= page.texts
+    assert not page.tags & {"b", "bold"}
+    assert {path.stem for path in (folder / "results" / "figures").glob("*.png")} >= {"ranks"}
+    run(f"controls {inputs} --text natural.txt --min-catch 0 --out controls", *given)
+    run("compare --sentences natural.txt --out compared", *given)
+    run("evaluate blimp --data pairs-to-judge.csv --out blimp", *given)
+    run("evaluate desiderata --sentences natural.txt --frequencies natural.txt --out d", *given)
+    assert len(list(folder.glob("*/profile.png")) + list(folder.glob("d/desiderata.png"))) == 2
+    rows = [
+        line
+        for line in (folder / "blimp" / "report.md").read_text().splitlines()
+        if line.startswith("| kenlm:")
+    ]
+    assert [row.count("|") - row.count("\\|") for row in rows] == [6, 6]
+
+
+@pytest.mark.parametrize("option", ["--sentences", "--model", "--out"])
+def test_a_name_longer_than_the_file_system_takes(folder: Path, option: str) -> None:
+    """A whole process: one message, status 2, nothing written."""
+    given = {"--model": f"kenlm:{NAMES[0]}", "--sentences": "natural.txt", "--out": "out.csv"}
+    given[option] = "x" * 300 + ".arpa" * (option == "--model") + ".csv" * (option == "--out")
+    before = {path.name for path in folder.iterdir()}
+    command = [sys.executable, "-m", "contstim", "score"]
+    command += [part for item in given.items() for part in item] + ["--store", "s.sqlite"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ})
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in folder.iterdir()} - before <= {"s.sqlite"}
+
+
+def test_there_is_one_way_to_the_terminal() -> None:
+    """A console that reads markup would fail on a name such as `[/v2]`: only one is made."""
+    source = Path(__file__).parents[2] / "contstim"
+    makers = {
+        path.name for path in source.rglob("*.py") if "rich.console import Console" in _code(path)
+    }
+    assert makers == {"output.py"}
+
+
+def _code(path: Path) -> str:
+    return path.read_text(encoding="utf-8").replace("if TYPE_CHECKING:\n    from rich.console", "")

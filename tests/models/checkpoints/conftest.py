@@ -1,0 +1,80 @@
+"""Folders of tiny checkpoints that tests may damage, and their undamaged scores."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from contstim.models.catalog import load_model
+from contstim.sentence import Sentence
+from tests.models import tiny
+from tests.models.classifier.test_adapter import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from contstim.arrays import FloatArray
+
+    Copy = Callable[[str], Path]
+
+SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:2]]
+
+
+@pytest.fixture(scope="session")
+def folders(
+    tiny_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """A tiny checkpoint by its name, or `classifier`; not to be changed."""
+    root = tmp_path_factory.mktemp("undamaged")
+
+    def folder(name: str) -> Path:
+        if name != "classifier":
+            return tiny_checkpoint(name)
+        if not (root / name).is_dir():
+            build(tiny_checkpoint("bert"), root / name, num_labels=2)
+        return root / name
+
+    return folder
+
+
+@pytest.fixture
+def copy(folders: Callable[[str], Path], tmp_path: Path) -> Copy:
+    def make(name: str) -> Path:
+        return shutil.copytree(folders(name), tmp_path / name)
+
+    return make
+
+
+def score(folder: Path) -> FloatArray:
+    """Log-probabilities, or signed confidences, of two sentences; pseudo where that is quicker."""
+    family = "classifier" if folder.name == "classifier" else "hf"
+    masked = "Masked" in json.dumps(_read(folder / "config.json").get("architectures", ""))
+    rule = "@pll-original" if masked else ""
+    return load_model(f"{family}:{folder}{rule}", device="cpu").log_probs(SENTENCES)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def edit(path: Path, **changes: object) -> None:
+    """Set entries of a JSON file; `...` takes one away."""
+    content = {**_read(path), **changes}
+    path.write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
+
+
+def edit_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    """Change the tensors of a folder's safetensors file."""
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})

@@ -1,0 +1,161 @@
+"""Code that lies in a folder runs only where the user says so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models.checkpoints import load_checkpoint
+from tests.models.checkpoints.conftest import edit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.models.checkpoints.conftest import Copy
+
+NETWORK = """
+from pathlib import Path
+from transformers import GPT2Config, GPT2LMHeadModel
+
+Path({marker!r}).touch()
+
+
+class OwnConfig(GPT2Config):
+    model_type = {kind!r}
+
+
+class OwnModel(GPT2LMHeadModel):
+    config_class = OwnConfig
+"""
+TOKENIZER = """
+from pathlib import Path
+from transformers import GPT2Tokenizer
+
+Path({marker!r}).touch()
+
+
+class OwnTokenizer(GPT2Tokenizer):
+    pass
+"""
+
+
+def _own_network(folder: Path, marker: Path, kind: str) -> None:
+    """Make the network one that only the code beside it can build."""
+    (folder / "own_network.py").write_text(NETWORK.format(marker=str(marker), kind=kind))
+    edit(
+        folder / "config.json",
+        model_type=kind,
+        architectures=["OwnModel"],
+        auto_map={
+            "AutoConfig": "own_network.OwnConfig",
+            "AutoModelForCausalLM": "own_network.OwnModel",
+        },
+    )
+
+
+def _own_tokenizer(folder: Path, marker: Path) -> None:
+    (folder / "own_tokenizer.py").write_text(TOKENIZER.format(marker=str(marker)))
+    edit(folder / "config.json", model_type="gpt2")
+    edit(
+        folder / "tokenizer_config.json",
+        tokenizer_class="OwnTokenizer",
+        auto_map={"AutoTokenizer": ["own_tokenizer.OwnTokenizer", None]},
+    )
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    return tmp_path / "ran"
+
+
+@pytest.mark.parametrize("kind", ["own", "gpt2"])
+def test_a_network_of_its_own_is_refused(copy: Copy, marker: Path, kind: str) -> None:
+    """Also where the library has a network of that type, which is not the one that was trained."""
+    folder = copy("gpt2")
+    _own_network(folder, marker, kind)
+    with pytest.raises(ModelError, match=r"own_network\.OwnModel.*--trust-remote-code") as caught:
+        load_checkpoint(str(folder), device="cpu")
+    assert str(folder) in str(caught.value)
+    assert not marker.exists()
+
+
+def test_a_network_that_the_library_has_by_now_needs_no_code(copy: Copy, marker: Path) -> None:
+    """Falcon, Phi and MPT still name code of theirs; MPT writes its class otherwise."""
+    folder = copy("gpt2")
+    expected = load_checkpoint(str(folder), device="cpu").kind
+    _own_network(folder, marker, "gpt2")
+    edit(folder / "config.json", architectures=["gpt2lmHeadModel"])
+    assert load_checkpoint(str(folder), device="cpu").kind == expected
+    assert not marker.exists()
+
+
+def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
+    """The library would take its own for the network's type, which cuts words otherwise."""
+    folder = copy("gpt2")
+    _own_tokenizer(folder, marker)
+    with pytest.raises(ModelError, match=r"own_tokenizer\.OwnTokenizer.*--trust-remote-code"):
+        load_checkpoint(str(folder), device="cpu")
+    assert not marker.exists()
+    edit(folder / "tokenizer_config.json", tokenizer_class="GPT2Tokenizer")
+    load_checkpoint(str(folder), device="cpu")
+    assert not marker.exists()
+
+
+def test_code_runs_with_the_option(
+    copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from transformers import dynamic_module_utils
+
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    folder = copy("gpt2")
+    _own_network(folder, marker, "own")
+    checkpoint = load_checkpoint(str(folder), device="cpu", trust_remote_code=True)
+    assert type(checkpoint.model).__name__ == "OwnModel"
+    assert marker.exists()
+
+
+def test_nobody_is_asked_on_the_terminal(copy: Copy, marker: Path, tmp_path: Path) -> None:
+    """`yes` answers whatever would be asked."""
+    folder = copy("gpt2")
+    _own_network(folder, marker, "own")
+    (tmp_path / "text.txt").write_text("The dog sleeps.\n")
+    command = [sys.executable, "-m", "contstim", "score", "--model", f"hf:{folder}"]
+    command += ["--sentences", str(tmp_path / "text.txt"), "--out", str(tmp_path / "scores.csv")]
+    done = subprocess.run(
+        command, input="yes\n" * 100, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 2
+    assert "[y/N]" not in done.stdout + done.stderr
+    assert "--trust-remote-code" in " ".join(done.stderr.split())
+    assert not marker.exists()
+    assert json.dumps(sorted(path.name for path in tmp_path.glob("scores*"))) == "[]"
+
+
+COMMANDS = (
+    "score",
+    "vocabulary",
+    "synthesize",
+    "triplets",
+    "compare",
+    "controls",
+    "evaluate blimp",
+    "evaluate desiderata",
+    "evaluate acceptability",
+    "train acceptability",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_takes_models_has_the_option(command: str) -> None:
+    from typer.testing import CliRunner
+
+    from contstim.cli import app
+
+    done = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0
+    assert "--trust-remote-code" in done.output

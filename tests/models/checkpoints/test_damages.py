@@ -1,0 +1,229 @@
+"""Every file of a checkpoint, damaged in every way: refused by name, or scored as if undamaged.
+
+The witness is the undamaged folder: no damage may give another score. A new kind of checkpoint is
+covered by its name in `KINDS`, a new damage by one line in `DAMAGES`.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from contstim.errors import ModelError
+from tests.models.checkpoints.conftest import edit, edit_weights, score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.models.checkpoints.conftest import Copy
+
+KINDS = {
+    "bert": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
+    "gpt2": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
+    "classifier": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),
+}
+OTHER = {
+    "config.json": "tokenizer.json",
+    "model.safetensors": "config.json",
+    "tokenizer.json": "config.json",
+    "tokenizer_config.json": "config.json",
+}
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _link_to_itself(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path)
+
+
+def _other(path: Path) -> None:
+    path.write_bytes((path.parent / OTHER[path.name]).read_bytes())
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "cut by a byte": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "random bytes": lambda path: path.write_bytes(random.Random(0).randbytes(2_000)),
+    "another file": _other,
+    "null": lambda path: path.write_text("null"),
+    "a list": lambda path: path.write_text("[]"),
+    "an empty object": lambda path: path.write_text("{}"),
+    "a huge number": lambda path: path.write_text("1" * 5_000),
+    "deeply nested": lambda path: path.write_text("[" * 100_000),
+    "half a surrogate": lambda path: path.write_text('{"model_type": "\\ud800"}'),
+    "a directory": _directory,
+    "a link to itself": _link_to_itself,
+}
+
+
+@pytest.fixture(scope="module")
+def undamaged(folders: Callable[[str], Path]) -> Callable[[str], np.ndarray]:
+    return cache(lambda kind: score(folders(kind)))
+
+
+def _refused_or_same(folder: Path, expected: np.ndarray) -> ModelError | None:
+    """What refused the folder, which must name it in a few words that print."""
+    try:
+        scores = score(folder)
+    except ModelError as error:
+        message = str(error)
+        assert str(folder) in message
+        assert len(message) < 800
+        message.encode()
+        return error
+    assert np.array_equal(scores, expected)
+    return None
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(("kind", "file"), [(kind, file) for kind in KINDS for file in KINDS[kind]])
+def test_a_damaged_file_is_refused_or_does_not_matter(
+    copy: Copy,
+    undamaged: Callable[[str], np.ndarray],
+    capfd: pytest.CaptureFixture[str],
+    kind: str,
+    file: str,
+    damage: str,
+) -> None:
+    folder = copy(kind)
+    expected = undamaged(kind)
+    capfd.readouterr()
+    DAMAGES[damage](folder / file)
+    error = _refused_or_same(folder, expected)
+    assert error is not None or file != "model.safetensors"
+    printed = capfd.readouterr()
+    assert "Traceback" not in printed.err
+    assert not printed.out
+
+
+VALUES: dict[str, object] = {
+    "null": None,
+    "zero": 0,
+    "text": "x",
+    "negative": -1,
+    "huge": 10**9,
+    "beyond 64 bits": 10**30,
+    "nan": float("nan"),
+    "a list": [],
+    "an object": {},
+    "half a surrogate": "\ud800",
+}
+SIZES = {
+    "bert": ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),
+    "gpt2": ("n_embd", "n_layer", "n_head", "vocab_size", "n_positions"),
+}
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize(
+    ("kind", "entry"), [(kind, size) for kind in SIZES for size in SIZES[kind]]
+)
+def test_an_impossible_size_is_refused(copy: Copy, kind: str, entry: str, value: str) -> None:
+    folder = copy(kind)
+    edit(folder / "config.json", **{entry: VALUES[value]})
+    with pytest.raises(ModelError, match=str(folder)):
+        score(folder)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("dtype", "float7"),
+        ("architectures", 7),
+        ("model_type", []),
+        ("layer_norm_epsilon", None),
+        ("layer_norm_epsilon", float("inf")),
+        ("activation_function", "nonsense"),
+        ("auto_map", 7),
+        ("pad_token_id", 10**30),
+    ],
+)
+def test_an_impossible_entry_is_refused(copy: Copy, entry: str, value: object) -> None:
+    folder = copy("gpt2")
+    edit(folder / "config.json", **{entry: value})
+    with pytest.raises(ModelError):
+        score(folder)
+
+
+@pytest.mark.parametrize("value", [None, 7, {"__type": "AddedToken"}, []], ids=str)
+def test_an_impossible_token_is_refused_or_does_not_matter(
+    copy: Copy, undamaged: Callable[[str], np.ndarray], value: object
+) -> None:
+    folder = copy("bert")
+    edit(folder / "tokenizer_config.json", unk_token=value)
+    _refused_or_same(folder, undamaged("bert"))
+
+
+@pytest.mark.parametrize("damage", ["whole", "empty", "cut in half", "random bytes"])
+def test_pickled_weights_are_read_or_refused(
+    copy: Copy, undamaged: Callable[[str], np.ndarray], damage: str
+) -> None:
+    folder = copy("gpt2")
+    pickled = folder / "pytorch_model.bin"
+    torch.save(load_file(folder / "model.safetensors"), pickled)
+    (folder / "model.safetensors").unlink()
+    if damage != "whole":
+        DAMAGES[damage](pickled)
+    error = _refused_or_same(folder, undamaged("gpt2"))
+    assert (error is None) == (damage == "whole")
+
+
+class _Touch:
+    """What a hostile pickle does: run something when it is read."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        import os
+
+        return os.mkdir, (str(self.marker),)
+
+
+def test_a_hostile_pickle_is_refused_and_not_run(copy: Copy, tmp_path: Path) -> None:
+    folder = copy("gpt2")
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": _Touch(tmp_path / "ran")}, folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="Cannot load"):
+        score(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def _largest(weights: dict[str, torch.Tensor]) -> torch.Tensor:
+    return max(weights.values(), key=torch.numel)
+
+
+WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], object], str]] = {
+    "one nan": (lambda w: _largest(w)[5].__setitem__(0, float("nan")), "not finite"),
+    "one infinity": (lambda w: _largest(w)[5].__setitem__(0, float("inf")), "not finite"),
+    "all zero": (lambda w: [weight.zero_() for weight in w.values()], "the same whatever"),
+    "whole numbers": (
+        lambda w: w.update({name: weight.to(torch.int8) for name, weight in w.items()}),
+        "whole numbers",
+    ),
+    "one missing": (lambda w: w.pop(sorted(w)[3]), "start at random"),
+    "one too many": (lambda w: w.update(more=torch.zeros(3)), "no place.*among them more"),
+}
+
+
+@pytest.mark.parametrize("damage", WEIGHTS)
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "classifier"])
+def test_weights_that_are_no_network_are_refused(copy: Copy, kind: str, damage: str) -> None:
+    change, message = WEIGHTS[damage]
+    folder = copy(kind)
+    edit_weights(folder, change)
+    with pytest.raises(ModelError, match=message):
+        score(folder)

@@ -1,0 +1,145 @@
+"""A network is only scored with a tokenizer that can be its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import transformers
+
+from contstim.errors import ModelError
+from contstim.models.checkpoints import load_checkpoint
+from tests.models.checkpoints.conftest import edit, score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.models.checkpoints.conftest import Copy
+
+hf: Any = transformers
+
+NETWORK = {"config.json", "generation_config.json", "model.safetensors"}
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "gpt2", "llama", "classifier"])
+def test_a_folder_without_tokenizer_is_refused(copy: Copy, kind: str) -> None:
+    """The library makes up a tokenizer of five tokens, which reads every word as unknown."""
+    folder = copy(kind)
+    for file in folder.iterdir():
+        if file.name not in NETWORK:
+            file.unlink()
+    with pytest.raises(ModelError, match=str(folder)):
+        score(folder)
+
+
+@pytest.mark.parametrize(("network", "tokenizer"), [("gpt2", "bert"), ("bert", "gpt2")])
+def test_the_tokenizer_of_another_network_is_refused(
+    copy: Copy, network: str, tokenizer: str
+) -> None:
+    folder, other = copy(network), copy(tokenizer)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((other / name).read_bytes())
+    with pytest.raises(ModelError, match=r"tokenizer of \d+ tokens for a network of \d+"):
+        score(folder)
+
+
+@pytest.mark.parametrize("multiple", [64, 128])
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_a_padded_embedding_is_no_reason_to_refuse(copy: Copy, kind: str, multiple: int) -> None:
+    folder = copy(kind)
+    auto = hf.AutoModelForMaskedLM if kind == "bert" else hf.AutoModelForCausalLM
+    model = auto.from_pretrained(folder)
+    model.resize_token_embeddings(pad_to_multiple_of=multiple)
+    model.save_pretrained(folder)
+    assert np.isfinite(score(folder)).all()
+
+
+def test_a_special_token_without_embedding_does_not_matter(copy: Copy) -> None:
+    """Gemma 3's tokenizer has a token for images that its language models know nothing of."""
+    folder = copy("gpt2")
+    expected = score(folder)
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    tokenizer.save_pretrained(folder)
+    assert np.array_equal(score(folder), expected)
+
+
+def test_a_word_beyond_the_embedding_is_refused(copy: Copy) -> None:
+    folder = copy("gpt2")
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["xylophone"])
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(ModelError, match="'xylophone' is number 400"):
+        score(folder)
+
+
+def test_a_tokenizer_that_reads_words_as_unknown_is_refused(copy: Copy) -> None:
+    folder = copy("bert")
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    special = list(tokenizer.all_special_tokens)
+    (folder / "vocab.txt").write_text(
+        "\n".join([*special, *(f"词{i}" for i in range(len(tokenizer) - len(special)))]) + "\n"
+    )
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match=r"cannot read ordinary English words, such as the, of"):
+        score(folder)
+
+
+def test_capitals_are_not_lost_with_the_settings(copy: Copy) -> None:
+    """Without `tokenizer_config.json` the library reads a cased BERT's text in small letters."""
+    folder = copy("bert")
+    edit(folder / "tokenizer_config.json", do_lower_case=...)
+    with pytest.raises(ModelError, match=r"turns capitals into small letters .*tokenizer_config"):
+        score(folder)
+
+
+def _slow(folder: Path, kind: str) -> None:
+    """The files of tokenizers that older checkpoints have instead of tokenizer.json."""
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+    tokenizer.backend_tokenizer.model.save(str(folder))
+    (folder / "tokenizer.json").unlink()
+    assert (folder / ("vocab.txt" if kind == "bert" else "merges.txt")).is_file()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "whole": lambda _path: None,
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "cut between lines": lambda path: path.write_text("\n".join(path.read_text().split("\n")[:99])),
+    "null": lambda path: path.write_text("null"),
+    "nonsense": lambda path: path.write_text("one\ntwo\n\nthree four five\n"),
+    "not UTF-8": lambda path: path.write_bytes(b"\xff\xfe\x00" * 200),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("kind", "file"), [("bert", "vocab.txt"), ("gpt2", "vocab.json"), ("gpt2", "merges.txt")]
+)
+def test_files_of_older_tokenizers_are_whole_or_refused(
+    copy: Copy, kind: str, file: str, damage: str
+) -> None:
+    """The witness is the same tokenizer from tokenizer.json."""
+    folder = copy(kind)
+    expected = score(folder)
+    _slow(folder, kind)
+    whole = (folder / file).read_bytes()
+    DAMAGES[damage](folder / file)
+    if (folder / file).is_file() and (folder / file).read_bytes() == whole:
+        assert np.array_equal(score(folder), expected)
+        return
+    with pytest.raises(ModelError, match=str(folder)):
+        score(folder)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_damaged_older_files_do_not_matter_beside_a_whole_tokenizer(copy: Copy, kind: str) -> None:
+    folder = copy(kind)
+    checkpoint = load_checkpoint(str(folder), device="cpu")
+    expected = checkpoint.fingerprint
+    for name in ("vocab.txt", "vocab.json", "merges.txt"):
+        (folder / name).write_bytes(b"\xff damaged")
+    assert load_checkpoint(str(folder), device="cpu").fingerprint == expected

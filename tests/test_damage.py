@@ -1,0 +1,613 @@
+"""Every kind of file that a command reads, damaged in the same ways.
+
+The rule: a `ContstimError` that names the file, or, where the damage is harmless, the same result;
+and nothing is written. A new reader is one line in `READERS`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.corpus import read_sentences
+from contstim.counts import read_pair_counts, read_token_counts
+from contstim.english.minimal_pairs import read_paradigms
+from contstim.errors import ContstimError
+from contstim.experiments.benchmarks.acceptability.reading import read_judgements
+from contstim.experiments.benchmarks.acceptability.scores import published_scores
+from contstim.experiments.benchmarks.minimal_pairs.people import (
+    read_human_agreement,
+    read_published_accuracies,
+)
+from contstim.experiments.benchmarks.minimal_pairs.reading import read_minimal_pairs
+from contstim.experiments.collection.exports import collected_responses
+from contstim.experiments.collection.recorder import Recorder
+from contstim.experiments.collection.study import read_study
+from contstim.experiments.controls.features import read_features
+from contstim.experiments.export.jspsych.texts import keep_texts
+from contstim.experiments.inference import read_contrasts
+from contstim.experiments.responses import read_responses
+from contstim.experiments.responses.gorilla import import_gorilla
+from contstim.experiments.responses.gorilla_columns import GorillaOptions
+from contstim.experiments.responses.jspsych import import_jspsych
+from contstim.experiments.responses.pcibex import import_pcibex
+from contstim.experiments.responses.psychopy import import_psychopy
+from contstim.experiments.responses.qualtrics import import_qualtrics
+from contstim.frequencies import read_frequencies
+from contstim.models.training.cola import read_annotations
+from contstim.optimization.certificate import Certificate
+from contstim.optimization.selection import select_natural
+from contstim.published.pickles import load_plain
+from contstim.scores import ScoreTable
+from contstim.stimuli import (
+    Condition,
+    Kind,
+    Trial,
+    read_pairs,
+    read_stimuli,
+    read_trials,
+    read_triplets,
+)
+from contstim.store import Store, TripletStore
+from contstim.tables import read_table, write_table
+from contstim.vocabulary import Vocabulary, read_repeatable
+from tests.damages import DAMAGES, json_lines
+from tests.optimization.tables import random_table
+
+TRIALS = [
+    Trial(f"t{n}", 1, Condition.CATCH, "", "", a, b, Kind.NATURAL, Kind.SHUFFLED, "")
+    for n, (a, b) in enumerate([("A b c.", "C b a."), ("D e f.", "F e d."), ("G h.", "H g.")])
+]
+
+TRIALS_CSV = """\
+trial_id,group,condition,model_1,model_2,sentence_1,sentence_2,kind_1,kind_2,source_id
+ta,1,catch,,,A b c.,C b a.,natural,shuffled,
+tb,2,natural-synthetic,m,n,D e f.,F e d.,natural,synthetic_1,x
+"""
+PAIRS_CSV = """\
+trial_id,model_1,model_2,sentence_1,sentence_2,row_1,row_2,rank_1_model_1,rank_1_model_2,\
+rank_2_model_1,rank_2_model_2
+pa,m,n,A b.,C d.,0,1,0.25,0.75,0.75,0.25
+pb,m,n,E f.,G h.,2,3,0.25,0.75,0.75,0.25
+"""
+LOG_PROBS = ",".join(
+    f"log_prob_{s}_model_{m}" for s in ("natural", "synthetic_1", "synthetic_2") for m in (1, 2)
+)
+TRIPLETS_CSV = f"""\
+triplet_id,model_1,model_2,natural,synthetic_1,synthetic_2,{LOG_PROBS},controversiality
+ta,m,n,A b.,C b.,A d.,-3.5,-3.5,-6.5,-3,-3,-6.5,6
+tb,m,n,E f.,G f.,E h.,-3.5,-3.5,-6.5,-3,-3,-6.5,6
+"""
+RESPONSES_CSV = """\
+participant,group,trial_id,rating,left,position,rt_ms
+ann,1,t0,2,1,1,1200.5
+ann,1,t1,5,2,2,900.5
+"""
+SCORES_CSV = "sentence,m,n\nA b.,-3.5,-2.5\nC d.,-1.5,-4\n"
+JUDGED_CSV = """\
+id,item,label,phenomenon,sentence,judgement
+a,x,g,agreement,The dog sleeps,6.5
+b,x,*,agreement,The dog sleep,2.25
+"""
+HUMANS_CSV = (
+    "AssignmentStatus,Answer.english,Answer.navtive,"
+    + ",".join(
+        f"Input.item_{i}_condition,Input.field_{i}_1,Input.field_{i}_2,Answer.Choice{i}"
+        for i in range(1, 6)
+    )
+    + "\nApproved,1,1,"
+    + ",".join(f"x_1ans{1 + i % 2},s{i} a,s{i} b,1. s" for i in range(5))
+    + "\n"
+)
+GORILLA_CSV = """\
+Participant Private ID,sentence1,sentence2,Zone Name,Reaction Time,Trial Number
+ann,A b c,C b a,resp2,1200,1
+ann,D e f,F e d,resp5,900,2
+ann,G h,H g,resp6,900,3
+"""
+JSPSYCH_CSV = """\
+participant,trial_id,left,rating,response,rt
+ann,t0,1,2,1,1200
+ann,t1,2,5,1,900
+"""
+PSYCHOPY_CSV = """\
+trial_id,left,rating.keys,rating.rt,participant
+t0,1,2,1.25,ann
+t1,2,5,0.75,ann
+"""
+QUALTRICS_CSV = """\
+ResponseId,Status,Q1,T1_Page Submit,Q2,T2_Page Submit
+R_a,0,2,1.25,5,0.75
+R_b,0,2,1.25,5,0.75
+"""
+KEY_CSV = "tag,trial_id,left,position\nQ1,t0,1,1\nQ2,t1,2,2\n"
+PCIBEX_CSV = """\
+# 1. Results reception time.
+# 2. MD5 hash of participant's IP address.
+# 3. Order number of item.
+# 4. PennElementType.
+# 5. PennElementName.
+# 6. Parameter.
+# 7. Value.
+# 8. EventTime.
+# 9. trial_id.
+# 10. left.
+1700000000,abc,2,PennController,x,_Trial_,Start,1700000001000,t0,1
+1700000000,abc,2,Selector,rating,Selection,3,1700000002000,t0,1
+"""
+PARADIGMS = """\
+field = "morphology"
+phenomenon = "mine"
+
+[simple]
+good = "NAME[sem=adult, agr=?a] REFL"
+bad = "NAME"
+"""
+OPTIONS = """\
+[columns]
+left = "sentence1"
+
+[ratings]
+resp1 = 1
+resp2 = 2
+
+[constants]
+condition = "catch"
+"""
+
+
+def _stored(path: Path) -> object:
+    """What a study's store holds, as far as commands ask."""
+    with Store(path) as store:
+        triplets = TripletStore(store)
+        kept = store.log_probs("f", ["A b.", "C d."]).tolist()
+        return kept, triplets.jobs(), triplets.triplets(), triplets.costs(), triplets.evaluations()
+
+
+def _new_store() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.sqlite"
+        with Store(path) as store:
+            texts = ["A b.", "C d.", *(f"Sentence {n}." for n in range(500))]
+            store.save("f", "{}", texts, -np.arange(1.0, len(texts) + 1))
+        return path.read_bytes()
+
+
+def _new_answers() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.sqlite"
+        Recorder(path, "fingerprint").close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(
+                "INSERT INTO participant (number, participant, study_group, seed, joined, seen) "
+                "VALUES (1, 'p-1', '1', 3, 0, 0)"
+            )
+            for n in range(100):
+                row = (1, f"trial-{n}", 3, 1, n + 1, 900.5, 0)
+                connection.execute(f"INSERT INTO response VALUES ({', '.join('?' * 7)})", row)
+            connection.commit()
+            connection.execute("PRAGMA journal_mode = DELETE")
+        return path.read_bytes()
+
+
+def _written(name: str, columns: dict[str, list[object]]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        write_table(Path(folder) / name, columns)
+        return (Path(folder) / name).read_bytes()
+
+
+def _npz() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s.npz"
+        table = ScoreTable(("A b.", "C d."), ("m",), np.array([[-1.0], [-2.0]]))
+        table.write(path)
+        return path.read_bytes()
+
+
+def _rows(text: str) -> bytes:
+    """The same table as JSON lines."""
+    header, *lines = text.splitlines()
+    rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+    return json_lines([{n: _value(cell) for n, cell in row.items()} for row in rows])
+
+
+def _value(cell: str) -> object:
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return cell
+
+
+def _certificate() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.json"
+        select_natural(random_table(), per_pair=1).certificate.save(path)
+        return path.read_bytes()
+
+
+def _labels() -> bytes:
+    package = resources.files("contstim.experiments.export.jspsych")
+    return (package / "defaults" / "labels.csv").read_bytes()
+
+
+def _page(path: Path) -> object:
+    return keep_texts(path.parent, None, into=path.parent)
+
+
+STUDY = json.dumps(
+    {
+        "title": "A study",
+        "save": {"to": "server"},
+        "completion": {"code": "abc"},
+        "groups": {"1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a."}]},
+    },
+    indent=1,
+).encode()
+FLAT = "id,m\na,-3.5\nb,-2.5\n"
+
+
+# Damages that leave a good file of another content.
+SIGNS = {"negative": "numbers may have either sign"}
+TWICE = {"a row twice": "what is given twice counts, or is reported, twice"}
+PEOPLE = {
+    **TWICE,
+    "the last column missing": "it is optional, and a note says how people are named",
+    "a column missing": "a note says that the file is one participant",
+    "a name missing": "a note says that the file is one participant",
+    "empty cells": "a note counts the rows that are not trials",
+    "null for a text": "a note counts the rows that are not trials",
+    "null for a number": "a reaction time that was not measured",
+}
+UNKNOWN_JUDGEMENT = "a judgement that is not known"
+JUDGEMENTS = {
+    **SIGNS,
+    "a column missing": "rows are numbered where there are no identifiers",
+    "a name missing": "rows are numbered where there are no identifiers",
+    "null for a number": UNKNOWN_JUDGEMENT,
+    "not a number": UNKNOWN_JUDGEMENT,
+}
+PAGE = {
+    "missing": "the default is put there",
+    "header only": "a page without examples",
+    "a row twice": "a page may show a pair twice",
+    "empty": "a page may leave a text out",
+}
+LABELS = dict.fromkeys(
+    (
+        "words for numbers",
+        "underscores in numbers",
+        "not a number",
+        "infinite",
+        "huge",
+        "long",
+        "negative",
+        "digits of another script",
+    ),
+    "a label is a text",
+)
+NEW = {"missing": "a store is made where there is none", "empty": "an empty file is a new store"}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A kind of file: its name, which damages it may suffer, a good one, and what reads it.
+
+    Attributes:
+        name: of the file.
+        kind: of its damages; see `DAMAGES`.
+        content: a good one.
+        read: what commands make of it.
+        beside: other files that stand in the folder.
+        harmless: damages that nothing can tell from a good file, and why.
+    """
+
+    name: str
+    kind: str
+    content: bytes | Callable[[], bytes]
+    read: Callable[[Path], object]
+    beside: dict[str, bytes] = field(default_factory=dict)
+    harmless: dict[str, str] = field(default_factory=dict)
+
+
+def _judged(path: Path) -> object:
+    return published_scores(read_judgements(path.parent / "judged.csv"), path)
+
+
+READERS = {
+    "trials": Reader("t.csv", "csv", TRIALS_CSV.encode(), read_trials),
+    "trials as JSON lines": Reader(
+        "t.jsonl",
+        "json",
+        _rows(TRIALS_CSV),
+        read_trials,
+        harmless={"null for a text": "a trial need not have a source"},
+    ),
+    "pairs": Reader(
+        "p.csv",
+        "csv",
+        PAIRS_CSV.encode(),
+        read_pairs,
+        harmless={"header only": "a selection may be empty"},
+    ),
+    "pairs as JSON lines": Reader("p.jsonl", "json", _rows(PAIRS_CSV), read_pairs),
+    "triplets": Reader(
+        "t.csv",
+        "csv",
+        TRIPLETS_CSV.encode(),
+        read_triplets,
+        harmless={"header only": "a study may have found none"} | SIGNS,
+    ),
+    "triplets as JSON lines": Reader("t.jsonl", "json", _rows(TRIPLETS_CSV), read_triplets),
+    "responses": Reader("r.csv", "csv", RESPONSES_CSV.encode(), read_responses, harmless=TWICE),
+    "responses as JSON lines": Reader(
+        "r.jsonl",
+        "json",
+        _rows(RESPONSES_CSV),
+        read_responses,
+        harmless={"numbers for all texts": "an identifier may be a number"} | PEOPLE,
+    ),
+    "scores": Reader(
+        "s.csv",
+        "csv",
+        SCORES_CSV.encode(),
+        ScoreTable.read,
+        harmless=TWICE | SIGNS | {"the last column missing": "a column is a model"},
+    ),
+    "scores as JSON lines": Reader("s.jsonl", "json", _rows(SCORES_CSV), ScoreTable.read),
+    "scores as arrays": Reader("s.npz", "binary", _npz, ScoreTable.read),
+    "a Parquet table": Reader(
+        "t.parquet",
+        "binary",
+        lambda: _written("t.parquet", {"sentence": ["A b."] * 99}),
+        read_table,
+    ),
+    "stimuli": Reader(
+        "s.csv",
+        "csv",
+        b"sentence\nA b.\nC d.\n",
+        read_stimuli,
+        harmless={"a ragged row": "it is a blank line"},
+    ),
+    "stimuli as JSON lines": Reader(
+        "s.jsonl", "json", _rows("sentence\nA b.\nC d.\n"), read_stimuli
+    ),
+    "stimuli as a text": Reader("s.txt", "lines", b"A b.\nC d.\n", read_stimuli),
+    "a text": Reader("t.txt", "lines", b"A b.\nC d.\n", lambda path: list(read_sentences(path))),
+    "a compressed text": Reader(
+        "t.txt.gz",
+        "binary",
+        lambda: gzip.compress(b"A b.\nC d.\n" * 99),
+        lambda p: list(read_sentences(p)),
+    ),
+    "a vocabulary": Reader("v.txt", "lines", b"[initial]\nA\nB\n[inner]\nc\nd\n", Vocabulary.load),
+    "repeatable words": Reader("w.txt", "lines", b"the\nof\n", read_repeatable),
+    "counts of pairs": Reader(
+        "c.csv", "csv", b"model_1,model_2,per_pair\nm,n,3\nm,o,4\n", read_pair_counts
+    ),
+    "counts of tokens": Reader(
+        "c.csv",
+        "csv",
+        b"sentence,model,position,token,log_prob\nA b.,m,0,A,-1\nA b.,m,1,b,-2\n",
+        read_token_counts,
+        harmless=TWICE,
+    ),
+    "contrasts": Reader(
+        "c.csv", "csv", b"first,second\nm,n\nm,ceiling\n", lambda p: read_contrasts(p, ("m", "n"))
+    ),
+    "features": Reader(
+        "f.csv", "csv", b"sentence,length\nA b.,2.5\nC d.,3.5\n", read_features, harmless=SIGNS
+    ),
+    "frequencies": Reader("f.csv", "csv", b"word,count\na,3\nb,4\n", read_frequencies),
+    "frequencies as a text": Reader("f.txt", "lines", b"A b.\nC d.\n", read_frequencies),
+    "annotations": Reader(
+        "a.csv", "csv", b"sentence,label,f\nA b.,1,0\nC d.,0,1\n", read_annotations, harmless=TWICE
+    ),
+    "annotations between tabs": Reader(
+        "a.tsv",
+        "csv",
+        b"sentence\tlabel\tf\nA b.\t1\t0\nC d.\t0\t1\n",
+        read_annotations,
+        harmless=TWICE,
+    ),
+    "judged sentences": Reader(
+        "j.csv", "csv", JUDGED_CSV.encode(), read_judgements, harmless=JUDGEMENTS
+    ),
+    "judged sentences as JSON lines": Reader(
+        "j.jsonl", "json", _rows(JUDGED_CSV), read_judgements, harmless=JUDGEMENTS
+    ),
+    "pairs of judged sentences": Reader(
+        "p.csv",
+        "csv",
+        b"gramm_id,ungramm_id\na,b\n",
+        lambda p: read_judgements(p.parent / "judged.csv", p),
+        {"judged.csv": JUDGED_CSV.encode()},
+    ),
+    "scores of judged sentences": Reader(
+        "s.csv", "csv", FLAT.encode(), _judged, {"judged.csv": JUDGED_CSV.encode()}, harmless=SIGNS
+    ),
+    "minimal pairs": Reader(
+        "b.jsonl",
+        "json",
+        json_lines(
+            [
+                {
+                    "sentence_good": f"The dog {n} sleeps.",
+                    "sentence_bad": f"The dog {n} sleep.",
+                    "UID": "u",
+                    "linguistics_term": "l",
+                    "pairID": str(n),
+                }
+                for n in range(3)
+            ]
+        ),
+        lambda p: read_minimal_pairs([p]),
+    ),
+    "people's choices": Reader(
+        "h.csv", "csv", HUMANS_CSV.encode(), read_human_agreement, harmless=TWICE
+    ),
+    "published accuracies": Reader(
+        "m.jsonl",
+        "json",
+        json_lines([{"UID": "u", "gpt2": 0.5}, {"UID": "v", "gpt2": 0.75}]),
+        read_published_accuracies,
+        harmless={"numbers for all texts": "an identifier may be a number"},
+    ),
+    "paradigms": Reader("p.toml", "toml", PARADIGMS.encode(), read_paradigms),
+    "a certificate": Reader("c.json", "json", _certificate, Certificate.load),
+    "options for Gorilla": Reader(
+        "o.toml",
+        "toml",
+        OPTIONS.encode(),
+        GorillaOptions.read,
+        harmless={"empty": "nothing is stated, all is recognised"},
+    ),
+    "options for Gorilla as JSON": Reader(
+        "o.json",
+        "json",
+        b'{"columns": {"left": "sentence1"}, "ratings": {"resp1": 1}}\n',
+        GorillaOptions.read,
+        harmless={"a list for a text": "several columns may hold one thing"},
+    ),
+    "Gorilla's data": Reader(
+        "g.csv",
+        "csv",
+        GORILLA_CSV.encode(),
+        lambda p: import_gorilla([p], trials=TRIALS),
+        harmless=PEOPLE,
+    ),
+    "jsPsych's data": Reader(
+        "j.csv", "csv", JSPSYCH_CSV.encode(), lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE
+    ),
+    "jsPsych's data as JSON": Reader(
+        "j.json",
+        "json",
+        json.dumps(
+            [json.loads(line) for line in _rows(JSPSYCH_CSV).splitlines()], indent=1
+        ).encode(),
+        lambda p: import_jspsych([p], TRIALS),
+        harmless=PEOPLE,
+    ),
+    "jsPsych's data as JSON lines": Reader(
+        "j.txt", "json", _rows(JSPSYCH_CSV), lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE
+    ),
+    "PsychoPy's data": Reader(
+        "p.csv",
+        "csv",
+        PSYCHOPY_CSV.encode(),
+        lambda p: import_psychopy([p], TRIALS),
+        harmless=PEOPLE,
+    ),
+    "Qualtrics' data": Reader(
+        "q.csv",
+        "csv",
+        QUALTRICS_CSV.encode(),
+        lambda p: import_qualtrics([p], TRIALS, p.parent / "key.csv"),
+        {"key.csv": KEY_CSV.encode()},
+        harmless=PEOPLE,
+    ),
+    "the key to Qualtrics' data": Reader(
+        "k.csv",
+        "csv",
+        KEY_CSV.encode(),
+        lambda p: import_qualtrics([p.parent / "q.csv"], TRIALS, p),
+        {"q.csv": QUALTRICS_CSV.encode()},
+    ),
+    "PCIbex's data": Reader(
+        "p.txt", "lines", PCIBEX_CSV.encode(), lambda p: import_pcibex([p], TRIALS)
+    ),
+    "labels of a page": Reader("labels.csv", "csv", _labels, _page, harmless=LABELS),
+    "examples of a page": Reader(
+        "examples.csv",
+        "csv",
+        b"sentence_1,sentence_2,rating,explanation\nA b.,B a.,2,so\nC d.,D c.,5,so\n",
+        _page,
+        harmless=PAGE,
+    ),
+    "practice of a page": Reader(
+        "practice.csv",
+        "csv",
+        b"sentence_1,sentence_2\nA b.,B a.\nC d.,D c.\n",
+        _page,
+        harmless=PAGE,
+    ),
+    "a text of a page": Reader("consent.md", "lines", b"# Consent\n\nYes.\n", _page, harmless=PAGE),
+    "an exported study": Reader("study.json", "json", STUDY, lambda p: read_study(p.parent)),
+    "a server's answers": Reader("a.sqlite", "binary", _new_answers, collected_responses),
+    "a published pickle": Reader("p.pkl", "binary", pickle.dumps(["a", "b"] * 9), load_plain),
+    "a study's store": Reader("s.sqlite", "binary", _new_store, _stored, harmless=NEW),
+}
+
+
+def _cases() -> Iterator[tuple[str, str]]:
+    for name, reader in READERS.items():
+        for damage in ("missing", "a folder", *DAMAGES[reader.kind]):
+            yield name, damage
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, ScoreTable):
+        return f"{value.sentences} {value.models} {value.log_probs.tolist()}"
+    if isinstance(value, Vocabulary):
+        return f"{value.initial} {value.inner} {sorted(value.repeatable)}"
+    return repr(value)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_good_file_is_read(name: str, tmp_path: Path) -> None:
+    reader = READERS[name]
+    path = _folder(reader, tmp_path)
+    assert reader.read(path) is not None
+
+
+@pytest.mark.parametrize(("name", "damage"), list(_cases()))
+def test_a_damaged_file_is_refused_or_harmless(name: str, damage: str, tmp_path: Path) -> None:
+    reader = READERS[name]
+    path = _folder(reader, tmp_path)
+    good = path.read_bytes()
+    before = _plain(reader.read(path))
+    if damage == "missing":
+        path.unlink()
+    elif damage == "a folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(DAMAGES[reader.kind][damage](good))
+    there = {file: _content(file) for file in tmp_path.rglob("*")}
+    after = _read(reader, path)
+    if isinstance(after, ContstimError):
+        assert str(tmp_path) in str(after), "an error names the file"
+        assert len(str(after)) < 1_500, "an error can be read"
+    else:
+        assert after == before or damage in reader.harmless, "silently read as something else"
+    for file, content in there.items():
+        assert _content(file) == content or damage in reader.harmless, "what was there stays"
+
+
+def _read(reader: Reader, path: Path) -> str | ContstimError:
+    try:
+        return _plain(reader.read(path))
+    except ContstimError as error:
+        return error
+
+
+def _folder(reader: Reader, folder: Path) -> Path:
+    for name, content in reader.beside.items():
+        (folder / name).write_bytes(content)
+    path = folder / reader.name
+    path.write_bytes(reader.content if isinstance(reader.content, bytes) else reader.content())
+    return path
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
