@@ -58,7 +58,8 @@ def token_count_control(
     A sub-word model may find a sentence unlikely because its words are cut into many tokens. Over
     the trials that target a model, and over those in which people prefer the other sentence, count
     how often the sentence it prefers has fewer tokens. A binomial test per model, as in Table S2 of
-    the 2023 study, whose choice of trials we do not know.
+    the 2023 study, which tests each transformer on pairs of two synthetic sentences whose other
+    model is a transformer too; ours are by default all controversial trials.
 
     Args:
         ratings: who chose what, and the models' log-probabilities.

@@ -62,7 +62,8 @@ class MaskedModel(LanguageModel):
       estimate from that many, whose `standard_errors` are not 0. The end mark is always visible and
       never scored.
     * `chain-unrestricted`: the same without word boundaries.
-    * `chain-sampled`: the estimator of Golan et al. (2023), 100 random orders.
+    * `chain-sampled`: 100 random orders, as in Golan et al. (2023), whose numbers it does not
+      repeat: they add a term for the end mark and average tokens inside words over all orders.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.

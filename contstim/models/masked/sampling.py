@@ -47,9 +47,10 @@ class _Question:
 
 
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
-    """The published estimator: the mean over random orders of the words.
+    """The mean over random orders of the words, as in 2023.
 
-    The tokens of a word are uncovered in a random order too, one for each order of the words.
+    The tokens of a word are uncovered in a random order too, one for each order of the words, where
+    the published code averages over all.
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
