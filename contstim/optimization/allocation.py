@@ -108,8 +108,8 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         share, size = next(iter(uneven.items()))
         raise InfeasibleError(
             f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} groups, "
-            f"nor can {len(uneven) - 1} other kinds of trial: choose a number per model pair that is a "
-            f"multiple of the groups, or a number of groups that divides {size}."
+            f"nor can {len(uneven) - 1} other kinds of trial: choose a number per model pair that "
+            f"is a multiple of the groups, or a number of groups that divides {size}."
         )
     crowded = {t: len(users) for t, users in _users(items).items() if len(users) > n_groups}
     if crowded:
