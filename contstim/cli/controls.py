@@ -90,7 +90,8 @@ def controls(
     if text is not None:
         measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    counts |= count_tokens(load_models(model or [], trust_remote_code=trust_remote_code), sentences)
+    models = load_models(model or [], trust_remote_code=trust_remote_code, weights=False)
+    counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
     for name, rows in (

@@ -51,8 +51,8 @@ class Family:
         summary: what it is.
         loader: `module:attribute`, called with the location, `name` and the options it takes.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype`, `prompt` and `trust_remote_code` the
-            loader takes.
+        options: which of `family`, `rule`, `device`, `dtype`, `prompt`, `trust_remote_code` and
+            `weights` the loader takes.
         endings: file names that mean this family where none is given.
         checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
             moment what cannot be loaded; where there is none, the location must exist.
@@ -116,7 +116,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.transformer:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
-            options=("rule", "device", "dtype", "prompt", "trust_remote_code"),
+            options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
         ),
         Family(
             name="classifier",
@@ -256,8 +256,8 @@ def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
         check(parsed.location, trust_remote_code=trust_remote_code)
     elif not Path(parsed.location).exists():
         raise ModelError(
-            f"There is no {parsed.location}, which {specification!r} names. Give the path "
-            f"of what it is ({FAMILIES[parsed.family].summary})."
+            f"There is no {FAMILIES[parsed.family].summary} at {parsed.location}. Give its path; "
+            f"'contstim train' makes one."
         )
 
 
@@ -274,6 +274,7 @@ def load_model(
     dtype: Precision = "auto",
     prompt: str | None = None,
     trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> LanguageModel:
     """Load one model.
 
@@ -284,6 +285,8 @@ def load_model(
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
         trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
+        weights: False where only words and tokens are asked about: transformers are then left
+            without their weights, and score nothing.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
@@ -298,6 +301,7 @@ def load_model(
         "dtype": dtype,
         "prompt": prompt,
         "trust_remote_code": trust_remote_code,
+        "weights": weights,
     }
     loader = cast("Callable[..., LanguageModel]", _attribute(family.loader))
     model = loader(
@@ -320,6 +324,7 @@ def load_models(
     dtype: Precision = "auto",
     prompt: str | None = None,
     trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> list[LanguageModel]:
     """Load several models, refusing repeated ones before any is loaded; see `load_model`.
 
@@ -329,6 +334,7 @@ def load_models(
         dtype: see `load_model`.
         prompt: see `load_model`.
         trust_remote_code: see `load_model`.
+        weights: see `load_model`.
 
     Raises:
         ModelError: a name or a model is given twice, or see `load_model`.
@@ -341,6 +347,7 @@ def load_models(
             dtype=dtype,
             prompt=prompt,
             trust_remote_code=trust_remote_code,
+            weights=weights,
         )
         for given in given_models(specifications)
     ]

@@ -25,6 +25,15 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
     return fingerprint_of_network(model, _configuration(model.config), _tokenization(tokenizer))
 
 
+def fingerprint_of_tokenizer(tokenizer: Any) -> str:
+    """Hash of all that decides how a text is cut.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+    """
+    return hashlib.sha256(_tokenization(tokenizer).encode()).hexdigest()[:24]
+
+
 def fingerprint_of_network(network: Any, *descriptions: str) -> str:
     """Hash of weights, their precision, and texts that say what is done with them.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import ModelError
 from contstim.models.catalog import CAUSAL_RULES, MASKED_RULES
 from contstim.models.checkpoints import load_checkpoint
+from contstim.models.checkpoints.foreign import foreign_errors
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
@@ -22,6 +23,7 @@ def load_transformer(
     dtype: Precision = "auto",
     prompt: str | None = None,
     trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> LanguageModel:
     """Load a checkpoint and score with a rule of its kind.
 
@@ -32,7 +34,11 @@ def load_transformer(
         ModelError: see `load_checkpoint`; or the rule belongs to the other kind of model.
     """
     checkpoint = load_checkpoint(
-        location, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+        location,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+        weights=weights,
     )
     rules = CAUSAL_RULES if checkpoint.kind == "causal" else MASKED_RULES
     if rule and rule not in rules:
@@ -41,10 +47,11 @@ def load_transformer(
             f"{', '.join(rules)}."
         )
     options: dict[str, Any] = {"rule": rule or rules[0], "name": name}
-    if checkpoint.kind == "causal":
-        from contstim.models.causal.adapter import CausalModel
+    with foreign_errors(location):
+        if checkpoint.kind == "causal":
+            from contstim.models.causal.adapter import CausalModel
 
-        return CausalModel(checkpoint, prompt=prompt, **options)
-    from contstim.models.masked.adapter import MaskedModel
+            return CausalModel(checkpoint, prompt=prompt, **options)
+        from contstim.models.masked.adapter import MaskedModel
 
-    return MaskedModel(checkpoint, **options)
+        return MaskedModel(checkpoint, **options)

@@ -225,7 +225,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("select natural --scores few.csv --repeatable lists.txt --out p.csv", "give both"),
         ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
         ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
-        ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "There is no none.arpa"),
+        ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
         ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "not an ARPA file"),
         ("score --model what --sentences corpus.txt --out s.csv", "does not name a model"),
         (

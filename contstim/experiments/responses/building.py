@@ -20,6 +20,7 @@ from contstim.experiments.responses.describing import (
 from contstim.experiments.responses.grouping import is_group_number
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ def build_trials(
             trials[key] = build.trial(answer)
     counts = Counter(str(trial.condition) for trial in trials.values())
     notes = [
-        f"{len(trials):,} trials were built from the export: "
+        f"Built from the export: {counted(len(trials), 'trial')}, "
         + ", ".join(f"{count:,} {name}" for name, count in counts.items())
         + "."
     ]
@@ -127,7 +128,7 @@ class _Builder:
 
     @property
     def notes(self) -> list[str]:
-        return [f"{count:,} trials: {doubt}." for doubt, count in self._doubts.items()]
+        return [f"{counted(count, 'trial')}: {doubt}." for doubt, count in self._doubts.items()]
 
     def trial(self, answer: Answer) -> Trial:
         kinds = kinds_of(answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +22,7 @@ from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, Prefix
+from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
 from contstim.models.word_tokens import around
 from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
@@ -81,7 +83,8 @@ class CausalModel(LanguageModel):
         self._space = (rule == "chain" or (prompt or "").endswith(" ")) and _wants_space(
             self._tokenizer
         )
-        self._network = CausalNetwork(checkpoint, by_words=rule == "chain")
+        if checkpoint.has_weights:
+            _ = self._network  # refuse now what it cannot score
         self._candidates = CandidateTokens(self._tokenizer, self._encode)
         if read_ahead is None:
             read_ahead = Budget.for_device(checkpoint.device).tokens // 8
@@ -94,18 +97,28 @@ class CausalModel(LanguageModel):
         """The rule, and what is read before the first word."""
         parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        kind = "causal" if self._checkpoint.has_weights else "tokenizer"
         beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
         return Convention(
             rule=self._rule,
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
-            fingerprint=f"causal-{digest[:24]}",
+            fingerprint=f"{kind}-{digest[:24]}",
+            precision=precision_of(self._checkpoint.model),
+            tolerance=tolerance_of(self._checkpoint.model, self.log_probs),
         )
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         scores: FloatArray = self._terms(self._encode(sentences)).sum(axis=1)
         return scores
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        twin = copy(self)
+        twin._after = lru_cache(maxsize=1)(twin._read)  # what was read before is of less precision
+        with in_float32(self._checkpoint.model):
+            return twin.log_probs(sentences)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`."""
@@ -135,6 +148,10 @@ class CausalModel(LanguageModel):
             counts[row, : len(words)] = words >= one.start
         totals: FloatArray = np.where(counts, terms, 0.0).sum(axis=1)
         return totals
+
+    @cached_property
+    def _network(self) -> CausalNetwork:
+        return CausalNetwork(self._checkpoint, by_words=self._rule == "chain")
 
     @cached_property
     def _unrestricted(self) -> CausalNetwork:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from contstim.errors import ModelError
 from contstim.models.checkpoints.windows import window_of
-from contstim.models.fingerprints import fingerprint
+from contstim.models.fingerprints import fingerprint, fingerprint_of_tokenizer
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 
@@ -34,9 +35,31 @@ class Checkpoint:
     def __post_init__(self) -> None:
         self.model.eval()
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether the network can be asked; else it has a shape only, for its tokenizer's sake."""
+        return all(weight.device.type != "meta" for weight in self.model.parameters())
+
+    def require_weights(self) -> None:
+        """Refuse to ask a network that was loaded for its tokenizer only.
+
+        Raises:
+            ModelError: it was.
+        """
+        if not self.has_weights:
+            raise ModelError(
+                f"{self.location} was loaded without its weights, to ask how it reads words. Load "
+                f"it with weights=True to score sentences."
+            )
+
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, precision, configuration and tokenizer; the same wherever they lie."""
+        """Hash of weights, precision, configuration and tokenizer; the same wherever they lie.
+
+        Of the tokenizer alone where there are no weights.
+        """
+        if not self.has_weights:
+            return fingerprint_of_tokenizer(self.tokenizer)
         return fingerprint(self.model, self.tokenizer)
 
     @property

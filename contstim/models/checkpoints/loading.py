@@ -14,7 +14,7 @@ from contstim.models.checkpoints.folders import check_folder, check_hub, stamp
 from contstim.models.checkpoints.foreign import UnavailableError, foreign_errors, silence
 from contstim.models.checkpoints.kinds import is_classifier, kind_of
 from contstim.models.checkpoints.probes import check_behaviour
-from contstim.models.checkpoints.sizes import check_sizes
+from contstim.models.checkpoints.sizes import check_sizes, without_weights
 from contstim.models.checkpoints.source import Source
 from contstim.models.checkpoints.tokenizers import check_tokenizer
 from contstim.models.checkpoints.weights import check_weights
@@ -49,6 +49,7 @@ def load_checkpoint(
     dtype: Precision = "auto",
     classifier: bool = False,
     trust_remote_code: bool = False,
+    weights: bool = True,
 ) -> Checkpoint:
     """Load a causal or masked language model, told apart by the checkpoint's configuration.
 
@@ -62,6 +63,7 @@ def load_checkpoint(
             would not fit otherwise.
         classifier: whether to load a classifier of sequences instead.
         trust_remote_code: whether the checkpoint may run Python code that lies beside its weights.
+        weights: False leaves the network without them, for who asks its tokenizer only.
 
     Raises:
         ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
@@ -72,11 +74,18 @@ def load_checkpoint(
     """
     place, precision = resolve_device(device), resolve_precision(dtype)
     check_folder(location)
-    key = (location, place, precision, classifier, trust_remote_code, stamp(location))
+    key = (location, place, precision, classifier, trust_remote_code, weights, stamp(location))
     checkpoint = _loaded.get(key)
     if checkpoint is None:
         head: _Head = "classifier" if classifier else "language model"
-        checkpoint = _load(location, place, precision, head, trust_remote_code=trust_remote_code)
+        checkpoint = _load(
+            location,
+            place,
+            precision,
+            head,
+            trust_remote_code=trust_remote_code,
+            weights=weights,
+        )
         _loaded[key] = checkpoint
     return checkpoint
 
@@ -112,8 +121,18 @@ def _load(
     labels: Sequence[str] = (),
     *,
     trust_remote_code: bool,
+    weights: bool = True,
 ) -> Checkpoint:
-    ask = partial(_open, location, device, dtype, head, labels, trust_remote_code=trust_remote_code)
+    ask = partial(
+        _open,
+        location,
+        device,
+        dtype,
+        head,
+        labels,
+        trust_remote_code=trust_remote_code,
+        weights=weights,
+    )
     with silence():
         if Path(location).is_dir():
             return ask(local=True)
@@ -132,6 +151,7 @@ def _open(
     labels: Sequence[str],
     *,
     trust_remote_code: bool,
+    weights: bool,
     local: bool,
 ) -> Checkpoint:
     import transformers
@@ -149,8 +169,12 @@ def _open(
             )
         tokenizer = source.load(transformers.AutoTokenizer)
         auto = getattr(transformers, _AUTO[kind])
-        if not trust_remote_code:
-            check_sizes(location, auto, config)
+        if not (weights and trust_remote_code):  # code of its own is built once, for good
+            shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
+            if not weights:
+                check_tokenizer(location, tokenizer, shape)
+                return Checkpoint(shape, tokenizer, location, device, kind)
+            check_sizes(location, shape)
         model, report = source.load(auto, config=config, dtype=dtype, output_loading_info=True)
         check_weights(location, _WHAT[kind], model, report, new_head=head == "new classifier")
         check_tokenizer(location, tokenizer, model)

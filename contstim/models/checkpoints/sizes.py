@@ -35,13 +35,27 @@ def check_counts(location: str, config: dict[str, Any]) -> None:
             )
 
 
-def check_sizes(location: str, model_class: Any, config: Any) -> None:
+def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -> Any:
+    """The network that a configuration describes, with the shapes of its weights only.
+
+    Args:
+        model_class: an auto class of `transformers`.
+        config: its configuration.
+        trust_remote_code: whether it may run code of its own.
+    """
+    import torch
+    from transformers.initialization import no_init_weights
+
+    with torch.device("meta"), no_init_weights():
+        return model_class.from_config(config, trust_remote_code=trust_remote_code)
+
+
+def check_sizes(location: str, network: Any) -> None:
     """Refuse a configuration of a network that is far larger than the weights in its folder.
 
     Args:
         location: a folder; nothing is known beforehand of what lies on the hub.
-        model_class: an auto class of `transformers`.
-        config: its configuration.
+        network: see `without_weights`.
 
     Raises:
         ModelError: it is.
@@ -49,11 +63,6 @@ def check_sizes(location: str, model_class: Any, config: Any) -> None:
     stored = n_stored(location)
     if stored is None:
         return
-    import torch
-    from transformers.initialization import no_init_weights
-
-    with torch.device("meta"), no_init_weights():
-        network = model_class.from_config(config, trust_remote_code=False)
     weights = sum(weight.numel() for weight in network.parameters())
     buffers = sum(buffer.numel() for buffer in network.buffers())
     if weights > max(4 * stored, 10**7) or buffers > _MOST_IN_BUFFERS:

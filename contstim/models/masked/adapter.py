@@ -20,11 +20,12 @@ from contstim.models.base import (
 from contstim.models.batching import Budget
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.masked.estimates import Estimates, estimate
-from contstim.models.masked.network import MaskedNetwork
+from contstim.models.masked.network import MaskedNetwork, window_of
 from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
+from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.remembering import Remembered
 from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
 from contstim.models.words import (
@@ -94,16 +95,23 @@ class MaskedModel(LanguageModel):
         self.seed, self.pass_budget = seed, pass_budget
         self._covers: int | None = None
         self._drafts: dict[int, MaskedModel] = {}
-        network = MaskedNetwork(checkpoint)
-        restricted = rule in {"chain", "chain-sampled"}
-        classes = token_classes(checkpoint.tokenizer, network.n_outputs) if restricted else None
-        self._passes = Passes(
-            network, Normaliser(classes, network.device), Budget.for_device(network.device)
-        )
+        self._window = window_of(checkpoint)
+        if checkpoint.has_weights:
+            _ = self._passes  # refuse now what it cannot score
         self._words_are_independent = words_are_independent(checkpoint.tokenizer)
         self._plan = self._remember_plans()
         self._in_places = WordsInPlaces(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
+
+    @cached_property
+    def _passes(self) -> Passes:
+        network = MaskedNetwork(self.checkpoint)
+        restricted = self.rule in {"chain", "chain-sampled"}
+        tokenizer, size = self.checkpoint.tokenizer, network.n_outputs
+        classes = token_classes(tokenizer, size) if restricted else None
+        return Passes(
+            network, Normaliser(classes, network.device), Budget.for_device(network.device)
+        )
 
     @cached_property
     def convention(self) -> Convention:
@@ -114,6 +122,7 @@ class MaskedModel(LanguageModel):
         if self._covers is not None:
             settings.append(f"draft {self._covers}")
         digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()
+        kind = "masked" if self.checkpoint.has_weights else "tokenizer"
         probe = self._encode([Sentence(("a",))])[0]
         first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
         before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
@@ -121,8 +130,10 @@ class MaskedModel(LanguageModel):
             rule=self.rule,
             context=" ".join(before),
             end_scored=self._is_pll,
-            fingerprint=f"masked-{digest[:24]}",
+            fingerprint=f"{kind}-{digest[:24]}",
             sampling=self._sampling,
+            precision=precision_of(self.checkpoint.model),
+            tolerance=tolerance_of(self.checkpoint.model, self.log_probs),
         )
 
     @property
@@ -144,6 +155,11 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.log_probs`."""
         scores = (plan.score(answers) for _, plan, answers in self._answers(sentences))
         return np.fromiter(scores, np.float64, len(sentences))
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        with in_float32(self.checkpoint.model):
+            return self.log_probs(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
@@ -342,8 +358,8 @@ class MaskedModel(LanguageModel):
         return encodings
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
-        if n_tokens > self._passes.network.window:
+        if n_tokens > self._window:
             raise ModelError(
                 f"{sentence.text[:60]!r} has {n_tokens} tokens with special ones; {self.name} "
-                f"reads at most {self._passes.network.window}. Shorten the sentence."
+                f"reads at most {self._window}. Shorten the sentence."
             )

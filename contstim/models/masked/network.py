@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints.windows import window_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +29,7 @@ class MaskedNetwork:
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
+        checkpoint.require_weights()
         tokenizer = checkpoint.tokenizer
         if tokenizer.mask_token_id is None:
             raise ModelError(
@@ -40,7 +40,7 @@ class MaskedNetwork:
         self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask)
         self.model: torch.nn.Module = checkpoint.model
         self.device = next(self.model.parameters()).device
-        self.window = _window(self.model, tokenizer)
+        self.window = window_of(checkpoint)
         self._narrow: torch.nn.Module | None = None
         whole = self._try_out()
         self.n_outputs = whole.shape[-1]
@@ -123,16 +123,17 @@ def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
         handle.remove()
 
 
-def _window(model: Any, tokenizer: Any) -> int:
-    """How many tokens the network reads at most.
+def window_of(checkpoint: Checkpoint) -> int:
+    """How many tokens a masked network reads at most.
 
     Networks with a padding index among their places (RoBERTa) count places from there on.
     """
-    limits = [tokenizer.model_max_length]
+    model = checkpoint.model
+    limits = [checkpoint.tokenizer.model_max_length]
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
             unused = 0 if module.padding_idx is None else module.padding_idx + 1
             limits.append(module.num_embeddings - unused)
     if len(limits) == 1:
-        limits.append(window_of(model) or limits[0])
+        limits.append(checkpoint.window or limits[0])
     return int(min(limits))

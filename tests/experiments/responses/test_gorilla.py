@@ -30,7 +30,7 @@ def test_what_was_answered_comes_back(tmp_path: Path, suffixed: bool, delimiter:
     assert list(found.responses) == RESPONSES
     assert {response.left for response in RESPONSES} == {1, 2}
     assert found.report.findings == ()
-    assert "60 answers found their trial by the pair of sentences shown." in found.notes
+    assert "Found by the pair of sentences shown: the trial of 60 answers." in found.notes
     assert "60 rows are other events of a trial." in found.notes
     assert "9 rows show no pair of sentences." in found.notes
 
