@@ -36,7 +36,7 @@ def test_sentences_that_were_given_twice_are_counted_once(tmp_path: Path) -> Non
     [
         ("model_1,model_2\na,b\n", "lacks the columns per_pair"),
         ("model_1,model_2,per_pair\na,b,1\na,b,2\n", "two counts for a, b"),
-        ("model_1,model_2,per_pair\na,b,few\n", "row 0: 'few' is no whole number"),
+        ("model_1,model_2,per_pair\na,b,few\n", "'few' under per_pair is not a whole number"),
     ],
 )
 def test_malformed_counts_are_named(tmp_path: Path, text: str, message: str) -> None:

@@ -122,7 +122,7 @@ def renamed(trial: Trial) -> Trial:
         (with_responses(lambda r: (*r, r[0])), "g1p0 rated the same trial more than once"),
         (with_responses(lambda r: (replace(r[0], rating=7), *r[1:])), "g1p0 gave ratings outside"),
         (with_responses(lambda r: r[: len(r) // 60]), "No participant is left: g1p0"),
-        (with_responses(lambda _: ()), "No participant is left"),
+        (with_responses(lambda _: ()), "a header and no rows"),
         (without_model, "models without scores: c"),
         (without_sentence, "'First g1x0.'"),
         (
