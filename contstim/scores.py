@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray, IntArray
 
+MOST_MODELS = 1_000
+"""Of one table; models are compared in pairs, of which there are half a million then."""
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
@@ -135,6 +138,11 @@ class ScoreTable:
             raise ScoreError(f"{path} has no column of scores; expected one per model.")
         if sentences is None and not is_npz:
             raise ScoreError(f"{path} has no column 'sentence'; its columns are {listed(columns)}.")
+        if len(columns) > MOST_MODELS:
+            raise ScoreError(
+                f"{path} has {len(columns):,} columns beside the sentences; each is taken for a "
+                f"model, and there may be {MOST_MODELS:,}. Keep the columns that are."
+            )
         if not any(map(len, columns.values())):
             raise ScoreError(f"{path} has no scores; expected one per sentence.")
         lengths = {name: len(column) for name, column in columns.items()}

@@ -156,6 +156,14 @@ def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None
     assert len(ScoreTable.read(path).log_probs) == 2
 
 
+def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path) -> None:
+    """Every command would compare five thousand million pairs of models."""
+    path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
+    path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
+    with pytest.raises(ScoreError, match=r"wide\.csv has 100,000 columns beside the sentences"):
+        ScoreTable.read(path)
+
+
 def test_scores_that_are_true_or_false_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "s.npz", rnn=np.array([True, False]))
     with pytest.raises(ScoreError, match=r"row 0: np\.True_ under rnn is not a number"):

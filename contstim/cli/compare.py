@@ -23,6 +23,7 @@ from contstim.cli.output import (
     scoring_progress,
 )
 from contstim.errors import ContstimError, InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,7 +114,10 @@ def compare(
     )
     _show(table)
     if left_out:
-        remark(f"{len(left_out):,} sentences left out: see {out / 'left_out.csv'}.", quiet=quiet)
+        remark(
+            f"{counted(len(left_out), 'sentence')} left out: see {out / 'left_out.csv'}.",
+            quiet=quiet,
+        )
     print("Set them against each other:", *commands, sep="\n  ")
     if synthesize and bout is not None:
         triplets = bout.run(seed=seed)
@@ -134,7 +138,7 @@ def _show(table: ScoreTable) -> None:
     from contstim.experiments.benchmarks.comparison.measures import likenesses
 
     names = names_for_tables(table.models)
-    title = f"How alike they order {len(table.log_probs):,} sentences"
+    title = f"How alike they order {counted(len(table.log_probs), 'sentence')}"
     measures = ("spearman", "kendall", "pearson", "agreement")
     shown = results_table("models", *measures, title=title)
     for one in likenesses(table):

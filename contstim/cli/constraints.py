@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.errors import InputError
+from contstim.tables import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +83,7 @@ def read_fluency(text: str) -> tuple[str, float]:
     """
     model, _, floor = text.rpartition(":")
     try:
-        return model, float(floor)
+        return model, number(floor)
     except ValueError:
         raise InputError(
             f"--fluency {text} has no floor: write the model, a colon and a log-probability in "
@@ -99,7 +100,7 @@ def fluency_of(
 
 def _positions(text: str, natural: Sentence) -> list[int]:
     found = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
-    if not found and text.isdecimal() and int(text) < len(natural):
+    if not found and text in map(str, range(len(natural))):
         found = [int(text)]
     if not found:
         raise InputError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import Quiet, Seed, remark, terminal
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,7 +66,9 @@ def minimal_pairs(
     write_record(out / "minimal-pairs", seed=seed, per_paradigm=per_paradigm, paradigms=names)
     phenomena = {paradigm.phenomenon for paradigm in wanted}
     remark(
-        f"{out}: {len(pairs):,} pairs of {len(wanted)} paradigms ({len(phenomena)} phenomena).",
+        f"{out}: {counted(len(pairs), 'pair')} of "
+        f"{counted(len(wanted), 'paradigm')} "
+        f"({counted(len(phenomena), 'phenomenon', 'phenomena')}).",
         quiet=quiet,
     )
 

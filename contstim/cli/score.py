@@ -20,6 +20,7 @@ from contstim.cli.output import (
     remark,
     scoring_progress,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,7 +107,10 @@ def score(
         write_table(standard_errors, texts | {one.name: one.errors for one in scored})
         write_record(standard_errors, models=conventions)
     write_record(out, models=conventions)
-    remark(f"{out}: {len(stimuli):,} sentences under {len(scored)} models.", quiet=quiet)
+    remark(
+        f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scored), 'model')}.",
+        quiet=quiet,
+    )
     for one in scored:
         if one.sampled:
             remark(

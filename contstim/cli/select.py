@@ -9,6 +9,7 @@ import typer
 
 from contstim.cli.output import Quiet, remark
 from contstim.errors import InputError
+from contstim.wording import counted
 
 Counts = Annotated[
     Path | None,
@@ -79,8 +80,8 @@ def natural(
     found.certificate.save(Path(f"{out}.certificate.json"))
     write_record(out, scores=str(scores), per_pair=per_pair)
     remark(
-        f"{out}: {len(found.pairs):,} pairs; objective {found.certificate.objective:.10f}, proven "
-        f"bound {found.certificate.bound:.10f}.",
+        f"{out}: {counted(len(found.pairs), 'pair')}; objective "
+        f"{found.certificate.objective:.10f}, proven bound {found.certificate.bound:.10f}.",
         quiet=quiet,
     )
 
@@ -180,7 +181,8 @@ def triplets(
     certificate.save(Path(f"{out}.certificate.json"))
     write_record(out, triplets=str(triplets), per_pair=per_pair, objective=objective)
     remark(
-        f"{out}: {len(found.triplets):,} triplets; objective {certificate.objective:.6f}, proven "
-        f"bound {certificate.bound:.6f} ({certificate.status}).",
+        f"{out}: {counted(len(found.triplets), 'triplet')}; objective "
+        f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
+        f"({certificate.status}).",
         quiet=quiet,
     )

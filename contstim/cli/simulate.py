@@ -11,6 +11,7 @@ import typer
 from contstim.cli.output import Quiet, Seed, remark, terminal
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.golan2023 import PUBLISHED_CEILING
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,8 +122,9 @@ def simulate(
         browser=browser,
     )
     remark(
-        f"{out}: {len(responses):,} responses of {participants} artificial participants who follow "
-        f"{model} with noise of {people.noise:.3g} nats.",
+        f"{out}: {counted(len(responses), 'response')} of "
+        f"{counted(participants, 'artificial participant')} who follow {model} "
+        f"with noise of {people.noise:.3g} nats.",
         quiet=quiet,
     )
 

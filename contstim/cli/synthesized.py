@@ -14,6 +14,7 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.optimization.symmetric import SymmetricPair
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.optimization.climb import Climb, Step
@@ -58,7 +59,9 @@ def print_result(found: Synthesis | SymmetricPair) -> None:
     console.print(f"{summary}Log-probabilities in nats. {_story(climbs)}")
     for name, cost in found.costs.items():
         if cost.rows:
-            text = f"{name} read {cost.rows:,} sequences of {cost.tokens:,} tokens."
+            text = (
+                f"{name} read {counted(cost.rows, 'sequence')} of {counted(cost.tokens, 'token')}."
+            )
             console.print(text)
 
 
@@ -67,7 +70,7 @@ def _story(climbs: tuple[Climb, ...]) -> str:
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     return (
-        f"{len(steps)} words replaced in {visits} visits from {starts} "
+        f"{counted(len(steps), 'word')} replaced in {counted(visits, 'visit')} from {starts} "
         f"start{'s' if starts > 1 else ''}; ended because {climbs[-1].end.value}."
     )
 

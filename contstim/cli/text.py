@@ -10,6 +10,7 @@ import typer
 
 from contstim.cli.output import Quiet, TrustRemoteCode, counting, remark
 from contstim.errors import InputError
+from contstim.wording import counted
 
 Text = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
 Prose = Annotated[
@@ -103,7 +104,7 @@ def vocabulary(
         quiet=quiet,
     )
     for name, number in known.items():
-        remark(f"  {name} knows {number:,} of {len(offered.words):,} words", quiet=quiet)
+        remark(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}", quiet=quiet)
     if table is not None:
         write_table(table, tokens_of_words(models, offered))
         remark(f"{table}: tokens of each word", quiet=quiet)
@@ -156,6 +157,6 @@ def sentences(
         raise InputError(f"No sentence of {text} is left: {reasons}.")
     write_text(out, "".join(f"{sentence.text}\n" for sentence in found))
     write_record(out, words=words, kept=len(found), left_out=dict(left_out))
-    remark(f"{out}: {len(found):,} sentences.", quiet=quiet)
+    remark(f"{out}: {counted(len(found), 'sentence')}.", quiet=quiet)
     for why, count in left_out.most_common():
         remark(f"  {count:>9,} left out because {why}", quiet=quiet)

@@ -24,6 +24,7 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -167,7 +168,7 @@ def triplets(
             for one in found.unchanged
         ],
     )
-    remark(f"{out}: {len(found.triplets):,} triplets.", quiet=quiet)
+    remark(f"{out}: {counted(len(found.triplets), 'triplet')}.", quiet=quiet)
     if not quiet:
         _print_statistics(found)
     _tell_failures(found, quiet=quiet)

@@ -26,6 +26,7 @@ from contstim.records import record_path, write_record
 from contstim.stimuli import read_triplets, write_pairs, write_triplets
 from contstim.store import Store
 from contstim.version import __version__
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +108,7 @@ def run_demo(
     """
     out, scale = Path(out), scale or Scale()
     _claim(out, {"contstim": __version__, "seed": seed, **vars(scale)})
-    say(f"Writing {scale.training:,} sentences of the embedded English")
+    say(f"Writing {counted(scale.training, 'sentence')} of the embedded English")
     text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}
     for name in NAMES:
@@ -126,7 +127,7 @@ def run_demo(
     natural = _sentences(
         out / "natural.txt", lambda: _natural(text, vocabulary, scale.natural, seed)
     )
-    say(f"Scoring {len(natural):,} new sentences and selecting natural pairs")
+    say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs")
     with Store(out / "scores.sqlite") as store:
         scores = score_sentences([*models.values()], natural, store=store)
     scores.write(out / "scores.csv")
@@ -136,7 +137,7 @@ def run_demo(
     facts = {"seed": seed, "models": conventions(models.values())}
     for name in ("scores.csv", "pairs.csv"):
         write_record(out / name, **facts)
-    say(f"Synthesizing {scale.triplets * len(_DUELS)} triplets")
+    say(f"Synthesizing {counted(scale.triplets * len(_DUELS), 'triplet')}")
     triplets = _triplets(out / "triplets.csv", models, natural, vocabulary, scale, facts)
     write_report(
         out / "report.html",

@@ -9,6 +9,7 @@ import numpy as np
 from contstim.experiments.figures.canvas import lay_out, new_figure, styled
 from contstim.experiments.summary import MEASURES
 from contstim.files import writing
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,7 @@ def _draw_counts(axis: Any, summary: DesignSummary) -> None:
         bottom += counts
     axis.set(xlabel="group", ylabel="trials")
     axis.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
-    axis.set_title(f"{max(summary.minutes):.0f} minutes for a participant")
+    axis.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
     axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.models.base import FLOAT32
 from contstim.models.catalog import given_models
 from contstim.version import __version__
 
@@ -99,6 +100,9 @@ class Study:
             settings[f"model {number} words"] = _describe(found.words, "all")
             for aspect, value in asdict(found.convention).items():
                 settings[f"model {number} {aspect}"] = str(value)
+            del settings[f"model {number} tolerance"]  # measured: another machine's may differ
+            if found.convention.precision == FLOAT32:  # as studies begun before it was told
+                del settings[f"model {number} precision"]
         return settings
 
 

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 NATS = "nats"
 """The unit of log-probabilities of sentences; any other unit is that of something else."""
 
+FLOAT32 = "float32"
+"""The precision in which scores are comparable to the last digits."""
+
+ROUNDING = 1e-6
+"""The share of a score by which it may differ between batches in float32."""
+
 
 @dataclass(frozen=True)
 class Convention:
@@ -35,6 +41,10 @@ class Convention:
         fingerprint: changes whenever weights, tokenizer, rule or context change.
         sampling: how the score is estimated where it is not exact; empty for exact rules.
         unit: nats where scores are log-probabilities; transforms and classifiers have others.
+        precision: of the network's weights, such as `bfloat16`; log-probabilities are normalised in
+            float32 whatever it is.
+        tolerance: the share of a score by which it may differ between batches, measured where the
+            precision is less than float32; never less than 1e-4 nats.
     """
 
     rule: str
@@ -43,6 +53,8 @@ class Convention:
     fingerprint: str
     unit: str = NATS
     sampling: str = ""
+    precision: str = FLOAT32
+    tolerance: float = ROUNDING
 
     @property
     def json(self) -> str:
@@ -142,7 +154,8 @@ class LanguageModel(ABC):
     What an implementation guarantees, and the contract test class proves:
 
     * Scores are natural logs, finite or -inf, never nan, and float64.
-    * Scoring a batch equals scoring one by one; order and batch size do not matter.
+    * Scoring a batch equals scoring one by one, up to rounding: other sentences in a batch may move
+      a float32 score by a millionth of it.
     * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
       `upper_bound` are true; `continuation_log_probs` is the sum of what each word gets given the
       words before it, or refused, also when asked about nothing. In float32 on the CPU: within the
@@ -170,6 +183,14 @@ class LanguageModel(ABC):
         Raises:
             ModelError: a sentence cannot be scored, for instance because it is too long.
         """
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """The same with all weights as float32 numbers, whatever precision the model scores in.
+
+        Raises:
+            ModelError: see `log_probs`; or the memory does not hold them.
+        """
+        return self.log_probs(sentences)
 
     def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Why each sentence cannot be scored, one each; None where it can.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,7 +13,7 @@ from contstim.errors import ModelError
 from contstim.models.costs import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.arrays import IntArray
 
@@ -73,7 +74,7 @@ def forward_in_batches(
         each = width * max(1, longest)
         chosen = order[start : start + max(1, budget.tokens // each)]
         ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
-        with torch.inference_mode():
+        with computing():
             done = _fits(run, ids.to(device), attention.to(device), chosen)
         if done:
             count(len(chosen), int(lengths[chosen].sum()))
@@ -106,6 +107,23 @@ def out_of_memory(error: Exception) -> bool:
         return True
     message = str(error).lower()
     return any(sign in message for sign in _NO_MEMORY)
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Within a `with` statement networks are not trained, and float32 means float32.
+
+    GPUs would round float32 products to TF32's ten bits: those of recurrent layers unless told
+    otherwise, those of others where a program has asked for it.
+    """
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+    cudnn.allow_tf32 = matmul.allow_tf32 = False
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        cudnn.allow_tf32, matmul.allow_tf32 = before
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:

@@ -60,6 +60,12 @@ class Transformed(LanguageModel):
         scores: FloatArray = (self._model.log_probs(sentences) - less) / by
         return scores
 
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        less, by = self._parts(sentences)
+        scores: FloatArray = (self._model.float32_log_probs(sentences) - less) / by
+        return scores
+
     def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `LanguageModel.refusals`."""
         return self._model.refusals(sentences)

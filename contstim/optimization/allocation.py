@@ -16,6 +16,7 @@ from contstim.optimization.solver import (
     solver_version,
     transportation,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,9 +107,9 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     if uneven:
         share, size = next(iter(uneven.items()))
         raise InfeasibleError(
-            f"{size} trials of {share} cannot be dealt out evenly to {n_groups} groups, nor can "
-            f"{len(uneven) - 1} other kinds of trial: choose a number per model pair that is a "
-            f"multiple of the groups, or a number of groups that divides {size}."
+            f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} groups, "
+            f"nor can {len(uneven) - 1} other kinds of trial: choose a number per model pair that is "
+            f"a multiple of the groups, or a number of groups that divides {size}."
         )
     crowded = {t: len(users) for t, users in _users(items).items() if len(users) > n_groups}
     if crowded:

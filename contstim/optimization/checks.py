@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,19 +14,22 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
+from contstim.models.base import FLOAT32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.candidates import Candidates
     from contstim.optimization.climb import Climb
+    from contstim.optimization.objective import Objective
     from contstim.optimization.search import Search
     from contstim.sentence import Sentence
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-4  # how far float32 scores may differ between batches
+_LEAST = 1e-4  # nats; how far any score may differ between batches
 
 
 def check_models(
@@ -113,25 +116,84 @@ def check_floor(model: LanguageModel, natural: Sentence, score: float, floor: fl
         )
 
 
-def verified(found: Climb, search: Search) -> Climb:
+class InFloat32(NamedTuple):
+    """What a search is judged by where a model computes in less than float32.
+
+    Attributes:
+        start: log-probabilities of the start, (n_models,), nats.
+        objective: the search's, with limits from these.
+    """
+
+    start: FloatArray
+    objective: Objective
+
+    @property
+    def loss(self) -> float:
+        """Of the start."""
+        return float(self.objective.loss(self.start[:, None])[0])
+
+    def improves(self, log_probs: FloatArray) -> bool:
+        """Whether log-probabilities (n_models,) keep the constraint and have a lower loss."""
+        column = log_probs[:, None]
+        lower = self.objective.loss(column)[0] < self.loss
+        return bool(lower and self.objective.feasible(column)[0])
+
+
+def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
+    """Whether one of the models computes in less than float32."""
+    return any(model.convention.precision != FLOAT32 for model in models)
+
+
+def verified(found: Climb, search: Search, precise: InFloat32 | None = None) -> Climb:
     """The climb with scores computed from scratch, on which every constraint is checked.
 
     A result that keeps a constraint by less than the scores' rounding may break it when it is
     scored alone; then the best earlier sentence that keeps all of them is the result.
 
+    Args:
+        found: how the search went.
+        search: which models took part, and what it minimised.
+        precise: where a model computes in less than float32, what decides instead: scores of the
+            start and of the result are then float32 ones.
+
     Raises:
         VerificationError: scores differ by more than rounding, or a constraint is broken.
+        ModelError: the memory does not hold a model in float32.
     """
     steps = sorted(found.steps, key=lambda step: step.loss)
     ways = [(found.sentence, found.log_probs)]
     ways += [(step.sentence, step.log_probs) for step in steps if step.loss < found.start_loss]
-    for sentence, log_probs in [*ways, (found.start, found.start_log_probs)]:
-        again = search.log_probs(sentence, afresh=True)
-        broken = search.candidates.broken(sentence) if sentence != found.start else []
-        if not np.allclose(again, log_probs, rtol=_RELATIVE, atol=_ABSOLUTE):
-            broken.append(f"its scores are {again}, not {log_probs}")
-        if broken:
-            raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(broken)}.")
-        if sentence == found.start or search.objective.feasible(again[:, None])[0]:
+    if precise is not None:
+        found = replace(found, start_log_probs=precise.start, start_loss=precise.loss)
+    for sentence, log_probs in ways:
+        if sentence == found.start:
+            break
+        again = _scored_again(sentence, log_probs, search, search.candidates.broken(sentence))
+        if precise is None:
+            kept = bool(search.objective.feasible(again[:, None])[0])
+        else:
+            again = search.float32_log_probs(sentence)
+            kept = precise.improves(again)
+        if kept:
             return replace(found, sentence=sentence, log_probs=again)
-    raise AssertionError("the start is always there")
+    again = found.start_log_probs
+    if precise is None:
+        again = _scored_again(found.start, again, search, [])
+    return replace(found, sentence=found.start, log_probs=again)
+
+
+def _scored_again(
+    sentence: Sentence, log_probs: FloatArray, search: Search, broken: list[str]
+) -> FloatArray:
+    """Exact log-probabilities from scratch, (n_models,), nats.
+
+    Raises:
+        VerificationError: they differ by more than rounding, or something was broken anyway.
+    """
+    again = search.log_probs(sentence, afresh=True)
+    tolerances = np.array([model.convention.tolerance for model in search.models])
+    if not np.isclose(again, log_probs, rtol=tolerances, atol=_LEAST).all():
+        broken = [*broken, f"its scores are {again}, not {log_probs}"]
+    if broken:
+        raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(broken)}.")
+    return again

@@ -144,6 +144,14 @@ class Search:
                 known.pop(sentence, None)
         return np.array([self._score(number, sentence) for number in range(len(self.models))])
 
+    def float32_log_probs(self, sentence: Sentence) -> FloatArray:
+        """The same with the weights of all models as float32 numbers, (n_models,), nats."""
+        scores = np.empty(len(self.models))
+        for number in range(len(self.models)):
+            with self.asking(number) as model:
+                scores[number] = model.float32_log_probs([sentence])[0]
+        return scores
+
     def score_feasible(self, sentence: Sentence) -> Scored | None:
         """The same, or None as soon as it is clear that the constraint does not hold."""
         log_probs = np.full((len(self.models), 1), np.nan)

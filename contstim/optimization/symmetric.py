@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.errors import VerificationError
 from contstim.models.costs import Cost
 from contstim.optimization.candidates import Candidates
-from contstim.optimization.checks import check_input, check_models, natural_log_probs, verified
+from contstim.optimization.checks import (
+    check_input,
+    check_models,
+    computes_coarsely,
+    natural_log_probs,
+    verified,
+)
 from contstim.optimization.climb import Climb, Step, climb
 from contstim.optimization.constraints import NoRepeats
 from contstim.optimization.objective import AgainstOther
@@ -109,6 +116,8 @@ def synthesize_pair(
         climbs.append(verified(found, search))
         sentences[side] = climbs[-1].sentence
         log_probs[[1 - side, side], side] = climbs[-1].log_probs
+    if computes_coarsely(models):
+        log_probs = _in_float32(searches[0], (sentences[0], sentences[1]))
     (a, b), (c, d) = log_probs.tolist()
     return SymmetricPair(
         model_1=model_1.name,
@@ -121,6 +130,24 @@ def synthesize_pair(
         recipe=recipe.name,
         costs={m.name: sum((s.costs[m.name] for s in searches), Cost()) for m in models},
     )
+
+
+def _in_float32(search: Search, sentences: tuple[Sentence, Sentence]) -> FloatArray:
+    """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
+
+    Raises:
+        VerificationError: in these scores one of the models does not.
+    """
+    columns = [search.float32_log_probs(sentence)[::-1] for sentence in sentences]
+    log_probs = np.stack(columns, axis=1)
+    (first_1, second_1), (first_2, second_2) = log_probs
+    if second_1 < first_1 or first_2 < second_2:
+        raise VerificationError(
+            f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
+            f"the search: scored in float32, a model prefers the wrong sentence. Search with "
+            f"--dtype float32."
+        )
+    return log_probs
 
 
 def _aim(

@@ -12,9 +12,11 @@ from contstim.models.base import LanguageModel
 from contstim.models.costs import Cost
 from contstim.optimization.candidates import Candidates
 from contstim.optimization.checks import (
+    InFloat32,
     check_floor,
     check_input,
     check_models,
+    computes_coarsely,
     natural_log_probs,
     verified,
 )
@@ -104,7 +106,8 @@ def synthesize(
     Of several accept models, each must find the result at least as likely as the natural sentence;
     of several reject models, the one that rejects least is made to reject as much as possible.
     The result is scored again from scratch, and every constraint checked on that, before it is
-    returned.
+    returned. Where a model computes in less than float32, so does the search, but the natural
+    sentence and the result are scored in float32, and the constraints checked on that.
 
     Args:
         accept: must find the result at least as likely as the natural sentence.
@@ -134,6 +137,11 @@ def synthesize(
     check_input(candidates, seed)
     search = Search((*accepts, *rejects, *judge), candidates)
     search.aim(_objective(accepts, rejects, fluency, natural_log_probs(search), natural))
+    precise = None
+    if computes_coarsely(search.models):
+        scores = search.float32_log_probs(natural)
+        in_float32 = _objective(accepts, rejects, fluency, tuple(scores.tolist()), natural)
+        precise = InFloat32(scores, in_float32)
     found = climb(
         natural,
         search,
@@ -146,7 +154,7 @@ def synthesize(
         accept=" & ".join(model.name for model in accepts),
         reject=" & ".join(model.name for model in rejects),
         natural=natural,
-        climb=verified(found, search),
+        climb=verified(found, search, precise),
         recipe=recipe.name,
         evaluations=tuple(search.evaluations),
         costs=search.costs,

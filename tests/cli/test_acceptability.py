@@ -82,7 +82,7 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
         "evaluate", "acceptability", "--data", data, *given, "--out", out, "--human-z-scores"
     )
     assert all(model.rpartition("/")[2] in shown for model in models)
-    assert "1 pairs are not evaluated: a judgement is missing" in told
+    assert "Not evaluated: 1 pair, a judgement is missing" in told
     pairs = rows(out / "pairs.csv")
     assert [(p["acceptable_id"], p["unacceptable_id"]) for p in pairs] == [
         ("a1", "a2"),
@@ -121,7 +121,7 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
     )
     lacking = write(tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,"))
     _, told = invoke(*given[:-1], lacking, "--allow-missing", "--out", tmp_path / "both")
-    assert "1 sentences have no score" in told
+    assert "Without a score: 1 sentence;" in told
     assert [row["model"] for row in rows(tmp_path / "both" / "left_out.csv")] == ["n"]
     report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
     for heading in ("## By phenomenon", "## Pairs on which models differ", "data sha256"):

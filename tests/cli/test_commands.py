@@ -221,12 +221,12 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ),
         ("score --model kenlm:bigram.arpa --sentences null.jsonl --out s.csv", "empty cells"),
         ("select natural --scores zip.npz --out p.csv", "not an .npz"),
-        ("select natural --scores null.jsonl --out p.csv", "row 0: None is no sentence"),
+        ("select natural --scores null.jsonl --out p.csv", "row 0: None is not a sentence"),
         ("select natural --scores few.csv --repeatable lists.txt --out p.csv", "give both"),
         ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
         ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
         ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
-        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "KenLM cannot read"),
+        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "not an ARPA file"),
         ("score --model what --sentences corpus.txt --out s.csv", "does not name a model"),
         (
             "score --model kenlm:bigram.arpa --model kenlm:bigram.arpa --sentences corpus.txt "

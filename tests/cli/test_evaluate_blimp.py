@@ -49,7 +49,7 @@ def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert "0.750" in done.stdout
     report = (out / "report.md").read_text(encoding="utf-8")
-    assert "1 pairs are the same text: agreement_1 1" in report
+    assert "The same text on both sides: 1 pair, agreement_1 1" in report
     assert KenlmModel(model).convention.fingerprint in report
     for figure in ("phenomena-full-sentence", "phenomena-two-prefix", "correlations", "profile"):
         assert f"![{figure}]({figure}.png)" in report
@@ -121,12 +121,12 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     model = f"hf:{tiny_checkpoint('gpt2')}"
     done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "1 sentences cannot be read by every model" in done.stderr
+    assert "Not read by every model: 1 sentence, see" in done.stderr
     (left_out,) = _rows(tmp_path / "out" / "left_out.csv")
     assert left_out["sentence"] == Sentence.parse(long).text
     assert "reads at most" in left_out["reason"]
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "left out with them: 1 pairs (full-sentence)" in report
+    assert "left out with them: 1 pair (full-sentence)" in report
     rows = _rows(tmp_path / "out" / "paradigms.csv")
     island = next(row for row in rows if row["paradigm"] == "island_1")
     assert (island["pairs"], island["unread"]) == ("2", "1")

@@ -49,7 +49,10 @@ def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
     for which, kept in (("first", RESPONSES[0]), ("last", again)):
         said = run(tmp_path, *command, "--duplicates", which)
         assert "every participant rated every trial" in said.stdout
-        assert f"9001 were left out, the {which} kept: {again.trial_id}." in said.stderr
+        assert (
+            f"Left out, the {which} kept: 1 further rating by 9001, {again.trial_id}."
+            in said.stderr
+        )
         first, *others = read_responses(tmp_path / "responses.csv")
         assert first.rating == kept.rating
         assert others == RESPONSES[1:]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from contstim.jobs.executors.base import Event
 from contstim.jobs.study import Study
 from contstim.jobs.triplets import find_triplets
 from contstim.store import Store
-from tests.jobs.contract import SeparateWorkersContract, process_of
+from tests.jobs.contract import SeparateWorkersContract, process_of, vanishes
 
 pytest.importorskip("ray", reason="ray is not installed")
 
@@ -85,3 +87,33 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     executor = RayExecutor(2, address="127.0.0.1:1")
     with pytest.raises(WorkerError, match=r"Cannot reach or start Ray at 127\.0\.0\.1:1 .*refused"):
         executor.start(Bench(folder=tmp_path))
+
+
+def test_a_killed_driver_leaves_no_process_of_ray_behind() -> None:
+    """Witness: all descendants of the driver, as the system lists them before the kill."""
+    program = Path(__file__).with_name("ray_driver.py")
+    environment = {**os.environ, "PYTHONPATH": str(program.parents[2])}
+    driver = subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, env=environment
+    )
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == b"ready\n"
+    left = descendants(driver.pid)
+    driver.kill()
+    driver.communicate()
+    assert len(left) >= 6  # two workers, the scheduler, the store, agents, and the watcher
+    assert all(map(vanishes, left))
+
+
+def descendants(process: int) -> list[int]:
+    found = [
+        child for thread in Path(f"/proc/{process}/task").glob("*") for child in children(thread)
+    ]
+    return found + [one for child in found for one in descendants(child)]
+
+
+def children(thread: Path) -> list[int]:
+    listed = thread / "children"
+    if not listed.exists():
+        pytest.skip("this system does not tell a process's children")
+    return [int(child) for child in listed.read_text().split()]

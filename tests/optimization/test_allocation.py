@@ -80,7 +80,7 @@ def test_seeds_give_different_allocations_and_the_same_one_again() -> None:
     [
         ([Item("a", ("t",))], 0, InputError, "at least one group, not 0"),
         ([Item("a", ("t", "t"))], 1, InputError, "compared with itself"),
-        ([Item("a", ("t",))], 2, InfeasibleError, "1 trials of a cannot be dealt out evenly"),
+        ([Item("a", ("t",))], 2, InfeasibleError, "1 trial of a cannot be dealt out evenly"),
         (
             [Item("a", ("t", f"u{i}")) for i in range(4)],
             2,

@@ -22,6 +22,7 @@ from contstim.cli.output import (
     scoring_progress,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,9 +193,9 @@ def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:
     _print(found)
     for reason, number in found.excluded_for().items():
         if number:
-            remark(f"{number:,} pairs are not evaluated: {reason}.", quiet=quiet)
+            remark(f"Not evaluated: {counted(number, 'pair')}, {reason}.", quiet=quiet)
     if left_out:
-        remark(f"{left_out:,} sentences have no score; left_out.csv lists them.", quiet=quiet)
+        remark(f"Without a score: {counted(left_out, 'sentence')}; see left_out.csv.", quiet=quiet)
 
 
 def _print(found: Evaluation) -> None:

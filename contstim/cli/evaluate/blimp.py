@@ -238,9 +238,11 @@ def _learned(
     sentences = list(counting(read_sentences(text), quiet=quiet))
     learned = []
     if max(numbers) > len(sentences):
-        remark(f"{text} has {len(sentences):,} sentences, not {max(numbers):,}: all are used.")
+        remark(
+            f"{text} has {counted(len(sentences), 'sentence')}, not {max(numbers):,}: all are used."
+        )
     for part in nested(sentences, numbers, seed):
-        remark(f"Training {learner.kind} on {len(part):,} sentences.", quiet=quiet)
+        remark(f"Training {learner.kind} on {counted(len(part), 'sentence')}.", quiet=quiet)
         with training_progress(quiet=quiet) as progress:
             learned.append(learn(part, learner, folder, seed=seed, on_progress=progress))
     return learned
@@ -252,7 +254,9 @@ def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
         remark(f"{one.method}: {one.reason}")
     if found.compared.left_out:
         unread = len({one.sentence for one in found.compared.left_out})
-        remark(f"{unread:,} sentences cannot be read by every model: {out / 'left_out.csv'}.")
+        remark(
+            f"Not read by every model: {counted(unread, 'sentence')}, see {out / 'left_out.csv'}."
+        )
     _print(found)
     remark(f"Everything is in {out}/; read {out / 'report.md'}.", quiet=quiet)
 

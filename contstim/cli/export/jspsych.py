@@ -18,6 +18,7 @@ from contstim.cli.export.page_options import (
     VendorFrom,
 )
 from contstim.cli.output import Quiet, remark
+from contstim.wording import counted
 
 
 def jspsych(
@@ -73,7 +74,8 @@ def jspsych(
     if warning := unfilled_warning(out):
         remark(f"warning: {warning}")
     remark(
-        f"{out}: {sum(map(len, groups.values())):,} pairs in {len(groups)} groups. "
+        f"{out}: {counted(sum(map(len, groups.values())), 'pair')} in "
+        f"{counted(len(groups), 'group')}. "
         f"Edit the texts there; {out / 'README.md'} says how to go on.",
         quiet=quiet,
     )

@@ -15,6 +15,7 @@ from contstim.models.training.settings import (
     TrainingPrecision,
     TrainingSettings,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +141,7 @@ def acceptability(
     _show(spreads(sets), feature_spreads(sets))
     left_out = {one.sentence for judged in sets for one in judged.left_out}
     if left_out:
-        remark(f"{len(left_out):,} sentences are too long; left_out.csv lists them.", quiet=quiet)
+        remark(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.", quiet=quiet)
     remark(f"Load a classifier as {models[0].name}; read {out / 'report.md'}.", quiet=quiet)
 
 

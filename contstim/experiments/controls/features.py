@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
+MOST_FEATURES = 1_000  # columns; each is tested against each model
+
 
 def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     """Read a table with a column `sentence` and a column of numbers for each feature.
@@ -32,6 +34,11 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
         raise InputError(
             f"{path} must have a column `sentence` and one for each feature; its columns are "
             f"{listed(table)}."
+        )
+    if len(table) > MOST_FEATURES:
+        raise InputError(
+            f"{path} has {len(table):,} columns; each beside `sentence` is taken for a feature, "
+            f"and there may be {MOST_FEATURES - 1:,}. Keep the columns that are."
         )
     sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
     texts = [sentence.text for sentence in sentences]

@@ -11,6 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, Report, check_responses
 from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.stimuli import Condition
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -134,7 +135,8 @@ class Admission:
         return origin_of(self.responses)
 
     def __str__(self) -> str:
-        head = f"{len(self.participants):,} participants kept, {len(self.excluded):,} left out"
+        kept = counted(len(self.participants), "participant")
+        head = f"{kept} kept, {len(self.excluded):,} left out"
         return "\n".join([head, *(f"  {one.participant}: {one.reason}" for one in self.excluded)])
 
 
@@ -163,7 +165,7 @@ def admit(
                 continue
             if right < (needed := catch.required(shown)):
                 reasons[participant] = (
-                    f"{right} of {shown} catch trials right, {needed} are required"
+                    f"{right} of {counted(shown, 'catch trial')} right, {needed} are required"
                 )
     kept = tuple(p for p in report.participants if p not in reasons)
     if not kept:

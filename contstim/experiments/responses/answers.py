@@ -11,6 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
 from contstim.experiments.responses.grouping import bare, regrouped, texts_of
 from contstim.experiments.responses.table import Response, mirrored
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,7 +100,7 @@ def keep_one(found: Imported, which: Literal["first", "last"]) -> Imported:
         if which == "last" or key not in kept:
             kept[key] = response
     left_out = [
-        f"{len(trials):,} further ratings by {participant} were left out, the {which} kept: "
+        f"Left out, the {which} kept: {counted(len(trials), 'further rating')} by {participant}, "
         f"{', '.join(trials)}."
         for participant, trials in more.items()
     ]
@@ -118,7 +119,8 @@ class _Finder:
     def notes(self) -> list[str]:
         """How the trials were found."""
         return [
-            f"{count:,} answers found their trial by {how}." for how, count in self._used.items()
+            f"Found by {how}: the trial of {counted(count, 'answer')}."
+            for how, count in self._used.items()
         ]
 
     def trial(self, answer: Answer) -> Trial | None:

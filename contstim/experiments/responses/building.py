@@ -17,8 +17,10 @@ from contstim.experiments.responses.describing import (
     kinds_of,
     models_of,
 )
+from contstim.experiments.responses.grouping import is_group_number
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +67,7 @@ def build_trials(
             trials[key] = build.trial(answer)
     counts = Counter(str(trial.condition) for trial in trials.values())
     notes = [
-        f"{len(trials):,} trials were built from the export: "
+        f"Built from the export: {counted(len(trials), 'trial')}, "
         + ", ".join(f"{count:,} {name}" for name, count in counts.items())
         + "."
     ]
@@ -96,7 +98,7 @@ def _grouped(answers: Sequence[Answer]) -> list[Answer]:
         if unstated is not None:
             raise InputError(f"{unstated.where} states no group, though other rows do.")
         names = list(dict.fromkeys(answer.group for answer in answers))
-        if all(name.isdecimal() and int(name) for name in names):
+        if all(is_group_number(name) and int(name) for name in names):
             return list(answers)
         return [replace(a, group=str(names.index(a.group) + 1)) for a in answers]
     leader: dict[str, str] = {}  # of each participant: the first one in their group
@@ -126,7 +128,7 @@ class _Builder:
 
     @property
     def notes(self) -> list[str]:
-        return [f"{count:,} trials: {doubt}." for doubt, count in self._doubts.items()]
+        return [f"{counted(count, 'trial')}: {doubt}." for doubt, count in self._doubts.items()]
 
     def trial(self, answer: Answer) -> Trial:
         kinds = kinds_of(answer)

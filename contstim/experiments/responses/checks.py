@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import SCALE, UNKNOWN, Response
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +90,8 @@ class Report:
             )
 
     def __str__(self) -> str:
-        head = f"{self.responses:,} responses of {len(self.participants):,} participants"
+        people = counted(len(self.participants), "participant")
+        head = f"{counted(self.responses, 'response')} of {people}"
         if not self.findings:
             return f"{head}; every participant rated every trial of their group once."
         return "\n".join([f"{head}; {len(self.findings):,} problems:", *map(str, self.findings)])

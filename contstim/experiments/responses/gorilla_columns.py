@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -118,8 +119,15 @@ class GorillaOptions:
 
 def family(name: str, columns: Iterable[str], *, exact: bool = False) -> list[str]:
     """The column of a name and those that differ from it by a suffix of several spreadsheets."""
+    wanted = name.strip() if exact else normalised(name)
+    return [column for column in columns if wanted in _forms(column, exact)]
+
+
+@functools.lru_cache(maxsize=2**18)  # every column is asked for under each of many names
+def _forms(column: str, exact: bool) -> tuple[str, str]:
+    """What a column is called, with and without its suffix."""
     plain = str.strip if exact else normalised
-    return [c for c in columns if plain(name) in (plain(c), plain(_SUFFIX.sub("", c.strip())))]
+    return plain(column), plain(_SUFFIX.sub("", column.strip()))
 
 
 def normalised(name: str) -> str:

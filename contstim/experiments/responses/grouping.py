@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 
+def is_group_number(name: str) -> bool:
+    """Whether a platform's name of a group is a number, as trials have."""
+    return name.isascii() and name.isdecimal() and len(name) < 10
+
+
 def regrouped(answers: Sequence[Answer], trials: Sequence[Trial]) -> tuple[list[Answer], list[str]]:
     """The answers with the trials' numbers for the groups that a platform states, and notes.
 
@@ -33,7 +38,7 @@ def regrouped(answers: Sequence[Answer], trials: Sequence[Trial]) -> tuple[list[
         group, most = counts.most_common(1)[0] if counts else (0, 0)
         if 2 * most > counts.total():
             meant[name] = str(group)
-        elif not counts and name.isdecimal() and int(name) in numbers:
+        elif not counts and is_group_number(name) and int(name) in numbers:
             meant[name] = str(int(name))
         else:
             told = ", ".join(f"{count:,} of group {number}" for number, count in counts.items())

@@ -18,6 +18,7 @@ from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.grouping import texts_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, mirrored, simulated_cell
 from contstim.tables import number, read_csv
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +61,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
         column = _participant_column(path, rows, runs)
         if column is None:
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        notes.append(f"{len(rows) - len(about):,} rows of {path} are no trials.")
+        notes.append(f"{path}: {counted(len(rows) - len(about), 'row')} of no trial.")
         shown: Counter[str] = Counter()
         for index, row in enumerate(rows):
             if _cell(row, "trial_id"):
@@ -71,7 +72,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     kept = _distinct(answers)
     if len(kept) < len(answers):
         notes.append(
-            f"{len(answers) - len(kept):,} rows were left aside, each identical to an earlier one."
+            f"Left aside: {counted(len(answers) - len(kept), 'row')}, identical to an earlier one."
         )
     return align(kept, trials, notes)
 

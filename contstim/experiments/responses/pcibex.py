@@ -21,6 +21,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.sides import milliseconds, sided_answer, whole
 from contstim.experiments.responses.table import UNKNOWN
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +70,7 @@ def import_pcibex(
                 f"{path} has no line with a trial_id, so nothing in it is a trial. Was it "
                 "collected with the script that was exported?"
             )
-        notes.append(f"{others:,} lines of {path} belong to no trial.")
+        notes.append(f"{path}: {counted(others, 'line')} of no trial.")
         answers += _positioned(
             [(run, answer) for run in runs.values() for answer in run.answers(by_id)]
         )

@@ -21,6 +21,7 @@ from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.sides import milliseconds, sided_answer
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.tables import listed, read_csv
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +64,7 @@ def import_psychopy(
         rating = _column(path, rows, component, _RATINGS)
         time = _column(path, rows, component, _TIMES, needed=False)
         if len(about) < len(rows):
-            notes.append(f"{len(rows) - len(about):,} rows of {path} are no trials.")
+            notes.append(f"{path}: {counted(len(rows) - len(about), 'row')} of no trial.")
         if not any(row.get("participant") for _, row in about):
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
         shown: Counter[str] = Counter()

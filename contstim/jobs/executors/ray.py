@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from contstim.errors import InputError, WorkerError
+from contstim.jobs.executors import watcher
 from contstim.jobs.executors.base import Answered, Died, Event, Executor, Ready
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ class RayExecutor(Executor):
         self._ray = _import_ray()
         self._wanted, self._share, self._address = workers, gpus_per_worker, address
         self._started_ray = False
+        self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
         self._asked: dict[Any, int] = {}  # what each worker was asked last, by Ray's reference
 
@@ -84,11 +89,36 @@ class RayExecutor(Executor):
         if self._wanted:
             here["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
         where = {"address": address} if address else here
+        if not address:
+            self._watch()
         try:
-            self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
+            ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
         except Exception as error:  # a start that takes too long raises no class of its own
+            self._unwatch()
             raise _unreachable(address or "this machine", error) from error
         self._started_ray = True
+        if self._watcher is not None and self._watcher.stdin is not None:
+            self._watcher.stdin.write(f"{ray.address_info['session_dir']}\n".encode())
+            self._watcher.stdin.flush()
+
+    def _watch(self) -> None:
+        """See to it that the processes of a Ray started here end with this one, however it ends.
+
+        Ray itself leaves most of them behind when its driver is killed.
+        """
+        mark = uuid4().hex
+        self._watcher = subprocess.Popen(
+            [sys.executable, watcher.__file__, mark],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # an interrupt from the keyboard is not for it
+        )
+        os.environ[watcher.VARIABLE] = mark
+
+    def _unwatch(self) -> None:
+        if self._watcher is not None:
+            os.environ.pop(watcher.VARIABLE, None)
+            self._watcher.communicate(watcher.DONE)
+            self._watcher = None
 
     def _hire(self, worker: int) -> None:
         actor = self._hirable.remote(self._bench.fresh())
@@ -124,6 +154,7 @@ class RayExecutor(Executor):
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
+        self._unwatch()
 
 
 class _Actor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +22,7 @@ from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, Prefix
+from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
 from contstim.models.word_tokens import around
 from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
@@ -102,12 +104,21 @@ class CausalModel(LanguageModel):
             context=beginning if self._prompt is None else self._prompt,
             end_scored=True,
             fingerprint=f"{kind}-{digest[:24]}",
+            precision=precision_of(self._checkpoint.model),
+            tolerance=tolerance_of(self._checkpoint.model, self.log_probs),
         )
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         scores: FloatArray = self._terms(self._encode(sentences)).sum(axis=1)
         return scores
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        twin = copy(self)
+        twin._after = lru_cache(maxsize=1)(twin._read)  # what was read before is of less precision
+        with in_float32(self._checkpoint.model):
+            return twin.log_probs(sentences)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`."""

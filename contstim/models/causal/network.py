@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from contstim.models.batching import Budget, forward_in_batches
+from contstim.models.batching import Budget, computing, forward_in_batches
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
 
@@ -62,7 +62,7 @@ class CausalNetwork:
     def begin(self, context: Tokens) -> Prefix:
         """Read a context, of at least one token, that does not count."""
         empty = Prefix((), 0.0, np.empty(0), None)
-        with torch.inference_mode():
+        with computing():
             row = torch.tensor([context], device=self._device)
             count(1, len(context))
             logits, cache = self._forward(empty, row, places=1)
@@ -71,7 +71,7 @@ class CausalNetwork:
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
         """Read more tokens, at least one, which count."""
-        with torch.inference_mode():
+        with computing():
             count(1, len(ids))
             logits, cache = self._forward(prefix, torch.tensor([ids], device=self._device))
             following = self._following(logits[0, -1])

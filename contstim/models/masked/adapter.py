@@ -25,6 +25,7 @@ from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import HIDES, pll_plan
 from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
+from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.remembering import Remembered
 from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
 from contstim.models.words import (
@@ -131,6 +132,8 @@ class MaskedModel(LanguageModel):
             end_scored=self._is_pll,
             fingerprint=f"{kind}-{digest[:24]}",
             sampling=self._sampling,
+            precision=precision_of(self.checkpoint.model),
+            tolerance=tolerance_of(self.checkpoint.model, self.log_probs),
         )
 
     @property
@@ -152,6 +155,11 @@ class MaskedModel(LanguageModel):
         """See `LanguageModel.log_probs`."""
         scores = (plan.score(answers) for _, plan, answers in self._answers(sentences))
         return np.fromiter(scores, np.float64, len(sentences))
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.float32_log_probs`."""
+        with in_float32(self.checkpoint.model):
+            return self.log_probs(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""

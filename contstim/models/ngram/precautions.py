@@ -89,7 +89,7 @@ def _beginning(path: Path) -> tuple[bytes, bool]:
 def _check_arpa(path: Path, start: bytes, size: int) -> None:
     header = _ARPA.match(start)
     if header is None:
-        what = "is empty" if not start else "does not start with \\data\\"
+        what = "it is empty" if not start else "it does not start with \\data\\"
         raise ModelError(
             f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's. Give a model that "
             f"'contstim train ngram' or KenLM wrote."

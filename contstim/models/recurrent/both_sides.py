@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from contstim.models.batching import computing
 from contstim.models.recurrent.adapter import Parts, RecurrentModel
 from contstim.models.recurrent.left_to_right import for_rows
 from contstim.models.recurrent.network import BOUNDARY
@@ -45,7 +46,7 @@ class BothSidesModel(RecurrentModel):
     def _bounds(self, parts: Parts) -> FloatArray:
         left = self._side(parts.before, backwards=False)
         right = self._side(parts.after[::-1], backwards=True)
-        with torch.inference_mode():
+        with computing():
             around = torch.cat([left.states[-1:], right.states[-1:]], dim=1)
             bounds: FloatArray = self._network.distributions(around)[0].double().cpu().numpy()
         return bounds
@@ -95,7 +96,7 @@ class BothSidesModel(RecurrentModel):
         return terms.view(beyond.shape).double().sum(1)
 
     def _read(self, words: tuple[int, ...], *, backwards: bool) -> _Side:
-        with torch.inference_mode():
+        with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             states, last = self._network.read(ids, backwards=backwards)
         return _Side(states[0], last)

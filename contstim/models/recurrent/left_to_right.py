@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from contstim.models.batching import computing
 from contstim.models.recurrent.adapter import Parts, RecurrentModel
 from contstim.models.recurrent.network import BOUNDARY
 
@@ -66,7 +67,7 @@ class LeftToRightModel(RecurrentModel):
         return run
 
     def _read(self, before: tuple[int, ...]) -> _Prefix:
-        with torch.inference_mode():
+        with computing():
             ids = torch.tensor([[BOUNDARY, *before]], device=self._device)
             states, last = self._network.read(ids)
             terms = self._network.log_probs(states[0, :-1], ids[0, 1:])

@@ -189,7 +189,7 @@ def test_what_was_answered_comes_back(folder: Path, tmp_path: Path) -> None:
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
     assert {response.left for response in found.responses} == {1, 2}
-    assert f"4 lines of {path} belong to no trial." in found.notes
+    assert f"{path}: 4 lines of no trial." in found.notes
 
 
 def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:

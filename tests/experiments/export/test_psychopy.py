@@ -110,7 +110,7 @@ def test_what_was_answered_comes_back(folder: Path, tmp_path: Path, kind: str) -
     found = import_psychopy(data(folder, tmp_path, planted, kind), TRIALS)
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
-    assert sum("1 rows of" in note for note in found.notes) == 3
+    assert sum("1 row of" in note for note in found.notes) == 3
 
 
 def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:

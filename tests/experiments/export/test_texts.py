@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.export.cells import NO_BREAK_SPACE, guarded
 from contstim.experiments.export.display import displayed
+from contstim.experiments.export.jspsych.texts import keep_texts
 from contstim.experiments.export.markup import as_html
 from contstim.experiments.export.psychopy_cells import psychopy_cell
 from contstim.sentence import Sentence
@@ -132,3 +133,17 @@ def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: s
 )
 def test_what_a_space_quotes_is_quoted(text: str) -> None:
     assert psychopy_cell(text) == NO_BREAK_SPACE + text
+
+
+@pytest.mark.parametrize(("name", "content"), [("practice.csv", "a,b\n1,2\n"), ("labels.csv", "")])
+def test_nothing_is_written_before_all_texts_are_read(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    folder, practice = tmp_path / "page", tmp_path / "practice.csv"
+    folder.mkdir()
+    bad = practice if name == "practice.csv" else folder / name
+    bad.write_text(content)
+    there = sorted(folder.iterdir())
+    with pytest.raises(InputError, match=name):
+        keep_texts(folder, practice if practice.exists() else None, into=folder)
+    assert sorted(folder.iterdir()) == there

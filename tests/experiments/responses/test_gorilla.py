@@ -30,7 +30,7 @@ def test_what_was_answered_comes_back(tmp_path: Path, suffixed: bool, delimiter:
     assert list(found.responses) == RESPONSES
     assert {response.left for response in RESPONSES} == {1, 2}
     assert found.report.findings == ()
-    assert "60 answers found their trial by the pair of sentences shown." in found.notes
+    assert "Found by the pair of sentences shown: the trial of 60 answers." in found.notes
     assert "60 rows are other events of a trial." in found.notes
     assert "9 rows show no pair of sentences." in found.notes
 
@@ -303,4 +303,15 @@ def test_ratings_may_be_numbers_in_the_column_of_responses(tmp_path: Path) -> No
             row["Response"] = str(row["Zone Name"])[-1]
             row["Zone Name"] = "likert scale"
     found = import_gorilla([write_gorilla(tmp_path / "export.csv", rows)], trials=TRIALS)
+    assert list(found.responses) == RESPONSES
+
+
+def test_a_group_named_by_thousands_of_digits_is_a_name(tmp_path: Path) -> None:
+    """Python refuses to read such a number, and so did the import, with a traceback."""
+    rows = gorilla_rows(TRIALS, RESPONSES)
+    for row in rows:
+        row["set"] = ("7" * 5_000, "8" * 5_000)[row["counterbalance-k3d9"] == "Set 2"]
+    path = write_gorilla(tmp_path / "export.csv", rows)
+    options = GorillaOptions(columns={"group": ("set",)})
+    found = import_gorilla([path], trials=TRIALS, options=options)
     assert list(found.responses) == RESPONSES

@@ -64,7 +64,7 @@ def test_what_was_answered_comes_back(
     found = import_jspsych([path], TRIALS)
     assert list(found.responses) == RESPONSES
     assert found.report.findings == ()
-    assert f"1 rows of {path} are no trials." in found.notes
+    assert f"{path}: 1 row of no trial." in found.notes
 
 
 def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_pat
         path.write_text("\n".join(map(json.dumps, [rows[:2], [again, *rows[2:]]])))
         found = import_jspsych([path], TRIALS)
         duplicates = found.report.of(Problem.DUPLICATE)
-        noted = "1 rows were left aside, each identical to an earlier one." in found.notes
+        noted = "Left aside: 1 row, identical to an earlier one." in found.notes
         assert (list(found.responses) == RESPONSES, noted) == (not change, not change)
         assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
 

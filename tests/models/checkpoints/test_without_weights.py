@@ -29,8 +29,10 @@ def test_words_and_tokens_are_those_of_the_whole_model(copy: Copy, kind: str) ->
     assert np.array_equal(words.knows(WORDS), whole.knows(WORDS))
     assert np.array_equal(words.token_counts(SENTENCES), whole.token_counts(SENTENCES))
     for initial in (True, False):
-        of_both = [model.tokens_per_word(WORDS, initial=initial) for model in (words, whole)]
-        assert np.array_equal(*of_both)
+        cheap, full = (m.tokens_per_word(WORDS, initial=initial) for m in (words, whole))
+        assert cheap is not None
+        assert full is not None
+        assert cheap.tolist() == full.tolist()
     assert words.refusals(SENTENCES) == whole.refusals(SENTENCES)
     assert words.convention.fingerprint.startswith("tokenizer-")
     with pytest.raises(ModelError, match=r"without its weights.*weights=True"):

@@ -16,6 +16,8 @@ from tests.models.recurrent.conftest import KINDS, build, word_list
 
 CUTOFFS = (20, 60)
 
+SENTENCE = Sentence.parse("The old teacher reads a book.")
+
 
 class TestContract(LanguageModelContract):
     @pytest.fixture(
@@ -177,3 +179,19 @@ def test_the_fingerprint_follows_weights_and_words(kind: Kind) -> None:
 def test_boundaries_are_no_words(kind: Kind) -> None:
     model = build(kind)
     assert model.knows(("<s>", "</s>", "<unk>", "zyzzyva", "the")).tolist() == [False] * 4 + [True]
+
+
+def test_recurrent_layers_compute_float32_as_float32(kind: Kind) -> None:
+    """On GPUs PyTorch lets cuDNN's recurrent layers round to TF32 unless it is told not to."""
+    model, seen = build(kind), []
+    handle = model._network.forwards.register_forward_hook(
+        lambda *_: seen.append(torch.backends.cudnn.allow_tf32)
+    )
+    assert torch.backends.cudnn.allow_tf32
+    model.log_probs([SENTENCE])
+    model.replacements(SENTENCE, 2, ("dogs", "house"))
+    model.replacement_log_probs(SENTENCE, 2, ("dogs", "house"))
+    handle.remove()
+    assert len(seen) > 2
+    assert not any(seen)
+    assert torch.backends.cudnn.allow_tf32

@@ -14,7 +14,7 @@ from contstim.errors import ScoreError
 from contstim.experiments.benchmarks.acceptability.matching import matching_keys
 from contstim.experiments.benchmarks.acceptability.reading import COLUMNS, MISSING, number
 from contstim.experiments.benchmarks.scored import LeftOut, score_readable
-from contstim.scores import ScoreTable
+from contstim.scores import MOST_MODELS, ScoreTable
 from contstim.tables import listed, read_table
 from contstim.tables import number as cell_number
 
@@ -128,6 +128,11 @@ def published_scores(
         table = dict(_unfolded(table))
     names = list(columns) or _numeric(table, data_columns)
     missing = [name for name in names if name not in table]
+    if len(names) > MOST_MODELS:
+        raise ScoreError(
+            f"{path} has {len(names):,} columns of numbers; each is taken for a model, and there "
+            f"may be {MOST_MODELS:,}. Name those that are (columns, --column)."
+        )
     if missing or not names:
         raise ScoreError(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "

@@ -19,6 +19,7 @@ from contstim.experiments.figures.canvas import BLUE, GREY, new_figure, styled, 
 from contstim.experiments.figures.matrices import matrix_figure
 from contstim.experiments.markdown import markdown_code, markdown_table
 from contstim.experiments.names import short_names
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -122,14 +123,14 @@ def _summary(
         (f"{p.model_1}, {p.model_2}", p.spearman, p.kendall, p.pearson, p.agreement) for p in pairs
     ]
     parts = [
-        f"{len(table.log_probs):,} sentences. *agreement*: the share of all pairs of sentences "
-        "that both order alike (ties count one half).",
+        f"{counted(len(table.log_probs), 'sentence')}. *agreement*: the share of all pairs of "
+        "sentences that both order alike (ties count one half).",
         markdown_table(header, rows),
         "## Where they part",
         *(_parting(one, other, most) for one, other in _ordered(table.models)),
     ]
     if left_out:
-        parts.append(f"{len(left_out):,} sentences were left out (left_out.csv).")
+        parts.append(f"Left out: {counted(len(left_out), 'sentence')} (left_out.csv).")
     if commands:
         text = "\n".join(commands)
         parts += ["## Set them against each other", f"```sh\n{text}\n```"]

@@ -12,6 +12,7 @@ from contstim.experiments.benchmarks.outputs import write_evaluation
 from contstim.experiments.figures.canvas import BLACK, BLUE, ORANGE, new_figure, styled, widest
 from contstim.experiments.markdown import markdown_code, markdown_table
 from contstim.experiments.names import short_names
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,8 +88,9 @@ def summary(found: Desiderata) -> str:
     header += ["words split", "single", "several", "advantage"]
     rows = [_row(one) for one in found.models]
     about = [
-        f"{len(found.scores.log_probs):,} sentences, {len(found.words):,} words in "
-        f"{len(found.carriers)} carriers: {'; '.join(f'`{c.text}`' for c in found.carriers)}.",
+        f"{counted(len(found.scores.log_probs), 'sentence')}, "
+        f"{counted(len(found.words), 'word')} in {counted(len(found.carriers), 'carrier')}: "
+        f"{'; '.join(f'`{c.text}`' for c in found.carriers)}.",
         "*length*: Pearson correlation of negative score with the number of tokens. "
         "*frequency*: of a word's score, averaged over the carriers, with its frequency "
         "(Zipf scale). "
@@ -136,7 +138,8 @@ def _left_out(found: Desiderata) -> str:
     n_sentences, n_words = len({one.sentence for one in found.left_out}), len(found.words_left_out)
     if not n_sentences and not n_words:
         return ""
-    return f"Left out: {n_sentences:,} sentences and {n_words:,} words (left_out.csv says why)."
+    left_out = f"{counted(n_sentences, 'sentence')} and {counted(n_words, 'word')}"
+    return f"Left out: {left_out} (left_out.csv says why)."
 
 
 def _correlations(name: str, found: Sequence[Correlation]) -> dict[str, list[Any]]:

@@ -74,7 +74,9 @@ def _ties(made: Iterable[Comparison]) -> str:
             where = ", ".join(f"{paradigm} {n}" for paradigm, n in same.items())
             lines.append(f"- {one.method}: {told}.")
             if same:
-                lines[-1] += f" Both sides of {same.total()} pairs are the same text: {where}."
+                lines[-1] += (
+                    f" The same text on both sides: {counted(same.total(), 'pair')}, {where}."
+                )
     return "## Ties\n\n" + "\n".join(lines) if lines else ""
 
 
@@ -83,7 +85,7 @@ def _unread(evaluation: Evaluation) -> str:
     if not left_out:
         return ""
     counts = ", ".join(
-        f"{one.unread.total():,} pairs ({one.method})"
+        f"{counted(one.unread.total(), 'pair')} ({one.method})"
         for one in evaluation.compared.made
         if one.unread
     )
@@ -107,8 +109,9 @@ def _people(evaluation: Evaluation) -> str:
         sum(getattr(one, name) for one in some) for name in ("majorities", "items")
     )
     return (
-        f"## People\n\nIn {len(some)} paradigms one person agrees with the labels in "
-        f"{individual:.6f} of the choices, and the majority in {majorities:,} of {items:,} pairs."
+        f"## People\n\nIn {counted(len(some), 'paradigm')} one person agrees with the labels in "
+        f"{individual:.6f} of the choices, and the majority in {majorities:,} of "
+        f"{counted(items, 'pair')}."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -29,6 +28,8 @@ _COLUMNS = {
 def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, str]:
     """Write the texts that a folder lacks, and read all of them as they stand.
 
+    Nothing is written before all that is there has been read.
+
     Args:
         folder: of an earlier export, or none.
         practice: a table to take its place; None: what is there.
@@ -38,20 +39,22 @@ def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, 
         InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
     """
     defaults = resources.files("contstim.experiments.export.jspsych") / "defaults"
-    for name in TEXTS:
-        if not (folder / name).exists():
-            write_text(into / name, (defaults / name).read_text(encoding="utf-8"))
+    there = [name for name in (*TEXTS, PRACTICE) if (folder / name).exists()]
+    texts = {name: _read(folder / name, name) for name in there}
+    lacking = {
+        name: (defaults / name).read_text(encoding="utf-8") for name in TEXTS if name not in texts
+    }
     if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
-        _check_table(practice, PRACTICE)
-        shutil.copyfile(practice, into / PRACTICE)
-    places = [place / name for name in (*TEXTS, PRACTICE) for place in (into, folder)]
-    found = {place.name: place for place in reversed(places) if place.exists()}
-    return {name: _read(found[name]) for name in (*TEXTS, PRACTICE) if name in found}
+        lacking[PRACTICE] = _read(practice, PRACTICE)
+    for name, text in lacking.items():
+        write_text(into / name, text)
+    texts |= lacking
+    return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
 
 
-def _read(path: Path) -> str:
-    if path.name in _COLUMNS:
-        _check_table(path, path.name)
+def _read(path: Path, name: str) -> str:
+    if name in _COLUMNS:
+        _check_table(path, name)
     text = read_text(path)
     if "\0" in text:
         raise InputError(f"{path} holds null characters: save it as a text in UTF-8.")

@@ -16,6 +16,7 @@ from contstim.experiments.export.psych_ds.checking import check_psych_ds
 from contstim.experiments.export.psych_ds.variables import COLUMNS, variable
 from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +101,7 @@ def export_psych_ds(
         "psych_ds.md",
         title=about.name,
         description=metadata["description"],
-        tables="\n".join(f"* {what}: {len(rows):,} rows" for what, rows in tables.items()),
+        tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
@@ -126,7 +127,7 @@ def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None
     stray = sorted({r.trial_id for r in responses if r.trial_id not in known})
     if stray:
         raise InputError(
-            f"Responses to {len(stray):,} trials that are not in the table of trials: "
+            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
             f"{', '.join(stray[:5])}. Export them with the trials that were shown."
         )
 

@@ -128,7 +128,7 @@ def test_a_folder_of_a_comparison_is_complete(bigram: KenlmModel, tmp_path: Path
     assert ScoreTable.read(tmp_path / "scores.csv").models == table.models
     report = (tmp_path / "report.md").read_text()
     assert "```sh\ndo\n```" in report
-    assert "1 sentences were left out" in report
+    assert "Left out: 1 sentence" in report
     assert (tmp_path / "ranks.png").stat().st_size > 5_000
     assert '"Gone.","why"' in (tmp_path / "left_out.csv").read_text()
 

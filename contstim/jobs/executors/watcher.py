@@ -1,0 +1,74 @@
+"""A program that outlives a driver to end the processes which the driver has started.
+
+Run as a script with a mark; it imports nothing of contstim, so that it is ready at once. Processes
+are known by an environment variable that holds the mark, which every process hands down to those
+that it starts, and, since some overwrite their environment with a title, by the files that they
+write: the driver names their folder on a line of standard input. When that ends without the word
+`done`, the driver has died in whatever way, and all those processes are killed. On systems without
+/proc it does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+VARIABLE = "CONTSTIM_STARTED_BY"
+DONE = b"done"
+
+_CALM = 5  # looks in a row that find nobody, before the watcher believes it
+_PAUSE = 0.2  # seconds between two looks
+_LOOKS = 300
+
+
+def belonging(mark: str, folder: str) -> list[int]:
+    """The processes of this user that carry a mark or write files of a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            if _marked(process, mark) or (folder and _writes_into(process, folder)):
+                found.append(int(process.name))
+    return found
+
+
+def _marked(process: Path, mark: str) -> bool:
+    return f"{VARIABLE}={mark}".encode() in (process / "environ").read_bytes().split(b"\0")
+
+
+def _writes_into(process: Path, folder: str) -> bool:
+    return any(
+        str(opened.readlink()).startswith(f"{folder}/")
+        and _writes(process / "fdinfo" / opened.name)
+        for opened in (process / "fd").iterdir()
+    )
+
+
+def _writes(about: Path) -> bool:
+    (flags,) = (line.split()[1] for line in about.read_text().splitlines() if "flags:" in line)
+    return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def main() -> None:
+    """Wait for the driver's end, and kill what it leaves behind."""
+    *folders, last = sys.stdin.buffer.read().split(b"\n")
+    if last == DONE:
+        return
+    folder = os.fsdecode(folders[0]) if folders else ""
+    calm = 0
+    for _ in range(_LOOKS):
+        left = belonging(sys.argv[1], folder)
+        calm = 0 if left else calm + 1
+        if calm == _CALM:
+            return
+        for process in left:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_PAUSE)
+
+
+if __name__ == "__main__":
+    main()

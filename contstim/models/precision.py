@@ -1,0 +1,99 @@
+"""The precision that a network computes in: what it is, how far it scatters, and full float32.
+
+In less than float32 (bfloat16, float16) a sentence's score depends on the batch that it is in by
+tenths of a nat, and TF32, which GPUs use for recurrent networks unless told otherwise, rounds
+products of float32 numbers to ten bits.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.base import ROUNDING
+from contstim.models.batching import out_of_memory
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from contstim.arrays import FloatArray
+
+_PROBES = tuple(
+    Sentence(tuple(text.split()))
+    for text in ("We go", "She reads a book", "The dog never sleeps here", "Go home now")
+)
+_MARGIN = 4.0  # probes are few: the scatter of others may be larger
+
+
+def precision_of(network: torch.nn.Module) -> str:
+    """The name of the coarsest precision among a network's weights, such as `bfloat16`."""
+    kinds = {tensor.dtype for tensor in network.parameters() if tensor.is_floating_point()}
+    coarsest = max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.float32)
+    return str(coarsest).removeprefix("torch.")
+
+
+def tolerance_of(
+    network: torch.nn.Module, log_probs: Callable[[Sequence[Sentence]], FloatArray]
+) -> float:
+    """The share of a score by which it may differ between batches.
+
+    In float32 known; in less, four times what a few sentences differ alone and together, and no
+    less than the precision's own rounding.
+
+    Args:
+        network: what computes.
+        log_probs: how it scores sentences, nats.
+    """
+    if not _is_coarse(network):
+        return ROUNDING
+    together = log_probs(_PROBES)
+    alone = np.array([log_probs([sentence])[0] for sentence in _PROBES])
+    scatter = float(np.max(np.abs(alone - together) / np.abs(together)))
+    return max(_MARGIN * scatter, torch.finfo(getattr(torch, precision_of(network))).eps)
+
+
+@contextmanager
+def in_float32(network: torch.nn.Module) -> Iterator[None]:
+    """Within a `with` statement, the network with its weights as float32 numbers.
+
+    Weights are cast in place and back, which loses nothing: no second copy lies in memory, but the
+    weights themselves take twice the room meanwhile. What was computed before, such as keys and
+    values of a prefix, must not be used within.
+
+    Raises:
+        ModelError: the memory does not hold them; the network is as before.
+    """
+    tensors = (*network.parameters(), *network.buffers())
+    coarse = [(tensor, tensor.dtype) for tensor in tensors if _coarse(tensor.dtype)]
+    try:
+        _cast(coarse, torch.float32)
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        raise ModelError(
+            f"The scores of a result are computed in float32, for which the memory of "
+            f"{next(network.parameters()).device} does not suffice. Use a smaller model, or a "
+            f"device with more memory."
+        ) from error
+    finally:
+        for tensor, precision in coarse:
+            tensor.data = tensor.data.to(precision)
+
+
+def _cast(tensors: Sequence[tuple[torch.Tensor, torch.dtype]], precision: torch.dtype) -> None:
+    for tensor, _ in tensors:
+        tensor.data = tensor.data.to(precision)
+
+
+def _is_coarse(network: torch.nn.Module) -> bool:
+    return any(_coarse(tensor.dtype) for tensor in network.parameters())
+
+
+def _coarse(precision: torch.dtype) -> bool:
+    return precision.is_floating_point and torch.finfo(precision).bits < 32
