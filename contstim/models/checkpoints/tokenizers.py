@@ -59,7 +59,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
             f"Are its files there (tokenizer.json; or vocab.txt, or vocab.json with merges.txt)? "
             f"Put those of the model into the folder."
         )
-    special = set(tokenizer.all_special_ids)  # a sentence never holds them
+    special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])  # never read
     beyond = {token: i for token, i in tokens.items() if i >= n_rows and i not in special}
     if beyond:
         token, number = min(beyond.items(), key=lambda item: item[1])

@@ -69,6 +69,7 @@ class ClassifierModel(LanguageModel):
             raise ModelError(f"{checkpoint.location} is a language model, not a classifier.")
         self.name = name or checkpoint.location
         self._checkpoint = checkpoint
+        _check_padding(checkpoint)
         self._acceptable = acceptable_label(checkpoint.location, checkpoint.model.config)
         self._budget = Budget.for_device(checkpoint.device)
 
@@ -163,3 +164,13 @@ class ClassifierModel(LanguageModel):
                     f"{window:,}. Leave the sentence out or use another model."
                 )
         return rows
+
+
+def _check_padding(checkpoint: Checkpoint) -> None:
+    pad = checkpoint.model.config.pad_token_id
+    n_tokens = checkpoint.model.get_input_embeddings().weight.shape[0]
+    if pad is not None and not 0 <= pad < n_tokens:
+        raise ModelError(
+            f"{checkpoint.location}: config.json says pad_token_id = {pad}; the network has the "
+            f"tokens 0 to {n_tokens - 1:,}. Give the configuration it was saved with."
+        )
