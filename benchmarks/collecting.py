@@ -26,8 +26,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from contstim.experiments.artificial import ArtificialParticipants
 from contstim.experiments.collection.volunteers import Visit
+from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.collection.outages import Outcome, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, export

@@ -18,11 +18,11 @@ from time import perf_counter
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.experiments.benchmarks.minimal_pairs.comparison import compare
-from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate_minimal_pairs
-from contstim.experiments.benchmarks.minimal_pairs.outputs import write_minimal_pairs
-from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, MinimalPair, sample
-from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.evaluation.minimal_pairs.comparison import compare
+from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
+from contstim.evaluation.minimal_pairs.outputs import write_minimal_pairs
+from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample
+from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence

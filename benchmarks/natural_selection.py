@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from contstim.optimization.selection import select_natural
+from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,7 +21,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
-from contstim.optimization.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesis import synthesize_triplet
 from contstim.sentence import Sentence
 
 DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -99,7 +99,7 @@ def main() -> None:
             agree(model, order)
         published = DATA / "contstimlang"
         if published.is_dir():
-            from contstim.published.vocabulary import read_vocabulary
+            from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 
             words = read_vocabulary(published).inner
             sentence = Sentence.parse("Luke has a ton of experience with winning")

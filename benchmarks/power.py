@@ -20,14 +20,18 @@ import numpy as np
 
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.experiments.calibration import Ceilings, calibrate
-from contstim.experiments.design import build_design
-from contstim.experiments.golan2023 import PUBLISHED_CEILING
-from contstim.experiments.power import Power, simulate_power, thin, thinned
-from contstim.experiments.responses.golan2023 import read_experiment
-from contstim.experiments.simulated import Comparisons, calibrate_noise, study
-from contstim.published.scores import MODELS, read_natural_scores, read_stimulus_scores
-from contstim.published.stimuli import read_natural_pairs, read_triplets
+from contstim.experiments.design.building import build_design
+from contstim.experiments.design.calibration import Ceilings, calibrate
+from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
+from contstim.experiments.design.power import Power, simulate_power, thin, thinned
+from contstim.experiments.design.simulated import Comparisons, calibrate_noise, study
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published.scores import (
+    MODELS,
+    read_natural_scores,
+    read_stimulus_scores,
+)
+from contstim.experiments.reproduce.published.stimuli import read_natural_pairs, read_triplets
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"

@@ -29,13 +29,13 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from contstim.corpus import read_sentences
+from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models.catalog import load_model
 from contstim.models.costs import Cost, Tally, counting
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
-from contstim.optimization.recipes import RECIPES
-from contstim.optimization.synthesis import synthesize
-from contstim.published.vocabulary import read_vocabulary
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.synthesis import synthesize
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:

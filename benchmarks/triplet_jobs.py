@@ -21,11 +21,16 @@ from time import perf_counter
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.jobs.bench import Bench, Task
-from contstim.jobs.executors import Executor, LocalExecutor, ProcessExecutor, RayExecutor
-from contstim.jobs.study import Study
-from contstim.jobs.triplets import Found, find_triplets
 from contstim.models.ngram.training import train_ngram
+from contstim.optimization.jobs.bench import Bench, Task
+from contstim.optimization.jobs.executors import (
+    Executor,
+    LocalExecutor,
+    ProcessExecutor,
+    RayExecutor,
+)
+from contstim.optimization.jobs.study import Study
+from contstim.optimization.jobs.triplets import Found, find_triplets
 from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
@@ -51,7 +56,7 @@ def materials() -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
         text = generate(20_000 if not QUICK else 4_000, seed=0)
         words = Vocabulary.from_sentences(text, min_count=2)
         return text, words, generate(2_000, seed=1, words=8)
-    from contstim.published.vocabulary import read_vocabulary
+    from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 
     (corpus,) = (PUBLISHED / "resources" / "sentence_corpora").glob("*.txt")
     natural = list(islice(read_sentences(corpus), 3_000))

@@ -18,10 +18,14 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-from contstim.experiments.design import build_design
-from contstim.optimization.triplet_question import TripletQuestion, by_model_pair
-from contstim.optimization.triplets import select_triplets
-from contstim.published.stimuli import read_natural_pairs, read_natural_sentences, read_triplets
+from contstim.experiments.design.building import build_design
+from contstim.experiments.reproduce.published.stimuli import (
+    read_natural_pairs,
+    read_natural_sentences,
+    read_triplets,
+)
+from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
+from contstim.optimization.selection.triplets import select_triplets
 from contstim.stimuli import Pair, Triplet
 
 ROOT = Path(__file__).resolve().parents[1]

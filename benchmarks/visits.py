@@ -32,15 +32,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.english import generate
+from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models import words as tokenization
 from contstim.models.catalog import load_model
 from contstim.models.causal import candidates as causal_candidates
 from contstim.models.masked import adapter as masked_adapter
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
-from contstim.optimization.recipes import DEFAULT
-from contstim.optimization.synthesis import synthesize
-from contstim.published.vocabulary import read_vocabulary
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.synthesis import synthesize
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 

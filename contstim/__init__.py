@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from contstim.english import generate
     from contstim.english.minimal_pairs import generate_pairs
     from contstim.errors import ContstimError
+    from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
+    from contstim.evaluation.desiderata.run import evaluate_desiderata
+    from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
-    from contstim.experiments.artificial import artificial_participants, simulate_responses
-    from contstim.experiments.benchmarks.acceptability.evaluation import evaluate_acceptability
-    from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
-    from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate_minimal_pairs
-    from contstim.experiments.design import build_design
-    from contstim.experiments.design_verification import verify_design
-    from contstim.experiments.export.jspsych import export_jspsych
-    from contstim.experiments.power_report import design_power
-    from contstim.experiments.presentation import presentation
+    from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+    from contstim.experiments.design.building import build_design
+    from contstim.experiments.design.power_report import design_power
+    from contstim.experiments.design.presentation import presentation
+    from contstim.experiments.design.verification import verify_design
+    from contstim.experiments.platforms.jspsych import export_jspsych
+    from contstim.experiments.reproduce.published.fetch import fetch_published
     from contstim.experiments.responses import Response, read_responses
     from contstim.filters import keep
     from contstim.models.base import LanguageModel, Replacements
@@ -42,15 +43,14 @@ if TYPE_CHECKING:
     )
     from contstim.models.training.transformers import train_transformer
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-    from contstim.optimization.recipes import RECIPES
-    from contstim.optimization.selection import select_natural
-    from contstim.optimization.symmetric import synthesize_pair
-    from contstim.optimization.synthesis import synthesize, synthesize_triplet
-    from contstim.optimization.triplet_question import TripletQuestion
-    from contstim.optimization.triplet_verification import verify_triplets
-    from contstim.optimization.triplets import select_triplets
-    from contstim.optimization.verification import verify_natural
-    from contstim.published.fetch import fetch_published
+    from contstim.optimization.search.recipes import RECIPES
+    from contstim.optimization.search.symmetric import synthesize_pair
+    from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
+    from contstim.optimization.selection.natural import select_natural
+    from contstim.optimization.selection.natural_verification import verify_natural
+    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.optimization.selection.triplet_verification import verify_triplets
+    from contstim.optimization.selection.triplets import select_triplets
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet, read_trials
@@ -83,28 +83,28 @@ _HOMES = {
     "ScoreTable": "contstim.scores",
     "Store": "contstim.store",
     # controversial stimuli
-    "synthesize": "contstim.optimization.synthesis",
-    "synthesize_triplet": "contstim.optimization.synthesis",
-    "synthesize_pair": "contstim.optimization.symmetric",
-    "RECIPES": "contstim.optimization.recipes",
-    "select_natural": "contstim.optimization.selection",
-    "verify_natural": "contstim.optimization.verification",
-    "select_triplets": "contstim.optimization.triplets",
-    "TripletQuestion": "contstim.optimization.triplet_question",
-    "verify_triplets": "contstim.optimization.triplet_verification",
-    "fetch_published": "contstim.published.fetch",
+    "synthesize": "contstim.optimization.search.synthesis",
+    "synthesize_triplet": "contstim.optimization.search.synthesis",
+    "synthesize_pair": "contstim.optimization.search.symmetric",
+    "RECIPES": "contstim.optimization.search.recipes",
+    "select_natural": "contstim.optimization.selection.natural",
+    "verify_natural": "contstim.optimization.selection.natural_verification",
+    "select_triplets": "contstim.optimization.selection.triplets",
+    "TripletQuestion": "contstim.optimization.selection.triplet_question",
+    "verify_triplets": "contstim.optimization.selection.triplet_verification",
+    "fetch_published": "contstim.experiments.reproduce.published.fetch",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
     # from stimuli to people
     "Trial": "contstim.stimuli",
     "read_trials": "contstim.stimuli",
-    "build_design": "contstim.experiments.design",
-    "verify_design": "contstim.experiments.design_verification",
-    "presentation": "contstim.experiments.presentation",
-    "design_power": "contstim.experiments.power_report",
-    "export_jspsych": "contstim.experiments.export.jspsych",
-    "artificial_participants": "contstim.experiments.artificial",
-    "simulate_responses": "contstim.experiments.artificial",
+    "build_design": "contstim.experiments.design.building",
+    "verify_design": "contstim.experiments.design.verification",
+    "presentation": "contstim.experiments.design.presentation",
+    "design_power": "contstim.experiments.design.power_report",
+    "export_jspsych": "contstim.experiments.platforms.jspsych",
+    "artificial_participants": "contstim.experiments.design.artificial",
+    "simulate_responses": "contstim.experiments.design.artificial",
     # what people said
     "Response": "contstim.experiments.responses",
     "read_responses": "contstim.experiments.responses",
@@ -112,9 +112,9 @@ _HOMES = {
     "analyze": "contstim.experiments.analysis.run",
     "write_analysis": "contstim.experiments.analysis.outputs",
     # models on benchmarks
-    "evaluate_minimal_pairs": "contstim.experiments.benchmarks.minimal_pairs.evaluation",
-    "evaluate_acceptability": "contstim.experiments.benchmarks.acceptability.evaluation",
-    "evaluate_desiderata": "contstim.experiments.benchmarks.desiderata.run",
+    "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
+    "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",
+    "evaluate_desiderata": "contstim.evaluation.desiderata.run",
     # what goes wrong
     "ContstimError": "contstim.errors",
 }

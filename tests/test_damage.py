@@ -24,31 +24,31 @@ from contstim.corpus import read_sentences
 from contstim.counts import read_pair_counts, read_token_counts
 from contstim.english.minimal_pairs import read_paradigms
 from contstim.errors import ContstimError
-from contstim.experiments.benchmarks.acceptability.reading import read_judgements
-from contstim.experiments.benchmarks.acceptability.scores import published_scores
-from contstim.experiments.benchmarks.minimal_pairs.people import (
+from contstim.evaluation.acceptability.reading import read_judgements
+from contstim.evaluation.acceptability.scores import published_scores
+from contstim.evaluation.minimal_pairs.people import (
     read_human_agreement,
     read_published_accuracies,
 )
-from contstim.experiments.benchmarks.minimal_pairs.reading import read_minimal_pairs
+from contstim.evaluation.minimal_pairs.reading import read_minimal_pairs
+from contstim.experiments.analysis.controls.features import read_features
+from contstim.experiments.analysis.inference import read_contrasts
 from contstim.experiments.collection.exports import collected_responses
 from contstim.experiments.collection.recorder import Recorder
 from contstim.experiments.collection.study import read_study
-from contstim.experiments.controls.features import read_features
-from contstim.experiments.export.jspsych.texts import keep_texts
-from contstim.experiments.inference import read_contrasts
+from contstim.experiments.platforms.gorilla.columns import GorillaOptions
+from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.platforms.jspsych.reading import import_jspsych
+from contstim.experiments.platforms.jspsych.texts import keep_texts
+from contstim.experiments.platforms.pcibex.reading import import_pcibex
+from contstim.experiments.platforms.psychopy.reading import import_psychopy
+from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.reproduce.published.pickles import load_plain
 from contstim.experiments.responses import read_responses
-from contstim.experiments.responses.gorilla import import_gorilla
-from contstim.experiments.responses.gorilla_columns import GorillaOptions
-from contstim.experiments.responses.jspsych import import_jspsych
-from contstim.experiments.responses.pcibex import import_pcibex
-from contstim.experiments.responses.psychopy import import_psychopy
-from contstim.experiments.responses.qualtrics import import_qualtrics
 from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
-from contstim.optimization.certificate import Certificate
-from contstim.optimization.selection import select_natural
-from contstim.published.pickles import load_plain
+from contstim.optimization.selection.certificate import Certificate
+from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import (
     Condition,
@@ -63,7 +63,7 @@ from contstim.store import Store, TripletStore
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import Vocabulary, read_repeatable
 from tests.damages import DAMAGES, json_lines
-from tests.optimization.tables import random_table
+from tests.optimization.selection.tables import random_table
 
 TRIALS = [
     Trial(f"t{n}", 1, Condition.CATCH, "", "", a, b, Kind.NATURAL, Kind.SHUFFLED, "")
@@ -237,7 +237,7 @@ def _certificate() -> bytes:
 
 
 def _labels() -> bytes:
-    package = resources.files("contstim.experiments.export.jspsych")
+    package = resources.files("contstim.experiments.platforms.jspsych")
     return (package / "defaults" / "labels.csv").read_bytes()
 
 

@@ -11,8 +11,8 @@ from contstim.demo.run import Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.models.ngram.estimate import DiscountWarning
-from contstim.optimization.certificate import Certificate, NaturalSelection
-from contstim.optimization.verification import verify_natural
+from contstim.optimization.selection.certificate import Certificate, NaturalSelection
+from contstim.optimization.selection.natural_verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_triplets

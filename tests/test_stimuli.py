@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.selection import select_natural
+from contstim.optimization.selection.natural import select_natural
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -22,7 +22,7 @@ from contstim.stimuli import (
     write_triplets,
 )
 from contstim.tables import write_table
-from tests.optimization.tables import random_table
+from tests.optimization.selection.tables import random_table
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])

@@ -82,11 +82,11 @@ def analyze(
     Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
     --out results`
     """
-    from contstim.experiments.analysis.drawings import require_rivals
     from contstim.experiments.analysis.effects import Sampling
+    from contstim.experiments.analysis.figures.drawings import require_rivals
+    from contstim.experiments.analysis.inference import read_contrasts
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import analyze as run
-    from contstim.experiments.inference import read_contrasts
     from contstim.experiments.responses import CatchRule, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.models.contamination import contamination_facts, read_contamination

@@ -55,7 +55,7 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     from contstim.experiments.collection.serving import Open, Terms, database_of, serve
-    from contstim.experiments.export.jspsych import unfilled_warning
+    from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import write_private_record
 
     kept = database or database_of(folder)

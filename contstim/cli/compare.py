@@ -70,9 +70,9 @@ def compare(
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
     """
-    from contstim.experiments.benchmarks.comparison.gathering import gather
-    from contstim.experiments.benchmarks.comparison.pitting import Bout, select_command
-    from contstim.experiments.benchmarks.comparison.report import write_comparison
+    from contstim.evaluation.comparison.gathering import gather
+    from contstim.evaluation.comparison.pitting import Bout, select_command
+    from contstim.evaluation.comparison.report import write_comparison
     from contstim.models.catalog import load_models
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_triplets
@@ -135,7 +135,7 @@ def _length(table: ScoreTable) -> int:
 
 
 def _show(table: ScoreTable) -> None:
-    from contstim.experiments.benchmarks.comparison.measures import likenesses
+    from contstim.evaluation.comparison.measures import likenesses
 
     names = names_for_tables(table.models)
     title = f"How alike they order {counted(len(table.log_probs), 'sentence')}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.base import LanguageModel
-    from contstim.optimization.constraints import Constraint
+    from contstim.optimization.search.constraints import Constraint
     from contstim.sentence import Sentence
 
 Fix = Annotated[
@@ -58,7 +58,7 @@ def read_constraints(
     Raises:
         InputError: a position or word to fix is not in the sentence, or a file cannot be read.
     """
-    from contstim.optimization import constraints
+    from contstim.optimization.search import constraints
 
     given: list[Constraint] = []
     if fix:

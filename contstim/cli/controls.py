@@ -14,7 +14,7 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.controls import FeaturePreference, TokenCountTest
+    from contstim.experiments.analysis.controls import FeaturePreference, TokenCountTest
 
 
 def controls(
@@ -62,8 +62,7 @@ def controls(
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
     """
-    from contstim.experiments.analysis.ratings import gather
-    from contstim.experiments.controls import (
+    from contstim.experiments.analysis.controls import (
         count_tokens,
         feature_preferences,
         feature_shares,
@@ -71,6 +70,7 @@ def controls(
         read_features,
         token_count_control,
     )
+    from contstim.experiments.analysis.ratings import gather
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.frequencies import read_frequencies

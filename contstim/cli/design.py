@@ -9,7 +9,7 @@ import typer
 
 from contstim.cli.output import Quiet, Seed, remark, simulation_progress
 from contstim.errors import InputError
-from contstim.experiments.golan2023 import SECONDS_PER_TRIAL
+from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 
 
 def design(
@@ -84,11 +84,11 @@ def design(
     Example: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
     """
-    from contstim.experiments.calibration import Ceilings, read_ceilings
-    from contstim.experiments.design import build_design
-    from contstim.experiments.power_report import design_power, power_markdown, power_table
-    from contstim.experiments.summary import summarise, summary_markdown
-    from contstim.experiments.summary_figure import draw_summary
+    from contstim.experiments.design.building import build_design
+    from contstim.experiments.design.calibration import Ceilings, read_ceilings
+    from contstim.experiments.design.power_report import design_power, power_markdown, power_table
+    from contstim.experiments.design.summary import summarise, summary_markdown
+    from contstim.experiments.design.summary_figure import draw_summary
     from contstim.files import write_text
     from contstim.frequencies import WordFrequencies, read_frequencies
     from contstim.models.recorded import require_log_probabilities

@@ -54,8 +54,8 @@ def gorilla(
     Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
     --out responses.csv`
     """
-    from contstim.experiments.responses.gorilla import import_gorilla
-    from contstim.experiments.responses.gorilla_columns import GorillaOptions
+    from contstim.experiments.platforms.gorilla.columns import GorillaOptions
+    from contstim.experiments.platforms.gorilla.reading import import_gorilla
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
 
@@ -84,7 +84,7 @@ def jspsych(
 
     Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
     """
-    from contstim.experiments.responses.jspsych import import_jspsych
+    from contstim.experiments.platforms.jspsych.reading import import_jspsych
     from contstim.stimuli import read_trials
 
     _write(import_jspsych(files, read_trials(trials)), out, None, duplicates, quiet=quiet)
@@ -103,7 +103,7 @@ def pcibex(
 
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
     """
-    from contstim.experiments.responses.pcibex import import_pcibex
+    from contstim.experiments.platforms.pcibex.reading import import_pcibex
     from contstim.stimuli import read_trials
 
     found = import_pcibex(files, read_trials(trials), selector=selector)
@@ -125,7 +125,7 @@ def psychopy(
 
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
     """
-    from contstim.experiments.responses.psychopy import import_psychopy
+    from contstim.experiments.platforms.psychopy.reading import import_psychopy
     from contstim.stimuli import read_trials
 
     found = import_psychopy(files, read_trials(trials), component=component)
@@ -147,7 +147,7 @@ def qualtrics(
     Example: `contstim import qualtrics data.csv --key qualtrics/key.csv --trials trials.csv
     --out responses.csv`
     """
-    from contstim.experiments.responses.qualtrics import import_qualtrics
+    from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
     from contstim.stimuli import read_trials
 
     found = import_qualtrics(files, read_trials(trials), key, participant=participant)
@@ -188,9 +188,9 @@ def golan2023(
     Example: `contstim import golan2023 --data data --out responses.csv --trials-out trials.csv
     --scores-out scores.csv`
     """
+    from contstim.experiments.reproduce.golan2023_data import read_experiment
+    from contstim.experiments.reproduce.published.scores import read_stimulus_scores
     from contstim.experiments.responses.answers import Imported
-    from contstim.experiments.responses.golan2023 import read_experiment
-    from contstim.published.scores import read_stimulus_scores
 
     folder = data / "contstimlang"
     trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")

@@ -87,7 +87,7 @@ def results_table(*header: str, texts: int = 1, title: str | None = None) -> Tab
 
 def names_for_tables(names: Sequence[str]) -> dict[str, str]:
     """What to call each model in a table: its name, or a shorter one where any name is long."""
-    from contstim.experiments.names import LONGEST, short_names
+    from contstim.reporting.names import LONGEST, short_names
 
     if all(len(name) <= LONGEST for name in names):
         return dict(zip(names, names, strict=True))

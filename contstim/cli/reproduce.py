@@ -83,7 +83,7 @@ def adc(
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
     from contstim.cli.evaluate.acceptability import show as show_criteria
-    from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
+    from contstim.evaluation.acceptability.outputs import Origin, write_acceptability
     from contstim.experiments.reproduce.adc import claims, reproduce_adc
 
     found = reproduce_adc(data)

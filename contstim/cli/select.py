@@ -59,7 +59,7 @@ def natural(
     """
     from contstim.counts import read_pair_counts
     from contstim.models.contamination import contamination_facts, read_contamination
-    from contstim.optimization.selection import select_natural
+    from contstim.optimization.selection.natural import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
@@ -148,8 +148,8 @@ def triplets(
     --objective worst-rank --out selected.csv`
     """
     from contstim.counts import read_pair_counts, read_token_counts
-    from contstim.optimization.triplet_question import TripletQuestion
-    from contstim.optimization.triplets import select_triplets
+    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.optimization.selection.triplets import select_triplets
     from contstim.records import write_record
     from contstim.stimuli import read_triplets, write_triplets
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable

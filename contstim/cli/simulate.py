@@ -10,7 +10,7 @@ import typer
 
 from contstim.cli.output import Quiet, Seed, progress_bars, remark
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.golan2023 import PUBLISHED_CEILING
+from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def simulate(
     Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
-    from contstim.experiments.artificial import artificial_participants, simulate_responses
+    from contstim.experiments.design.artificial import artificial_participants, simulate_responses
     from contstim.experiments.responses import write_responses
     from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record

@@ -99,7 +99,7 @@ def synthesize(
     from contstim.cli.synthesized import print_result, print_step
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.optimization.recipes import RECIPES
+    from contstim.optimization.search.recipes import RECIPES
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
@@ -129,12 +129,12 @@ def synthesize(
             raise InputError(
                 "--objective symmetric takes one --accept, one --reject, no --fluency."
             )
-        from contstim.optimization.symmetric import synthesize_pair
+        from contstim.optimization.search.symmetric import synthesize_pair
 
         pair = synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
         found: Any = pair
     else:
-        from contstim.optimization.synthesis import synthesize as run
+        from contstim.optimization.search.synthesis import synthesize as run
 
         options["fluency"] = fluency_of(models, floor)
         found = run(accepting, rejecting, natural, words, **options)

@@ -13,12 +13,12 @@ from contstim.cli.output import (
     results_table,
     terminal,
 )
-from contstim.optimization.symmetric import SymmetricPair
+from contstim.optimization.search.symmetric import SymmetricPair
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from contstim.optimization.climb import Climb, Step
-    from contstim.optimization.synthesis import Synthesis
+    from contstim.optimization.search.climb import Climb, Step
+    from contstim.optimization.search.synthesis import Synthesis
 
 
 def print_step(step: Step) -> None:

@@ -61,10 +61,10 @@ def vocabulary(
     Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
     from contstim.corpus import read_sentences
+    from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
     from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
-    from contstim.published.vocabulary import read_vocabulary
     from contstim.records import write_record
     from contstim.tables import table_kind, write_table
     from contstim.vocabulary import Vocabulary

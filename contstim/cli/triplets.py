@@ -32,8 +32,8 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.jobs.executors import Executor
-    from contstim.jobs.triplets import Found
+    from contstim.optimization.jobs.executors import Executor
+    from contstim.optimization.jobs.triplets import Found
 
 
 def triplets(
@@ -99,13 +99,13 @@ def triplets(
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
-    from contstim.jobs.bench import Bench
-    from contstim.jobs.renaming import rename_columns, renamed
-    from contstim.jobs.study import Study
-    from contstim.jobs.triplets import find_triplets
     from contstim.models.base import recorded
     from contstim.models.catalog import given_models
     from contstim.models.contamination import contamination, contamination_facts
+    from contstim.optimization.jobs.bench import Bench
+    from contstim.optimization.jobs.renaming import rename_columns, renamed
+    from contstim.optimization.jobs.study import Study
+    from contstim.optimization.jobs.triplets import find_triplets
     from contstim.records import write_record
     from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_triplets
@@ -189,7 +189,7 @@ def triplets(
 def _executor(
     kind: str, workers: int | None, gpus_per_worker: float | None, ray_address: str | None
 ) -> Executor:
-    from contstim.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
+    from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
 
     if kind != "ray" and (gpus_per_worker is not None or ray_address is not None):
         raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
@@ -251,7 +251,7 @@ def _print_statistics(found: Found) -> None:
 
 
 def _tell_failures(found: Found, *, quiet: bool) -> None:
-    from contstim.jobs.tasks import SEEDS
+    from contstim.optimization.jobs.tasks import SEEDS
 
     for one in found.unchanged:
         remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural!r}: {one.alike}")

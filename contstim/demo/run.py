@@ -14,15 +14,15 @@ from contstim.demo.models import NAMES, train
 from contstim.documents import read_json_object
 from contstim.english import generate
 from contstim.errors import InputError
-from contstim.experiments.report import write_report
 from contstim.files import write_text
 from contstim.filters import DistinctWords, InVocabulary, NotIn, keep
 from contstim.models.base import conventions
 from contstim.models.scoring import score_sentences
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.selection import select_natural
-from contstim.optimization.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.selection.natural import select_natural
 from contstim.records import record_path, write_record
+from contstim.reporting.stimuli_page import write_report
 from contstim.stimuli import read_triplets, write_pairs, write_triplets
 from contstim.store import Store
 from contstim.version import __version__

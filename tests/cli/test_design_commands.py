@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from contstim.cli import main
-from contstim.optimization.selection import select_natural
+from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
 from tests.cli.test_commands import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
-from tests.optimization.tables import random_table
+from tests.optimization.selection.tables import random_table
 
 DESIGN = "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4"
 SMALL = "--random-per-group 2 --catch-per-group 1"

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
-from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.sentence import Sentence
 from contstim.tables import read_table, write_table
-from tests.experiments.benchmarks.minimal_pairs.blimp_files import ROWS, write_folder, write_rows
+from tests.evaluation.minimal_pairs.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")
 
@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds to save: tests of tables go without."""
-    monkeypatch.setattr("contstim.experiments.benchmarks.outputs.save", lambda *_: b"")
+    monkeypatch.setattr("contstim.evaluation.outputs.save", lambda *_: b"")
 
 
 def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:

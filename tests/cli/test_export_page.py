@@ -6,7 +6,7 @@ import json
 import stat
 from pathlib import Path
 
-from contstim.experiments.export.jspsych.library import LIBRARY
+from contstim.experiments.platforms.jspsych.library import LIBRARY
 from contstim.stimuli import write_trials
 from tests.cli.test_commands import run, succeed
 from tests.experiments.responses.experiment import make_trials

@@ -11,12 +11,12 @@ import pytest
 from contstim.experiments.responses import admit, read_responses
 from contstim.stimuli import read_trials, write_trials
 from tests.cli.test_commands import run, succeed
-from tests.experiments.export import test_gorilla as gorilla
-from tests.experiments.export import test_pcibex as pcibex
-from tests.experiments.export import test_psychopy as psychopy
-from tests.experiments.export import test_qualtrics as qualtrics
-from tests.experiments.export.hostile import hostile_trials
-from tests.experiments.export.planting import Planted, table
+from tests.experiments.platforms import test_gorilla as gorilla
+from tests.experiments.platforms import test_pcibex as pcibex
+from tests.experiments.platforms import test_psychopy as psychopy
+from tests.experiments.platforms import test_qualtrics as qualtrics
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import Planted, table
 
 TRIALS = hostile_trials(brackets=False)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from contstim.experiments.responses import read_responses
 from contstim.stimuli import read_trials, write_trials
 from tests.cli.test_commands import run, succeed
+from tests.experiments.platforms.test_gorilla_trials import scores_of
+from tests.experiments.platforms.test_jspsych_reading import page, write
 from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.responses.exports import gorilla_rows, write_gorilla
-from tests.experiments.responses.test_building import scores_of
-from tests.experiments.responses.test_jspsych import page, write
 
 TRIALS = make_trials()
 RESPONSES = make_responses(TRIALS, {"9001": 1, "9002": 2})

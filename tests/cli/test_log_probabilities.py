@@ -14,12 +14,12 @@ from contstim.models.base import Convention
 from contstim.models.catalog import load_model
 from contstim.models.classifier.adapter import UNIT
 from contstim.models.ngram.counts import counts_path
-from contstim.optimization.symmetric import synthesize_pair
-from contstim.optimization.synthesis import synthesize, synthesize_triplet
+from contstim.optimization.search.symmetric import synthesize_pair
+from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, write_trials
 from contstim.vocabulary import Vocabulary
-from tests.optimization.toys import NATURAL, WORDS, TableModel
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 RANDOM = Condition.RANDOM_NATURAL
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
-from contstim.jobs.tasks import Search
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.counts import counts_path
+from contstim.optimization.jobs.tasks import Search
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
 from contstim.vocabulary import Vocabulary

@@ -14,12 +14,12 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
-from contstim.jobs.bench import Bench
-from contstim.jobs.study import seed_for
-from contstim.jobs.tasks import Search
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.counts import counts_path
-from contstim.optimization.synthesis import synthesize
+from contstim.optimization.jobs.bench import Bench
+from contstim.optimization.jobs.study import seed_for
+from contstim.optimization.jobs.tasks import Search
+from contstim.optimization.search.synthesis import synthesize
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
 from contstim.store import Store

@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ScoreError
-from contstim.experiments.benchmarks.acceptability.comparison import delta_correlations, fits
-from contstim.experiments.benchmarks.acceptability.criteria import Criterion, z_scores
-from contstim.experiments.benchmarks.acceptability.evaluation import (
+from contstim.evaluation.acceptability.comparison import delta_correlations, fits
+from contstim.evaluation.acceptability.criteria import Criterion, z_scores
+from contstim.evaluation.acceptability.evaluation import (
     Evaluation,
     evaluate_acceptability,
 )
-from contstim.experiments.benchmarks.acceptability.reading import read_judgements
-from contstim.experiments.benchmarks.acceptability.scores import published_scores
+from contstim.evaluation.acceptability.reading import read_judgements
+from contstim.evaluation.acceptability.scores import published_scores
 
 BEST = "bert-large-cased_mlm"
 pytestmark = pytest.mark.published

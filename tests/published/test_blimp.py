@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from contstim.experiments.benchmarks.minimal_pairs.accuracies import accuracies
-from contstim.experiments.benchmarks.minimal_pairs.comparison import compare
-from contstim.experiments.benchmarks.minimal_pairs.pairs import Method, MinimalPair, sample
-from contstim.experiments.benchmarks.minimal_pairs.people import (
+from contstim.evaluation.minimal_pairs.accuracies import accuracies
+from contstim.evaluation.minimal_pairs.comparison import compare
+from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample
+from contstim.evaluation.minimal_pairs.people import (
     read_human_agreement,
     read_published_accuracies,
 )
-from contstim.experiments.benchmarks.minimal_pairs.reading import pair_files, read_minimal_pairs
+from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
 from contstim.tables import read_csv, read_table
 
 if TYPE_CHECKING:

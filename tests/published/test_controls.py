@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_rel
 
+from contstim.experiments.analysis.controls import feature_preferences, mean_log_frequencies
 from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.regression import clustered_logit, regress_choices
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.controls import feature_preferences, mean_log_frequencies
-from contstim.experiments.regression import clustered_logit, regress_choices
-from contstim.experiments.responses.golan2023 import read_experiment
-from contstim.published.scores import read_stimulus_features, read_stimulus_scores
-from contstim.published.stimuli import read_triplets
-from contstim.published.vocabulary import read_frequencies
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published.scores import (
+    read_stimulus_features,
+    read_stimulus_scores,
+)
+from contstim.experiments.reproduce.published.stimuli import read_triplets
+from contstim.experiments.reproduce.published.vocabulary import read_frequencies
 from contstim.sentence import Sentence
 
 

@@ -13,13 +13,20 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.calibration import Ceilings, calibrate
-from contstim.experiments.design import build_design
-from contstim.experiments.power import simulate_power
-from contstim.experiments.responses.golan2023 import read_experiment
-from contstim.experiments.simulated import Comparisons, calibrate_noise, compare, study
-from contstim.published.scores import read_natural_scores, read_stimulus_scores
-from contstim.published.stimuli import read_natural_pairs, read_natural_sentences, read_triplets
+from contstim.experiments.design.building import build_design
+from contstim.experiments.design.calibration import Ceilings, calibrate
+from contstim.experiments.design.power import simulate_power
+from contstim.experiments.design.simulated import Comparisons, calibrate_noise, compare, study
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published.scores import (
+    read_natural_scores,
+    read_stimulus_scores,
+)
+from contstim.experiments.reproduce.published.stimuli import (
+    read_natural_pairs,
+    read_natural_sentences,
+    read_triplets,
+)
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Pair, Trial, Triplet
 

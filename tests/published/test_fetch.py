@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.published import fetch
-from contstim.published.fetch import PUBLISHED, fetch_published, published_files
-from contstim.published.vocabulary import read_vocabulary
+from contstim.experiments.reproduce.published import fetch
+from contstim.experiments.reproduce.published.fetch import (
+    PUBLISHED,
+    fetch_published,
+    published_files,
+)
+from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from contstim.corpus import read_sentences
+from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.estimate import estimate
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
-from contstim.optimization.synthesis import synthesize
-from contstim.published.vocabulary import read_vocabulary
+from contstim.optimization.search.synthesis import synthesize
 from contstim.sentence import Sentence
 
 pytestmark = pytest.mark.published

@@ -10,15 +10,19 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.published.pickles import load_plain
-from contstim.published.scores import (
+from contstim.experiments.reproduce.published.pickles import load_plain
+from contstim.experiments.reproduce.published.scores import (
     MODELS,
     read_natural_scores,
     read_stimulus_features,
     read_stimulus_scores,
 )
-from contstim.published.stimuli import read_natural_pairs, read_natural_sentences, read_triplets
-from contstim.published.vocabulary import read_frequencies, read_vocabulary
+from contstim.experiments.reproduce.published.stimuli import (
+    read_natural_pairs,
+    read_natural_sentences,
+    read_triplets,
+)
+from contstim.experiments.reproduce.published.vocabulary import read_frequencies, read_vocabulary
 
 
 class _Attack:

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published.scores import read_stimulus_scores
 from contstim.experiments.responses import Response, admit, check_responses
-from contstim.experiments.responses.golan2023 import read_experiment
-from contstim.experiments.responses.gorilla import import_gorilla
-from contstim.published.scores import read_stimulus_scores
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.responses.exports import gorilla_rows, write_gorilla
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from contstim.optimization.selection import select_natural
+from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.optimization.certificate import NaturalSelection
+    from contstim.optimization.selection.certificate import NaturalSelection
 
 pytestmark = pytest.mark.published
 

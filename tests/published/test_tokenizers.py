@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
 from contstim.models.words import encode_batch, words_are_independent
-from contstim.published.vocabulary import read_vocabulary
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contstim.optimization.quantiles import quantile_groups
-from contstim.optimization.triplet_objective import worst_ranks
-from contstim.optimization.triplet_question import TripletQuestion, by_model_pair
-from contstim.optimization.triplets import select_triplets
-from contstim.published.stimuli import read_triplets
+from contstim.experiments.reproduce.published.stimuli import read_triplets
+from contstim.optimization.selection.quantiles import quantile_groups
+from contstim.optimization.selection.triplet_objective import worst_ranks
+from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
+from contstim.optimization.selection.triplets import select_triplets
 from contstim.stimuli import Triplet
 
 pytestmark = pytest.mark.published

@@ -27,9 +27,9 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
-    from contstim.experiments.benchmarks.acceptability.judgements import Judgements
-    from contstim.experiments.benchmarks.acceptability.scores import SentenceScores
+    from contstim.evaluation.acceptability.evaluation import Evaluation
+    from contstim.evaluation.acceptability.judgements import Judgements
+    from contstim.evaluation.acceptability.scores import SentenceScores
     from contstim.models.base import LanguageModel
 
 
@@ -110,11 +110,11 @@ def acceptability(
     Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
     hf:bert-large-cased@pll-original --out adc`
     """
-    from contstim.experiments.benchmarks.acceptability.criteria import DELTAS, Criterion
-    from contstim.experiments.benchmarks.acceptability.evaluation import evaluate_acceptability
-    from contstim.experiments.benchmarks.acceptability.outputs import Origin, write_acceptability
-    from contstim.experiments.benchmarks.acceptability.reading import Columns, read_judgements
-    from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
+    from contstim.evaluation.acceptability.criteria import DELTAS, Criterion
+    from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
+    from contstim.evaluation.acceptability.outputs import Origin, write_acceptability
+    from contstim.evaluation.acceptability.reading import Columns, read_judgements
+    from contstim.evaluation.acceptability.scores import joined, published_scores
     from contstim.models.catalog import load_models
 
     _check(model, scores, column, scores_as_given=scores_as_given)
@@ -180,7 +180,7 @@ def _scored(
     judgements: Judgements, models: Sequence[LanguageModel], store: Path, *, quiet: bool
 ) -> SentenceScores:
     """Scores under models, kept between runs, with a bar for each."""
-    from contstim.experiments.benchmarks.acceptability.scores import model_scores
+    from contstim.evaluation.acceptability.scores import model_scores
     from contstim.store import Store
 
     distinct = len({one.sentence for one in judgements.sentences})

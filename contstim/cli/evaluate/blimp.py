@@ -27,9 +27,9 @@ from contstim.cli.output import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from contstim.experiments.benchmarks.minimal_pairs.comparison import Comparisons
-    from contstim.experiments.benchmarks.minimal_pairs.curves import Learned, Learner
-    from contstim.experiments.benchmarks.minimal_pairs.evaluation import Evaluation, Known
+    from contstim.evaluation.minimal_pairs.comparison import Comparisons
+    from contstim.evaluation.minimal_pairs.curves import Learned, Learner
+    from contstim.evaluation.minimal_pairs.evaluation import Evaluation, Known
 
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
 _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
@@ -120,13 +120,13 @@ def blimp(
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
     from contstim.errors import InputError
-    from contstim.experiments.benchmarks.minimal_pairs.comparison import compare, compare_scores
-    from contstim.experiments.benchmarks.minimal_pairs.curves import Learner
-    from contstim.experiments.benchmarks.minimal_pairs.evaluation import evaluate_minimal_pairs
-    from contstim.experiments.benchmarks.minimal_pairs.outputs import write_minimal_pairs
-    from contstim.experiments.benchmarks.minimal_pairs.pairs import Method
-    from contstim.experiments.benchmarks.minimal_pairs.pairs import sample as draw
-    from contstim.experiments.benchmarks.minimal_pairs.reading import (
+    from contstim.evaluation.minimal_pairs.comparison import compare, compare_scores
+    from contstim.evaluation.minimal_pairs.curves import Learner
+    from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
+    from contstim.evaluation.minimal_pairs.outputs import write_minimal_pairs
+    from contstim.evaluation.minimal_pairs.pairs import Method
+    from contstim.evaluation.minimal_pairs.pairs import sample as draw
+    from contstim.evaluation.minimal_pairs.reading import (
         Fields,
         pair_files,
         read_minimal_pairs,
@@ -201,8 +201,8 @@ def _why(compared: Comparisons) -> str:
 
 def _known(data: Path, people: Path | None, published: Path | None) -> tuple[Known, list[Path]]:
     """What others found, and the files that tell."""
-    from contstim.experiments.benchmarks.minimal_pairs.evaluation import Known
-    from contstim.experiments.benchmarks.minimal_pairs.people import (
+    from contstim.evaluation.minimal_pairs.evaluation import Known
+    from contstim.evaluation.minimal_pairs.people import (
         read_human_agreement,
         read_published_accuracies,
     )
@@ -227,7 +227,7 @@ def _learned(
     from contstim.cli.train.network import training_progress
     from contstim.corpus import read_sentences
     from contstim.errors import InputError
-    from contstim.experiments.benchmarks.minimal_pairs.curves import learn, nested
+    from contstim.evaluation.minimal_pairs.curves import learn, nested
 
     try:
         numbers = [int(size) for size in sizes.split(",")]
@@ -263,7 +263,7 @@ def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
 
 def _print(found: Evaluation) -> None:
     """Overall accuracy and ties by method, a row for each model and for people."""
-    from contstim.experiments.benchmarks.minimal_pairs.tables import cells as with_intervals
+    from contstim.evaluation.minimal_pairs.tables import cells as with_intervals
 
     table = results_table("", title="Accuracy on minimal pairs (95 % interval)")
     cells: dict[str, list[str]] = {}

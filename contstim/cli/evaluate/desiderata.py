@@ -27,7 +27,7 @@ from contstim.cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.benchmarks.desiderata.run import Desiderata
+    from contstim.evaluation.desiderata.run import Desiderata
     from contstim.sentence import Sentence
 
 
@@ -84,9 +84,9 @@ def desiderata(
     train.txt --out desiderata`
     """
     from contstim.corpus import read_lines
-    from contstim.experiments.benchmarks.desiderata.carriers import CARRIERS, Carrier
-    from contstim.experiments.benchmarks.desiderata.report import write_desiderata
-    from contstim.experiments.benchmarks.desiderata.run import evaluate_desiderata
+    from contstim.evaluation.desiderata.carriers import CARRIERS, Carrier
+    from contstim.evaluation.desiderata.report import write_desiderata
+    from contstim.evaluation.desiderata.run import evaluate_desiderata
     from contstim.frequencies import read_frequencies
     from contstim.models.catalog import load_models
     from contstim.stimuli import read_stimuli
@@ -147,7 +147,7 @@ def _drawn(sentences: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
 
 
 def _show(found: Desiderata) -> None:
-    from contstim.experiments.benchmarks.desiderata.report import desiderata_table
+    from contstim.evaluation.desiderata.report import desiderata_table
 
     columns = desiderata_table(found)
     shown = [name for name in columns if name.endswith("_r")]

@@ -39,8 +39,8 @@ def jatos(
 
     Example: `contstim export jatos --trials trials.csv --out study --vendor`
     """
-    from contstim.experiments.export.jatos import export_jatos
-    from contstim.experiments.export.jspsych import PageSettings, SaveTo, unfilled_warning
+    from contstim.experiments.platforms.jatos import export_jatos
+    from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, unfilled_warning
     from contstim.records import write_private_record, write_record
     from contstim.stimuli import read_trials
 

@@ -47,7 +47,7 @@ def jspsych(
 
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
     """
-    from contstim.experiments.export.jspsych import (
+    from contstim.experiments.platforms.jspsych import (
         PageSettings,
         SaveTo,
         export_jspsych,

@@ -44,7 +44,7 @@ def psych_ds(
     Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
     """
-    from contstim.experiments.export.psych_ds import Description, export_psych_ds
+    from contstim.experiments.platforms.psych_ds import Description, export_psych_ds
     from contstim.experiments.responses import read_responses
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_trials
@@ -67,7 +67,7 @@ def psych_ds(
 
 
 def _check(folder: Path, *, quiet: bool) -> None:
-    from contstim.experiments.export.psych_ds import check_psych_ds
+    from contstim.experiments.platforms.psych_ds import check_psych_ds
 
     found = check_psych_ds(folder)
     for one in found:

@@ -20,7 +20,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.experiments.benchmarks.acceptability.restarts import Spread
+    from contstim.evaluation.acceptability.restarts import Spread
 
 
 def acceptability(
@@ -87,7 +87,7 @@ def acceptability(
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`
     """
-    from contstim.experiments.benchmarks.acceptability.restarts import (
+    from contstim.evaluation.acceptability.restarts import (
         feature_spreads,
         judge,
         spreads,

@@ -3,15 +3,20 @@
 ratings      who rated which trials, and the models' log-probabilities of their sentences
 orientation  whether trials are what their condition says, and models play their roles
 scopes       which trials evaluate which model
+measures     how well log-probability ratios predict ratings: accuracy, signed-rank cosine
+ceilings     how well people predict one another
+inference    signed-rank tests, false-discovery rate, contrasts
 evaluation   both measures and their noise ceilings, per person, group and model
 agreement    models with models, people with people, people with rival models
 bootstrap    resamples of participants and items
 effects      comparisons of models and ceilings, with tests and bootstrap intervals
-regressions  choices by log-probability ratio, errors clustered by people and items
+regression   choices on log-probability ratios, errors clustered by people and items;
+             regressions: scope by scope
+controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
 pairs        rival models on the trials that set them against each other
 tables       the results as tables
-drawings     the results as figures
+figures      the results as figures
 report       the results as a page
 outputs      the folder that holds all three
 run          all results at once

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.measures import MIDDLE, choice_agreement
 from contstim.experiments.analysis.scopes import roles
-from contstim.experiments.consistency import MIDDLE, choice_agreement
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.evaluation import evaluate
-from contstim.experiments.analysis.scopes import scope_mask
-from contstim.experiments.inference import (
+from contstim.experiments.analysis.inference import (
     CEILING,
     FALSE_DISCOVERY_RATE,
     false_discovery,
@@ -18,6 +17,7 @@ from contstim.experiments.inference import (
     signed_rank_test,
     smallest_p_value,
 )
+from contstim.experiments.analysis.scopes import scope_mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.bootstrap import Bootstrap
     from contstim.experiments.analysis.evaluation import Evaluation, Measure
+    from contstim.experiments.analysis.inference import Contrast, Reach
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.scopes import Scope
-    from contstim.experiments.inference import Contrast, Reach
 
 Units = Literal["groups", "participants"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.arrays import FloatArray
-from contstim.experiments import ceilings, consistency
+from contstim.experiments.analysis import ceilings, measures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ ACCURACY = Measure(
     "accuracy",
     "share of human choices predicted",
     0.5,
-    consistency.accuracy,
+    measures.accuracy,
     ceilings.accuracy_lower,
     ceilings.accuracy_upper,
 )
@@ -55,7 +55,7 @@ COSINE = Measure(
     "signed-rank-cosine",
     "signed-rank cosine with human ratings",
     0.0,
-    consistency.signed_rank_cosine,
+    measures.signed_rank_cosine,
     ceilings.cosine_lower,
     ceilings.cosine_upper,
 )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.measures import MIDDLE, signed_ranks
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.experiments.consistency import MIDDLE, signed_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis import tables
-from contstim.experiments.analysis.drawings import drawings, require_rivals
+from contstim.experiments.analysis.figures.drawings import drawings, require_rivals
 from contstim.experiments.analysis.report import report
-from contstim.experiments.figures.canvas import save, styled
 from contstim.files import write_text
+from contstim.reporting.canvas import save, styled
 from contstim.tables import write_table
 
 if TYPE_CHECKING:

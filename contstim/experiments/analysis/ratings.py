@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.conditions import check_trials
-from contstim.experiments.consistency import log_ratios
+from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.experiments.responses.checks import HARMLESS
 from contstim.sentence import Sentence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.ratings import Ratings, subset
+from contstim.experiments.analysis.regression import regress_choices
 from contstim.experiments.analysis.scopes import scope_mask, scopes_of
-from contstim.experiments.consistency import MIDDLE
-from contstim.experiments.regression import regress_choices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

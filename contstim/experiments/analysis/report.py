@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.drawings import names_in_figures
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.page import banner, heading, image, page, paragraph, table
+from contstim.experiments.analysis.figures.drawings import names_in_figures
+from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
-from contstim.experiments.inference import CEILING
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import warnings_of
+from contstim.reporting.html import banner, heading, image, page, paragraph, table
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:

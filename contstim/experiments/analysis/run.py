@@ -10,12 +10,17 @@ from contstim.experiments.analysis import agreement as agreements
 from contstim.experiments.analysis.effects import Sampling, compare
 from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.failures import SCOPES, failures
+from contstim.experiments.analysis.inference import (
+    CEILING,
+    THESE_ITEMS,
+    every_contrast,
+    family_cautions,
+)
 from contstim.experiments.analysis.orientation import orientations
 from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.inference import CEILING, THESE_ITEMS, every_contrast, family_cautions
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 
@@ -27,12 +32,12 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.failures import Failure
+    from contstim.experiments.analysis.inference import Contrast
     from contstim.experiments.analysis.orientation import Orientation
     from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.regressions import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
-    from contstim.experiments.inference import Contrast
     from contstim.experiments.responses import Admission, CatchRule, Origin, Response
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial

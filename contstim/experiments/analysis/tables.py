@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.consistency import MIDDLE
+from contstim.experiments.analysis.measures import MIDDLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from contstim.errors import StoreError
 from contstim.experiments.collection import messages
 from contstim.experiments.collection.messages import Refusal
-from contstim.experiments.export.jspsych.library import LIBRARY
+from contstim.experiments.platforms.jspsych.library import LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,7 +18,7 @@ from contstim.experiments.responses import Response
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from contstim.experiments.artificial import ArtificialParticipants
+    from contstim.experiments.design.artificial import ArtificialParticipants
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where the page lets itself be simulated
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.addresses import check_web_address
 from contstim.experiments.collection.descriptors import most_connections, raise_open_files
 from contstim.experiments.collection.keys import admin_token
 from contstim.experiments.collection.limits import ConnectionLimits
@@ -17,6 +16,7 @@ from contstim.experiments.collection.logs import sparing_log
 from contstim.experiments.collection.people import Reception
 from contstim.experiments.collection.recorder import Recorder
 from contstim.experiments.collection.study import read_study
+from contstim.experiments.platforms.addresses import check_web_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from contstim.experiments.artificial import ArtificialParticipants
+    from contstim.experiments.design.artificial import ArtificialParticipants
 
 _SECONDS_TO_CONNECT = 10.0
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.benchmarks.acceptability.criteria import z_scores
-from contstim.experiments.benchmarks.acceptability.evaluation import evaluate_acceptability
-from contstim.experiments.benchmarks.acceptability.reading import read_judgements
-from contstim.experiments.benchmarks.acceptability.scores import joined, published_scores
+from contstim.evaluation.acceptability.criteria import z_scores
+from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
+from contstim.evaluation.acceptability.reading import read_judgements
+from contstim.evaluation.acceptability.scores import joined, published_scores
 from contstim.experiments.reproduce.claims import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.experiments.benchmarks.acceptability.evaluation import Evaluation
+    from contstim.evaluation.acceptability.evaluation import Evaluation
 
 BEST = "bert-large-cased_mlm"
 _MASKED = "bert_mlm_results_li-adger_sentences.csv"

@@ -11,12 +11,12 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
+from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.inference import CEILING
 from contstim.experiments.reproduce.claims import Claim
-from contstim.experiments.responses.golan2023 import read_experiment
-from contstim.published.scores import read_stimulus_scores
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published.scores import read_stimulus_scores
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:

@@ -1,20 +1,11 @@
 """What people answered: one table, whatever platform asked.
 
-table       responses.csv, read and written
-spreadsheets  texts that must not run as formulas
-origin      whether people answered, or artificial participants
-checks      responses against trials: every problem by name
-admission   who takes part in an analysis, who does not, and why
-answers     what a platform recorded, and how it finds its trial
-grouping    which group of the trials a platform means
-building    trials from a platform's own columns (describing: what those say)
-gorilla     exports of Gorilla's task builders (gorilla_columns: which column is what)
-jspsych     data of jsPsych pages
-pcibex      results of PCIbex
-psychopy    data of PsychoPy and Pavlovia
-qualtrics   data of Qualtrics
-sides       answers that say by trial_id and side what was shown
-golan2023   experiment 1 of the 2023 study
+table        responses.csv, read and written; spreadsheets: texts that must not run as formulas
+checks       responses against trials: every problem by name
+admission    who takes part in an analysis, who does not, and why
+answers      what a platform recorded, and how it finds its trial; answer: of one rating
+grouping     which group of the trials a platform means
+sides        answers that say by trial_id and side what was shown
 """
 
 from contstim.experiments.responses.admission import (

@@ -8,9 +8,9 @@ import pytest
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.effects import Sampling, Units, compare
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
+from contstim.experiments.analysis.inference import CEILING, Contrast, every_contrast
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.experiments.inference import CEILING, Contrast, every_contrast
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate

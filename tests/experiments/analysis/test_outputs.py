@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.drawings import drawings
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.figures.drawings import drawings
+from contstim.experiments.analysis.inference import Contrast
 from contstim.experiments.analysis.outputs import result_tables, write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.inference import Contrast
 from contstim.experiments.responses import Problem
 from contstim.stimuli import Condition
 from contstim.tables import read_table

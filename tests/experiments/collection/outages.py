@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from contstim.experiments.artificial import ArtificialParticipants
 from contstim.experiments.collection.client import Journal
 from contstim.experiments.collection.volunteers import Visit, take_part
+from contstim.experiments.design.artificial import ArtificialParticipants
 from tests.experiments.collection.servers import CollectProcess
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.artificial import artificial_participants, simulate_responses
 from contstim.experiments.collection.browsers import take_part_in_browser
+from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses import read_responses
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.artificial import ArtificialParticipants
 from contstim.experiments.collection.volunteers import Visit
+from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.collection.outages import Outcome, acknowledged, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, export

@@ -14,8 +14,8 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.artificial import artificial_participants, simulate_responses
 from contstim.experiments.collection.volunteers import Visit, take_part
+from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses import Response, read_responses
 from contstim.stimuli import Condition, Trial
 from tests.experiments.analysis.simulation import simulate

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from contstim.errors import InputError
+from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import (
     Response,
     admit,
@@ -19,7 +20,6 @@ from contstim.experiments.responses import (
     read_responses,
     write_responses,
 )
-from contstim.experiments.responses.jspsych import import_jspsych
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials(1)

@@ -1,0 +1,94 @@
+"""Noise ceilings: how well people predict one another, and so how well any model could.
+
+The lower ceiling predicts each person from the others, leave-one-out; the upper from everybody,
+this person included. The best possible model lies between the two. Shapes and weights are those of
+`contstim.experiments.analysis.measures`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.measures import (
+    MIDDLE,
+    choice_agreement,
+    cosine,
+    rank_squares,
+    resampled_ranks,
+    signed_ranks,
+    spread,
+    weighted_mean,
+)
+
+if TYPE_CHECKING:
+    from contstim.arrays import FloatArray
+
+
+def accuracy_lower(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """The share of each person's choices made by the majority of the others; a draw counts 1/2.
+
+    Args:
+        ratings: (n_participants, n_trials), 1 to 6, of two participants or more.
+        weights: (n_samples, n_trials).
+
+    Returns:
+        (n_participants,) or (n_participants, n_samples); nan where no trial counts.
+    """
+    choices = np.sign(ratings - MIDDLE)
+    agreement = choice_agreement(choices.sum(axis=0) - choices, ratings)
+    return weighted_mean(agreement, weights)
+
+
+def accuracy_upper(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """The share of each person's choices made by the majority of all; a draw counts 1/2.
+
+    Args and returns are those of `accuracy_lower`.
+    """
+    votes = np.sign(ratings - MIDDLE).sum(axis=0)
+    return weighted_mean(choice_agreement(votes, ratings), weights)
+
+
+def cosine_lower(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Each person's signed-rank cosine with the others' mean signed ranks, ranked again.
+
+    Args and returns are those of `accuracy_lower`. A mean of zero is a tie, as a model's would be.
+    """
+    values = spread(ratings - MIDDLE, weights)
+    ranks = resampled_ranks(ratings - MIDDLE, weights)
+    counts = np.ones(ratings.shape[-1]) if weights is None else weights
+    # Everybody has the same norm, so that sums rank as means do; but see `_published_means`.
+    others = _published_means(values) if weights is None else ranks.sum(axis=0) - ranks
+    products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
+    squares = rank_squares(others, counts) * rank_squares(values, counts)
+    return cosine(products, squares, counts)
+
+
+def cosine_upper(ratings: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Each person's cosine with everybody's mean signed ranks, as they are, not ranked again.
+
+    Args and returns are those of `accuracy_lower`.
+    """
+    values = spread(ratings - MIDDLE, weights)
+    counts = np.ones(ratings.shape[-1]) if weights is None else weights
+    ranks = resampled_ranks(ratings - MIDDLE, weights)
+    mean = ranks.mean(axis=0)
+    products = (counts * ranks * mean).sum(axis=-1)
+    squares = rank_squares(values, counts) * (counts * mean**2).sum(axis=-1)
+    return cosine(products, squares, counts)
+
+
+def _published_means(values: FloatArray) -> FloatArray:
+    """The mean of the others' normalised signed ranks, summed person by person as published.
+
+    Rounding tells apart what would tie in exact arithmetic, which moves the 2023 ceiling in its
+    sixth digit. The work grows with the square of the number of people, so resamples do without.
+    """
+    norms = np.sqrt(rank_squares(values, np.ones(values.shape)))
+    normalised = signed_ranks(values) / norms[:, None]
+    everyone = range(len(values))
+    means: FloatArray = np.stack(
+        [np.delete(normalised, own, axis=0).mean(axis=0) for own in everyone]
+    )
+    return means

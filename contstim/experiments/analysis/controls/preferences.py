@@ -1,0 +1,187 @@
+"""Do models prefer frequent words, or any other feature, more or less than people do?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.controls.judged import (
+    columns_of,
+    differences_of,
+    judged,
+    require_values,
+)
+from contstim.experiments.analysis.inference import false_discovery
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.controls.features import Features
+    from contstim.experiments.analysis.ratings import Ratings
+
+
+@dataclass(frozen=True)
+class FeaturePreference:
+    """How much a model, and how much people, prefer sentences with more of a feature.
+
+    Over the trials that target the model, on which it prefers a sentence and most people do too.
+
+    Attributes:
+        feature: what is measured of a sentence.
+        model: the model.
+        trials: how many.
+        model_difference: mean of the feature of the preferred less that of the rejected sentence.
+        people_difference: the same for the sentence that most people prefer.
+        model_share: share of trials in which the model prefers the sentence with more of it.
+        people_share: the same for most people. Trials with equal values do not count in shares.
+        statistic: Student's t of model less people, paired by trial; nan below two trials.
+        p_value: two-sided.
+        adjusted: the same by Benjamini and Hochberg, over the models of this feature.
+    """
+
+    feature: str
+    model: str
+    trials: int
+    model_difference: float
+    people_difference: float
+    model_share: float
+    people_share: float
+    statistic: float
+    p_value: float
+    adjusted: float
+
+
+def feature_preferences(
+    ratings: Ratings,
+    features: Features,
+    conditions: Collection[Condition] = (Condition.SYNTHETIC_SYNTHETIC,),
+) -> tuple[FeaturePreference, ...]:
+    """Compare models with people in what they prefer (2023, Fig. S7).
+
+    Ties of the model and of people (5:5) are left out.
+
+    Args:
+        ratings: who chose what, and the models' log-probabilities.
+        features: feature → sentence → value.
+        conditions: which trials; the published figure shows synthetic controversial pairs.
+
+    Raises:
+        InputError: a sentence without a value.
+    """
+    rows = []
+    for feature in features:
+        family = [
+            _feature_preference(ratings, features, feature, model, conditions)
+            for model in ratings.models
+        ]
+        adjusted = false_discovery(np.array([row.p_value for row in family])).tolist()
+        rows += [replace(row, adjusted=p) for row, p in zip(family, adjusted, strict=True)]
+    return tuple(rows)
+
+
+def _feature_preference(
+    ratings: Ratings,
+    features: Features,
+    feature: str,
+    model: str,
+    conditions: Collection[Condition],
+) -> FeaturePreference:
+    decisions = judged(ratings, model, conditions, features, feature)
+    decided = [one for one in decisions if one.model and one.people]
+    by_model = np.array([one.difference * one.model for one in decided])
+    by_people = np.array([one.difference * one.people for one in decided])
+    statistic, p_value = _paired_t(by_model - by_people)
+    return FeaturePreference(
+        feature,
+        model,
+        len(decided),
+        _mean(by_model),
+        _mean(by_people),
+        _mean(by_model[by_model != 0] > 0),
+        _mean(by_people[by_people != 0] > 0),
+        statistic,
+        p_value,
+        float("nan"),
+    )
+
+
+@dataclass(frozen=True)
+class FeatureShare:
+    """How often somebody prefers the sentence with more of a feature.
+
+    Attributes:
+        feature: what is measured of a sentence.
+        judge: a participant or a model.
+        is_model: which of the two.
+        trials: those with different values in which the judge prefers a sentence.
+        share: of these, in which it is the one with more; nan without trials.
+    """
+
+    feature: str
+    judge: str
+    is_model: bool
+    trials: int
+    share: float
+
+
+_UNSHUFFLED = tuple(condition for condition in Condition if condition is not Condition.CATCH)
+
+
+def feature_shares(
+    ratings: Ratings, features: Features, conditions: Collection[Condition] = _UNSHUFFLED
+) -> tuple[FeatureShare, ...]:
+    """For each participant and each model, over all trials of some conditions that they judged.
+
+    By default all but catch trials: what people prefer there follows from the order of words.
+
+    Raises:
+        InputError: a sentence without a value, or no such trial.
+    """
+    shares: list[FeatureShare] = []
+    for feature in features:
+        require_values(ratings, conditions, features, feature)
+        of_models = []
+        for group in ratings.groups:
+            columns = columns_of(group.trials, conditions)
+            trials = [group.trials[column] for column in columns]
+            differences = differences_of(trials, features, feature)
+            chosen = np.sign(group.ratings[:, columns] - 3.5)
+            shares += [
+                _share(feature, name, False, differences * row)
+                for name, row in zip(group.participants, chosen, strict=True)
+            ]
+            of_models.append(differences * np.sign(group.ratios[:, columns]))
+        together = np.concatenate(of_models, axis=1)
+        shares += [
+            _share(feature, model, True, row)
+            for model, row in zip(ratings.models, together, strict=True)
+        ]
+    return tuple(shares)
+
+
+def _share(feature: str, judge: str, is_model: bool, preferred: FloatArray) -> FeatureShare:
+    """From the feature of the preferred less that of the rejected sentence of each trial."""
+    decided = preferred[preferred != 0]
+    return FeatureShare(feature, judge, is_model, len(decided), _mean(decided > 0))
+
+
+def _paired_t(differences: FloatArray) -> tuple[float, float]:
+    """Student's t of differences against zero; no difference anywhere is no evidence."""
+    from scipy.stats import ttest_1samp
+
+    if len(differences) < 2:
+        return float("nan"), float("nan")
+    if not differences.any():
+        return 0.0, 1.0
+    if np.ptp(differences) == 0:
+        return float(np.sign(differences[0]) * np.inf), 0.0
+    found = ttest_1samp(differences, 0)
+    return float(found.statistic), float(found.pvalue)
+
+
+def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64 | np.bool_]]) -> float:
+    return float(values.mean()) if len(values) else float("nan")

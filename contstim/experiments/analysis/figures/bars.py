@@ -1,0 +1,103 @@
+"""Consistency of each model: bars, a dot for each group, the noise ceiling, and significance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.effects import units_of
+from contstim.experiments.analysis.scopes import DESCRIPTIONS
+from contstim.reporting.canvas import BLACK, BLUE, GREY, SIZE, new_figure, widest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contstim.experiments.analysis.effects import ModelResult, Result, Units
+
+_BARS = 3.7  # inches
+_METRO = 0.5  # inches for the word at the first line
+_LINE = 0.17  # inches between the lines of significance
+_DOT = 3.5
+
+
+def consistency_figure(
+    result: Result, units: Units | None, names: Mapping[str, str] | None = None
+) -> Figure:
+    """Horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
+
+    The lines on the right show significance, as in a metro map: each joins a model (filled) to
+    those that are significantly worse (open); the first joins the ceiling to the models below it.
+
+    Args:
+        result: of one scope and measure.
+        units: whose values the dots are.
+        names: what to call models, where other than by their names.
+    """
+    models = sorted(result.models, key=lambda one: one.value)
+    labels = [(names or {}).get(one.model, one.model) for one in models]
+    title, beside = DESCRIPTIONS[result.scope], widest(labels)
+    cannot = result.reach.cannot(str(units))
+    label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
+    widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
+    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
+    bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
+    _draw_ceiling(bars, models)
+    _draw_bars(bars, models, result)
+    _draw_units(bars, models, result, units)
+    _draw_significance(metro, models, result)
+    bars.set_yticks(range(len(models)), labels)
+    bars.set_ylim(-0.6, len(models) - 0.4)
+    bars.set_xlabel(label)
+    bars.set_title(title, loc="left", fontsize="medium")
+    return figure
+
+
+def _draw_ceiling(axes: Axes, models: list[ModelResult]) -> None:
+    for row, one in enumerate(models):
+        if np.isfinite(one.lower):
+            axes.fill_betweenx(
+                (row - 0.5, row + 0.5), one.lower, one.upper, color=GREY, lw=0, alpha=0.7
+            )
+
+
+def _draw_bars(axes: Axes, models: list[ModelResult], result: Result) -> None:
+    rows = np.arange(len(models))
+    values = np.array([one.value for one in models])
+    axes.barh(rows, values, height=0.62, color=BLUE, alpha=0.75, lw=0)
+    axes.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    limits = np.array([(one.interval.low, one.interval.high) for one in models])
+    for row, (low, high) in enumerate(limits):
+        if np.isfinite(low):
+            axes.plot((low, high), (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
+
+
+def _draw_units(axes: Axes, models: list[ModelResult], result: Result, units: Units | None) -> None:
+    found = result.evaluation
+    values = units_of(found, found.values, units)
+    for row, one in enumerate(models):
+        own = values[:, found.models.index(one.model)]
+        offsets = row + np.linspace(-0.2, 0.2, len(own)) if len(own) > 1 else np.array([row])
+        axes.plot(own, offsets, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
+
+
+def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) -> None:
+    names = [one.model for one in models]
+    below = result.below_ceiling()
+    axes.set_axis_off()
+    lines = [("ceiling", len(models) - 0.5, below)]
+    lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
+    for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
+        rows = sorted(names.index(model) for model in worse)
+        span = (min(rows[0], top), max(rows[-1], top))
+        axes.plot((column, column), span, color=BLACK, lw=0.8, zorder=1)
+        axes.plot([column] * len(rows), rows, "o", ms=_DOT, mfc="white", mec=BLACK, mew=0.8)
+        if name == "ceiling":
+            axes.plot(column, top, "s", ms=_DOT, color=GREY, mec=BLACK, mew=0.6, clip_on=False)
+            axes.text(column, top + 0.25, name, rotation=45, va="bottom", size=SIZE - 1)
+        else:
+            axes.plot(column, top, "o", ms=_DOT, color=BLACK)
+    axes.set_xlim(-0.7, len(models) + 0.3)

@@ -1,0 +1,13 @@
+"""Trials for every group of participants, and what they would show.
+
+building       from pairs and triplets to trials; fillers: random pairs and catch trials
+allocation     exact allocation of trials to groups, so that no group meets a text twice
+verification   an independent check of the finished trials
+presentation   what each participant sees: order and sides
+summary        a design in numbers; summary_figure: the same as a figure
+simulated      participants that are a model plus noise; artificial: one by one, what each rates
+power          what an experiment would show if one of the models were human
+discoveries    which of a simulated experiment's differences are more than chance
+power_report   the power of a whole design, as a page and a table
+golan2023      numbers of the 2023 experiment that serve as defaults
+"""

@@ -1,0 +1,189 @@
+"""Exact allocation of trials to groups of participants, so that no group meets a text twice."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InfeasibleError, InputError
+from contstim.optimization.selection.solver import (
+    ASSIGNMENT,
+    SOLVER,
+    assign,
+    solver_version,
+    transportation,
+)
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.arrays import IntArray
+
+_TRIES = 20  # orders in which shares are dealt out before the search takes over
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something to allocate: its share is dealt out evenly, its texts may meet in no group."""
+
+    share: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """Which group gets which item.
+
+    Attributes:
+        groups: (n_items,) 0-based.
+        method: how it was found, in words.
+        solver: what was called.
+        version: of the solver.
+    """
+
+    groups: IntArray
+    method: str
+    solver: str
+    version: str
+
+
+def allocate(
+    items: Sequence[Item], n_groups: int, *, seed: int = 0, seconds: float = 60.0
+) -> Allocation:
+    """Deal every share out evenly over the groups, so that no group meets a text twice.
+
+    One share after the other is matched to the groups that have met none of its texts yet, at
+    random otherwise. Where texts belong to one source each (a triplet's three trials) that always
+    succeeds: what is left to each share is a regular graph, which has a perfect matching. Where
+    texts are shared, an unlucky order may fail; after some orders CP-SAT searches all allocations,
+    or proves that there is none.
+
+    Args:
+        items: what to allocate.
+        n_groups: at least 1.
+        seed: decides among allocations.
+        seconds: how long CP-SAT may take.
+
+    Raises:
+        InputError: no group, or an item that holds a text twice.
+        InfeasibleError: there is no such allocation; says why.
+        VerificationError: the time ended without an answer.
+    """
+    _check(items, n_groups)
+    version = solver_version()
+    rng = np.random.default_rng(seed)
+    for _ in range(_TRIES):
+        groups = _deal(items, n_groups, rng)
+        if groups is not None:
+            return Allocation(groups, "matched share by share", SOLVER, version)
+    groups = assign(
+        n_groups,
+        list(_places([item.share] for item in items).values()),
+        [users for users in _users(items).values() if len(users) > 1],
+        n_items=len(items),
+        seed=seed,
+        seconds=seconds,
+    )
+    if groups is None:
+        raise InfeasibleError(_explain(items, n_groups))
+    return Allocation(groups, "searched over all allocations", ASSIGNMENT, version)
+
+
+def _check(items: Sequence[Item], n_groups: int) -> None:
+    if n_groups < 1:
+        raise InputError(f"There must be at least one group, not {n_groups}.")
+    for item in items:
+        twice = [text for text, n in Counter(item.texts).items() if n > 1]
+        if twice:
+            raise InputError(
+                f"{item.share}: {twice[0]!r} is compared with itself. Leave that pair or triplet "
+                "out; 'contstim select triplets' does."
+            )
+    uneven = {s: n for s, n in Counter(i.share for i in items).items() if n % n_groups}
+    if uneven:
+        share, size = next(iter(uneven.items()))
+        raise InfeasibleError(
+            f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} groups, "
+            f"nor can {len(uneven) - 1} other kinds of trial: choose a number per model pair that "
+            f"is a multiple of the groups, or a number of groups that divides {size}."
+        )
+    crowded = {t: len(users) for t, users in _users(items).items() if len(users) > n_groups}
+    if crowded:
+        text, uses = max(crowded.items(), key=lambda entry: entry[1])
+        raise InfeasibleError(
+            f"{text!r} stands in {uses} trials, and so do {len(crowded) - 1} other sentences in "
+            f"more than {n_groups}: with {n_groups} groups, some group would see it twice. Use "
+            "more groups, or each sentence in fewer pairs and triplets."
+        )
+
+
+def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> IntArray | None:
+    """One attempt: shares in random order, those with the most contested texts first."""
+    groups = np.full(len(items), -1)
+    met: dict[str, set[int]] = defaultdict(set)
+    users = _users(items)
+    shares = list(_places([item.share] for item in items).values())
+
+    def contested(share: list[int]) -> tuple[int, float]:
+        return -sum(len(users[text]) for i in share for text in items[i].texts), rng.random()
+
+    for share in sorted(shares, key=contested):
+        dealt = _match([items[i].texts for i in share], n_groups, met, rng)
+        if dealt is None:
+            return None
+        for i, group in zip(share, dealt, strict=True):
+            groups[i] = group
+            for text in items[i].texts:
+                if group in met[text]:
+                    return None  # two of a share that hold the same text
+                met[text].add(group)
+    return groups
+
+
+def _match(
+    texts: Sequence[tuple[str, ...]],
+    n_groups: int,
+    met: dict[str, set[int]],
+    rng: np.random.Generator,
+) -> list[int] | None:
+    """The groups of one share's items, each group as often as any other."""
+    n_items, each = len(texts), len(texts) // n_groups
+    slots = np.repeat(np.arange(n_groups), each)
+    closed = np.array(
+        [[any(g in met[text] for text in own) for g in range(n_groups)] for own in texts]
+    )
+    items, places = np.nonzero(~closed[:, slots])
+    costs = rng.integers(0, 1000, len(items))
+    plan = transportation(np.ones(n_items, dtype=np.int64), items, places, costs)
+    if plan.shortfall.any():
+        return None
+    groups: list[int] = slots[places[plan.chosen]].tolist()
+    return groups
+
+
+def _users(items: Sequence[Item]) -> dict[str, list[int]]:
+    return _places(item.texts for item in items)
+
+
+def _places(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    """Which places of a list have each key."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, own in enumerate(keys):
+        for key in own:
+            places[key].append(place)
+    return places
+
+
+def _explain(items: Sequence[Item], n_groups: int) -> str:
+    shared = sorted(_users(items).items(), key=lambda entry: -len(entry[1]))
+    named = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
+    return (
+        f"There is no way to deal {len(items):,} trials out to {n_groups} groups so that no group "
+        f"sees a sentence twice and every group has the same number of each kind: proved by "
+        f"{ASSIGNMENT}. The most contested sentences: {named}. Use more groups, or sentences that "
+        "fewer pairs and triplets share."
+    )

@@ -1,0 +1,190 @@
+"""Artificial participants: a model with noise and lapses, who rate what people would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
+from contstim.experiments.design.presentation import presentation
+from contstim.experiments.design.simulated import calibrate_noise, compare
+from contstim.experiments.responses.table import Response
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from contstim.arrays import FloatArray
+    from contstim.experiments.design.simulated import Comparisons
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+_SURE = 1  # the rating that is most confident in sentence_1
+_TIME_SPREAD = 0.4  # standard deviation of log reaction times
+_RATINGS, _TIMES = 0, 1  # streams of chance
+
+
+@dataclass(frozen=True, eq=False)
+class ArtificialParticipants:
+    """People who follow one model.
+
+    In every trial a participant takes the model's log p(sentence_2) - log p(sentence_1), adds
+    normal noise anew, and prefers sentence_2 if the sum is positive. The three degrees of
+    confidence are thirds of how large such sums are over all trials. In catch trials they surely
+    prefer the unshuffled sentence. When they lapse, any of the six ratings is as likely as another.
+
+    What participant k answers depends on the seed, k and the trials' identifiers alone, not on
+    their group or the order of presentation.
+
+    Attributes:
+        trials: of all groups, in the order of their identifiers.
+        differences: (n_trials,) nats; -inf for catch trials.
+        noise: standard deviation, nats.
+        lapses: share of trials.
+        seed: decides everything that is left to chance.
+        model: the name of the one that they follow, if it has one.
+    """
+
+    trials: tuple[Trial, ...]
+    differences: FloatArray
+    noise: float
+    lapses: float
+    seed: int
+    model: str = ""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Numbers of the groups, ascending."""
+        return tuple(sorted({trial.group for trial in self.trials}))
+
+    @cached_property
+    def thresholds(self) -> FloatArray:
+        """(2,) nats: from where on a preference is somewhat, and very, confident."""
+        from scipy.special import ndtri
+
+        rated = [trial.condition != Condition.CATCH for trial in self.trials]
+        noise = self.noise * ndtri((np.arange(99) + 1) / 100)
+        sizes = np.abs(self.differences[rated][:, None] + noise)
+        finite = np.minimum(sizes, np.finfo(np.float64).max)  # quantiles of inf are nan
+        limits: FloatArray = np.quantile(finite, [1 / 3, 2 / 3]) if finite.size else np.zeros(2)
+        return limits
+
+    def ratings(self, number: int) -> dict[str, int]:
+        """What participant `number`, from 1, answers to every trial of every group, 1 to 6."""
+        chance = np.random.default_rng([self.seed, number, _RATINGS])
+        n = len(self.trials)
+        felt = self.differences + self.noise * chance.standard_normal(n)
+        second = np.where(felt == 0, chance.random(n) < 0.5, felt > 0)
+        confidence = np.searchsorted(self.thresholds, np.abs(felt))
+        rated = np.where(second, 4 + confidence, 3 - confidence)
+        for row, trial in enumerate(self.trials):
+            if trial.condition == Condition.CATCH:
+                rated[row] = _SURE
+        lapsed = chance.random(n) < self.lapses
+        rated = np.where(lapsed, chance.integers(1, 7, n), rated)
+        names = [trial.trial_id for trial in self.trials]
+        return dict(zip(names, rated.tolist(), strict=True))
+
+    def times(self, number: int) -> dict[str, int]:
+        """Reaction times, milliseconds: log-normal around what a trial took in 2023."""
+        chance = np.random.default_rng([self.seed, number, _TIMES])
+        logs = chance.normal(np.log(1000 * SECONDS_PER_TRIAL), _TIME_SPREAD, len(self.trials))
+        names = [trial.trial_id for trial in self.trials]
+        return dict(zip(names, np.exp(logs).round().astype(int).tolist(), strict=True))
+
+    def answers(
+        self, number: int, name: str, *, group: int, place: int, seed: int
+    ) -> tuple[Response, ...]:
+        """What participant `number` answers as member of a group, in the order of presentation.
+
+        Args:
+            number: decides the ratings; see `ratings`.
+            name: what the participant is called.
+            group: whose trials are shown.
+            place: number within the group, from 1; see `presentation`.
+            seed: of order and sides; see `presentation`.
+        """
+        rated, took = self.ratings(number), self.times(number)
+        shown = presentation(self.trials, group=group, participant=place, seed=seed)
+        return tuple(
+            Response(
+                name, group, t, rated[t], one.left, one.position, float(took[t]), simulated=True
+            )
+            for one in shown
+            for t in [one.trial.trial_id]
+        )
+
+
+def artificial_participants(
+    trials: Iterable[Trial],
+    scores: ScoreTable,
+    model: str,
+    *,
+    noise: float | None = None,
+    ceiling: float = PUBLISHED_CEILING,
+    lapses: float = 0.0,
+    seed: int = 0,
+) -> ArtificialParticipants:
+    """People who follow a model, as noisy as people are.
+
+    Args:
+        trials: a design's.
+        scores: log-probabilities of the trials' sentences, nats; catch trials need none.
+        model: the one that people follow.
+        noise: standard deviation, nats; None calibrates it on the random natural pairs.
+        ceiling: the lower noise ceiling, with ten raters a trial, that calibrated noise gives.
+        lapses: share of trials rated without looking.
+        seed: decides everything that is left to chance.
+
+    Raises:
+        InputError: a sentence or the model has no scores, a number is impossible, or there are no
+            random natural pairs to calibrate the noise on.
+    """
+    design = tuple(sorted(trials, key=lambda trial: trial.trial_id))
+    column = scores.models.index(model) if model in scores.models else None
+    if column is None or not design:
+        raise InputError(
+            f"{model!r} cannot answer {len(design)} trials; there are scores of "
+            f"{', '.join(scores.models)}."
+        )
+    if not 0 <= lapses <= 1 or not (noise is None or 0 <= noise < np.inf):
+        raise InputError(
+            f"Lapses are a share from 0 to 1, and noise is 0 nats or more; not {lapses}, {noise}."
+        )
+    found = compare(design, scores)
+    if noise is None:
+        noise = _calibrated(found, column, ceiling)
+    differences = np.full(len(design), -np.inf)
+    for condition, of in found.items():
+        rows = [row for row, trial in enumerate(design) if trial.condition == condition]
+        differences[rows] = of.differences[:, column]
+    return ArtificialParticipants(design, differences, noise, lapses, seed, model)
+
+
+def _calibrated(found: Mapping[Condition, Comparisons], column: int, ceiling: float) -> float:
+    if Condition.RANDOM_NATURAL not in found:
+        raise InputError(
+            "Noise is calibrated on random natural pairs, and these trials have none: state the "
+            "noise, in nats."
+        )
+    return calibrate_noise(found[Condition.RANDOM_NATURAL].differences[:, column], ceiling)
+
+
+def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:
+    """The responses of so many participants, dealt to the groups in turn."""
+    groups = people.groups
+    return tuple(
+        response
+        for index in range(participants)
+        for response in people.answers(
+            index + 1,
+            f"simulated-{index + 1}",
+            group=groups[index % len(groups)],
+            place=index // len(groups) + 1,
+            seed=people.seed,
+        )
+    )

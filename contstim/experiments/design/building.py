@@ -1,0 +1,216 @@
+"""From pairs and triplets to the trials of every group of participants."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InfeasibleError, InputError
+from contstim.experiments.design.allocation import Item, allocate
+from contstim.experiments.design.fillers import filler_trials
+from contstim.experiments.design.verification import verify_design
+from contstim.files import write_text
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial, content_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from contstim.stimuli import Pair, Triplet
+
+
+@dataclass(frozen=True)
+class DesignCertificate:
+    """How an allocation came about, and that it passed its independent check.
+
+    Attributes:
+        status: `verified`: every rule of the design was checked on the finished trials.
+        method: `matched share by share`, `searched over all allocations`, or `nothing to allocate`.
+        seconds: from stimuli to the verified design.
+    """
+
+    status: str
+    method: str
+    solver: str
+    version: str
+    groups: int
+    trials: int
+    trials_per_group: int
+    seed: int
+    seconds: float
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+
+@dataclass(frozen=True)
+class Design:
+    """The trials of all groups, by group, condition and models, and how they were found."""
+
+    trials: tuple[Trial, ...]
+    certificate: DesignCertificate
+
+
+def build_design(
+    pairs: Sequence[Pair] = (),
+    triplets: Sequence[Triplet] = (),
+    natural: Iterable[Sentence] = (),
+    *,
+    groups: int = 10,
+    random_per_group: int = 9,
+    catch_per_group: int = 12,
+    seed: int = 0,
+    seconds: float = 60.0,
+) -> Design:
+    """Turn stimuli into trials, and share them out to groups of participants.
+
+    Each pair gives one trial. Each triplet gives three: natural against synthetic_1, natural
+    against synthetic_2, and synthetic_1 against synthetic_2; they go to three different groups.
+    Every group has the same number of trials of every condition, model pair and role (which
+    synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
+    2023 study this is its design.
+
+    Args:
+        pairs: natural controversial pairs, with their texts.
+        triplets: of a natural and two synthetic sentences.
+        natural: where random pairs and catch trials are drawn from; sentences that stand in pairs
+            or triplets are passed over.
+        groups: how many groups of participants there are.
+        random_per_group: random natural pairs for each group.
+        catch_per_group: catch trials for each group, natural against shuffled.
+        seed: decides what is left to chance.
+        seconds: how long the search for an allocation may take, where one is needed.
+
+    Raises:
+        InputError: stimuli without texts, given twice, or negative numbers.
+        InfeasibleError: there is no such design; says why.
+        VerificationError: the time ended without an answer, or the design failed its check.
+    """
+    started = perf_counter()
+    if min(random_per_group, catch_per_group) < 0:
+        raise InputError("A group has 0 or more random and catch trials, not fewer.")
+    natural = list(natural)
+    unplaced = [*map(pair_trial, pairs), *(t for each in triplets for t in triplet_trials(each))]
+    twice = [name for name, n in Counter(t.trial_id for t in unplaced).items() if n > 1]
+    if twice:
+        raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
+    if not unplaced and not random_per_group and not catch_per_group:
+        raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
+    if triplets and 1 <= groups < 3:
+        raise InfeasibleError(
+            "A triplet gives three trials that share its sentences, for three different groups; "
+            f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
+        )
+    found = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
+    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
+    fillers = filler_trials(
+        natural,
+        frozenset(text for trial in unplaced for text in shown_texts(trial)),
+        groups=groups,
+        random_per_group=random_per_group,
+        catch_per_group=catch_per_group,
+        rng=np.random.default_rng([seed, 1]),
+    )
+    trials = tuple(sorted([*placed, *fillers], key=_order))
+    verify_design(
+        trials,
+        pairs,
+        triplets,
+        natural,
+        groups=groups,
+        random_per_group=random_per_group,
+        catch_per_group=catch_per_group,
+    )
+    certificate = DesignCertificate(
+        status="verified",
+        method=found.method if unplaced else "nothing to allocate",
+        solver=found.solver,
+        version=found.version,
+        groups=groups,
+        trials=len(trials),
+        trials_per_group=len(trials) // groups,
+        seed=seed,
+        seconds=perf_counter() - started,
+    )
+    return Design(trials, certificate)
+
+
+def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
+    """The three trials that a triplet gives, in no group yet (0)."""
+    texts = {
+        Kind.NATURAL: Sentence.parse(triplet.natural).text,
+        Kind.SYNTHETIC_1: Sentence.parse(triplet.synthetic_1).text,
+        Kind.SYNTHETIC_2: Sentence.parse(triplet.synthetic_2).text,
+    }
+
+    def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
+        return Trial(
+            content_id("trial", triplet.triplet_id, kind_1, kind_2),
+            0,
+            condition,
+            triplet.model_1,
+            triplet.model_2,
+            texts[kind_1],
+            texts[kind_2],
+            kind_1,
+            kind_2,
+            triplet.triplet_id,
+        )
+
+    return (
+        trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1),
+        trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_2),
+        trial(Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
+    )
+
+
+def shown_texts(trial: Trial) -> tuple[str, str]:
+    """What a participant sees of a trial: its sentences without their end marks."""
+    return Sentence.parse(trial.sentence_1).bare, Sentence.parse(trial.sentence_2).bare
+
+
+def pair_trial(pair: Pair) -> Trial:
+    """The trial that a pair gives, in no group yet (0).
+
+    Raises:
+        InputError: the pair has no texts.
+    """
+    if not pair.sentence_1 or not pair.sentence_2:
+        raise InputError(
+            f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "
+            "that have a column 'sentence'."
+        )
+    return Trial(
+        pair.trial_id,
+        0,
+        Condition.NATURAL_CONTROVERSIAL,
+        pair.model_1,
+        pair.model_2,
+        Sentence.parse(pair.sentence_1).text,
+        Sentence.parse(pair.sentence_2).text,
+        Kind.NATURAL,
+        Kind.NATURAL,
+        pair.trial_id,
+    )
+
+
+def _item(trial: Trial) -> Item:
+    role = "" if trial.condition != Condition.NATURAL_SYNTHETIC else f" ({trial.kind_2})"
+    return Item(f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", shown_texts(trial))
+
+
+def _order(trial: Trial) -> tuple[object, ...]:
+    conditions = list(Condition)
+    place = conditions.index(trial.condition)
+    return (trial.group, place, trial.model_1, trial.model_2, trial.kind_2, trial.trial_id)

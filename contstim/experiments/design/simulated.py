@@ -1,0 +1,190 @@
+"""Simulated participants: a model's preferences plus noise, calibrated to a noise ceiling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.measures import log_ratios
+from contstim.experiments.analysis.ratings import require_scores
+from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """What models make of the trials of one condition.
+
+    Attributes:
+        models: their names.
+        differences: (n_trials, n_models) log p(sentence_2) - log p(sentence_1), nats.
+        own: (n_trials, n_models) whether the trial evaluates the model: those that target it, and
+            all models where a trial targets none.
+        groups: (n_trials,) 0-based group that sees it.
+        strata: (n_trials,) trials of one model pair have one number.
+    """
+
+    models: tuple[str, ...]
+    differences: FloatArray
+    own: BoolArray
+    groups: IntArray
+    strata: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What models make of all trials but catch trials, and which of them evaluate which model.
+
+    Attributes:
+        every: all these trials; each evaluates the models that it targets, or all.
+        own: scope → (n_trials, n_models) whether a trial evaluates a model there, as in `analyze`;
+            scopes without trials are left out.
+    """
+
+    every: Comparisons
+    own: Mapping[Scope, BoolArray]
+
+    def rows(self, scope: Scope) -> IntArray:
+        """The places of a scope's trials."""
+        return np.flatnonzero(self.own[scope].any(axis=1))
+
+    def comparisons(self, scope: Scope) -> Comparisons:
+        """A scope's trials, with the models that they evaluate there."""
+        rows, every = self.rows(scope), self.every
+        return Comparisons(
+            every.models,
+            every.differences[rows],
+            self.own[scope][rows],
+            every.groups[rows],
+            every.strata[rows],
+        )
+
+
+def study(trials: Iterable[Trial], table: ScoreTable) -> Study:
+    """The models' preferences on all trials but catch trials, by scope.
+
+    Scores are joined by `Sentence.text`. Two sentences of probability zero are alike.
+
+    Raises:
+        InputError: sentences have no scores, a trial targets a model that has none, or there are no
+            such trials.
+    """
+    some = [trial for trial in trials if trial.condition != Condition.CATCH]
+    if not some:
+        raise InputError("There are no trials but catch trials, so there is nothing to simulate.")
+    every = _compare(some, table, _places(table))
+    own = {scope: scope_mask(some, scope, table.models).T for scope in Scope}
+    return Study(every, {scope: mask for scope, mask in own.items() if mask.any()})
+
+
+def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Comparisons]:
+    """The models' preferences on the trials of each condition, catch trials left out.
+
+    Scores are joined by `Sentence.text`. Two sentences of probability zero are alike.
+
+    Raises:
+        InputError: a sentence has no scores, or a trial targets a model that has none.
+    """
+    rows = _places(table)
+    found: dict[Condition, Comparisons] = {}
+    trials = list(trials)
+    for condition in Condition:
+        some = [t for t in trials if t.condition == condition]
+        if some and condition != Condition.CATCH:
+            found[condition] = _compare(some, table, rows)
+    return found
+
+
+def _places(table: ScoreTable) -> dict[str, int]:
+    return {Sentence.parse(text).text: row for row, text in enumerate(table.sentences or ())}
+
+
+def _compare(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> Comparisons:
+    texts = [
+        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
+        for trial in trials
+    ]
+    require_scores(texts, rows)
+    for model in sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""}):
+        table.column(model)
+    places = [[rows[text] for text in both] for both in texts]
+    pairs = [(trial.model_1, trial.model_2) for trial in trials]
+    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    return Comparisons(
+        table.models,
+        log_ratios(np.moveaxis(table.log_probs[places], 1, 2)),
+        np.array([[pair == ("", "") or m in pair for m in table.models] for pair in pairs]),
+        np.array([trial.group - 1 for trial in trials]),
+        np.array([numbers[pair] for pair in pairs]),
+    )
+
+
+def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> FloatArray:
+    """How likely a simulated participant prefers sentence_2.
+
+    The participant has the planted model's difference in log-probability, adds normal noise of
+    standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher.
+    """
+    from scipy.special import ndtr
+
+    probabilities: FloatArray = ndtr(differences / noise)
+    return probabilities
+
+
+def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
+    """How often one of `raters` simulated participants agrees with the majority of the others.
+
+    The expected value, over trials with these differences, of the study's lower noise ceiling; a
+    majority of half against half counts one half.
+    """
+    from scipy.special import bdtr, bdtrc
+
+    p = choice_probabilities(differences, noise)
+    others = raters - 1
+    if others % 2:
+        majority = bdtrc(others // 2, others, p)
+    else:
+        majority = (bdtrc(others // 2, others, p) + 1 - bdtr(others // 2 - 1, others, p)) / 2
+    return float(np.mean(p * majority + (1 - p) * (1 - majority)))
+
+
+def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:
+    """The noise (nats) under which simulated participants reach a stated lower noise ceiling.
+
+    Args:
+        differences: (n_trials,) of the planted model, on the trials where it was measured.
+        ceiling: share of trials in which a person agrees with the majority of the others, such as
+            `PUBLISHED_CEILING`.
+        raters: participants who saw each trial where that was measured.
+
+    Raises:
+        InputError: no noise gives this ceiling.
+    """
+    from scipy.optimize import brentq
+
+    finite = differences[np.isfinite(differences)]
+    spread = float(np.abs(finite).max(initial=0.0))
+    if raters < 2:
+        raise InputError(f"A noise ceiling compares 2 or more participants, not {raters}.")
+    most = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
+    if not 0.5 < ceiling < most:
+        raise InputError(
+            f"No noise gives simulated participants a noise ceiling of {ceiling}: it lies between "
+            f"0.5 and {most:.6f} on these {len(differences)} pairs."
+        )
+
+    def excess(log_noise: float) -> float:
+        return lower_ceiling(differences, float(np.exp(log_noise)), raters) - ceiling
+
+    return float(np.exp(brentq(excess, np.log(spread) - 14, np.log(spread) + 14)))

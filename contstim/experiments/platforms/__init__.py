@@ -1,0 +1,18 @@
+"""Experiments that people can take part in, readers of their answers, and data sets for the public.
+
+jspsych      a page for any browser, in a folder: sentences, texts to edit, and where answers go
+jatos        the same page as a study archive for JATOS
+pcibex       PCIbex Farm: a table and a PennController script; its results
+psychopy     PsychoPy and Pavlovia: a table of conditions for each list; their data
+gorilla      Gorilla: spreadsheets after the user's template; its exports
+qualtrics    Qualtrics: a survey in the advanced TXT format; its data
+plain        a table of who sees what, for any program
+psych_ds     Psych-DS 1.5 data sets, written and checked
+
+lists        what each participant of a platform that cannot balance sides is shown
+display      what people see of a sentence, and the six buttons
+markup       texts as HTML that no platform and no spreadsheet takes for anything else
+cells        texts in the cells of a spreadsheet that nothing evaluates
+addresses    addresses that browsers are sent to
+folder       an export on disk: files, a README that says what to click, a record
+"""

@@ -1,0 +1,277 @@
+"""Exports of Gorilla's task builders: a row for each event, among them the ratings.
+
+A rating is a row in which a button of the scale was pressed (`Zone Name` resp1 … resp6, from left
+to right) while two sentences were shown. Instructions, fixation screens, `BEGIN TASK`, `END TASK`
+and `END OF FILE` stand between them. Format: support.gorilla.sc, *Data columns*.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.documents import shortened
+from contstim.errors import InputError
+from contstim.experiments.platforms.gorilla.columns import (
+    RECOGNISED,
+    REQUIRED,
+    SIDES,
+    GorillaOptions,
+    family,
+)
+from contstim.experiments.platforms.gorilla.describing import FACTS
+from contstim.experiments.platforms.gorilla.trials import build_trials
+from contstim.experiments.responses.answer import Answer
+from contstim.experiments.responses.answers import Imported, align
+from contstim.experiments.responses.checks import Finding, Problem
+from contstim.experiments.responses.sides import shown_by_side
+from contstim.experiments.responses.table import UNKNOWN
+from contstim.sentence import END_MARKS, Sentence
+from contstim.tables import listed, number, read_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Trial
+
+_BUTTON = re.compile(
+    r"(?:resp|response|rating|button|option|choice|likert)?[\s_-]*([0-9]{1,3})", re.I
+)
+
+
+def import_gorilla(
+    files: Sequence[Path | str],
+    *,
+    trials: Sequence[Trial] | None = None,
+    scores: ScoreTable | None = None,
+    options: GorillaOptions | None = None,
+) -> Imported:
+    """Responses from one or more exports, in the canonical order of their trials.
+
+    Args:
+        files: of the same experiment, such as one for each spreadsheet or version.
+        trials: what was shown. Without them trials are built from the export's own columns
+            (`build_trials`).
+        scores: needed to build trials that compare models.
+        options: which columns hold what, where their names do not tell.
+
+    Raises:
+        InputError: a file cannot be read; a column is missing; columns that should be one
+            contradict each other; no rating is found; and see `align` and `build_trials`.
+    """
+    options = options or GorillaOptions()
+    by_id = {trial.trial_id: trial for trial in trials or ()}
+    rows = [row for file in files for row in _rows(Path(file), options, by_id)]
+    answers, notes, stray = _answers(rows, options, ", ".join(map(str, files)))
+    if trials is not None:
+        return align(answers, trials, notes, stray)
+    built, grouped, decisions = build_trials(answers, scores)
+    found = align(grouped, built, [*notes, *decisions], stray)
+    unfinished = {one.participant for one in found.report.of(Problem.UNFINISHED)}
+    if unfinished >= {answer.participant for answer in answers}:
+        hint = (
+            "Nobody rated every trial of their group. Where no group is stated, people who saw a "
+            "pair in common are one: name the column that holds the group, `group` under [columns]."
+        )
+        return replace(found, notes=(*found.notes, hint))
+    return found
+
+
+@dataclass(frozen=True)
+class _Row:
+    where: str
+    cells: Mapping[str, str]  # by our names; empty where the export has no such column or cell
+
+
+def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> Iterator[_Row]:
+    """The rows of a file in its order, columns that belong together folded into one."""
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise InputError(f"{path} is a spreadsheet: download or save it as CSV (UTF-8).")
+    table = read_csv(path, delimiters=",;\t", footer="END OF FILE")
+    named = {name: options.find(name, table) for name in RECOGNISED}
+    stated = bool(by_id and named["trial_id"] and named["side"])
+    missing = [name for name in REQUIRED if not named[name] and not (stated and name in SIDES)]
+    if missing or not (named["zone"] or named["response"]):
+        missing += [] if named["zone"] or named["response"] else ["zone or response"]
+        raise InputError(
+            f"{path}: which column holds {', '.join(missing)}? Name it under [columns] in the "
+            f"options. The columns are {listed(table)}."
+        )
+    shape = {name: _folded(path, table, columns) for name, columns in named.items() if columns}
+    wanted = _matching(path, table, options.only)
+    flipped = _matching(path, table, options.flipped, default=False)
+    for row in range(len(next(iter(table.values())))):
+        if wanted(row):
+            cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
+            where = f"{path}, row {row}"
+            if stated and cells["trial_id"] and cells["side"]:
+                pair = shown_by_side(where, cells["trial_id"], cells["side"], by_id)
+                cells |= zip(SIDES, pair, strict=True)
+            yield _Row(where, _turned(cells) if flipped(row) else cells)
+
+
+def _folded(path: Path, table: Mapping[str, list[str]], columns: list[str]) -> list[str]:
+    """For each row the one value that these columns hold."""
+    folded = []
+    for row, cells in enumerate(zip(*(table[column] for column in columns), strict=True)):
+        values = {cell.strip() for cell in cells if cell.strip()}
+        if len(values) > 1:
+            raise InputError(
+                f"{path}, row {row}: {', '.join(columns)} should hold one value, but hold "
+                f"{' and '.join(map(repr, sorted(values)))}. Name the right one under [columns]."
+            )
+        folded.append(values.pop() if values else "")
+    return folded
+
+
+def _matching(
+    path: Path,
+    table: Mapping[str, list[str]],
+    conditions: Mapping[str, tuple[str, ...]],
+    *,
+    default: bool = True,
+) -> Callable[[int], bool]:
+    """Whether a row has one of the stated values in every stated column."""
+    folded = {}
+    for name in conditions:
+        columns = family(name, table, exact=True)
+        if not columns:
+            raise InputError(f"{path} has no column {name!r}; its columns are {listed(table)}.")
+        folded[name] = _folded(path, table, columns)
+    if not conditions:
+        return lambda _: default
+    return lambda row: all(folded[name][row] in values for name, values in conditions.items())
+
+
+def _turned(cells: dict[str, str]) -> dict[str, str]:
+    """The cells of a row with what is said of left and right exchanged."""
+    other = {"left": "right", "right": "left"}
+    return {name: cells[re.sub("left|right", lambda side: other[side[0]], name)] for name in cells}
+
+
+def _answers(
+    rows: Sequence[_Row], options: GorillaOptions, files: str
+) -> tuple[list[Answer], list[str], list[Finding]]:
+    """Every rating and every trial shown without one; what other rows are; ratings of nothing."""
+    rate = _scale(rows, options, files)
+    answers: list[Answer] = []
+    shown: dict[tuple[str, frozenset[str]], _Row] = {}
+    stray: dict[str, list[str]] = defaultdict(list)
+    aside: Counter[str] = Counter()
+    for row in rows:
+        rating = rate(row)
+        if not (row.cells["left"] and row.cells["right"]):
+            aside["show no pair of sentences"] += 1
+            if rating is not None:
+                stray[_participant(row)].append(row.where)
+        elif not row.cells["participant"]:
+            raise InputError(f"{row.where} shows a pair of sentences to no participant.")
+        else:
+            answer = _answer(row, rating, options)
+            if rating is None:
+                shown.setdefault((answer.participant, answer.pair), row)
+                aside["are other events of a trial"] += 1
+            else:
+                answers.append(answer)
+    rated = {(answer.participant, answer.pair) for answer in answers}
+    unrated = [_answer(row, None, options) for key, row in shown.items() if key not in rated]
+    notes = [f"{count:,} rows {what}." for what, count in aside.items()]
+    idle = {_participant(row) for row in rows} - {a.participant for a in answers} - {""}
+    if idle:
+        notes.append(f"These participants rated nothing: {', '.join(sorted(idle))}.")
+    findings = [Finding(Problem.NO_PAIR, who, tuple(where)) for who, where in stray.items()]
+    return _positioned([*answers, *unrated]), notes, findings
+
+
+def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> Answer:
+    cells = row.cells
+    about = {
+        name: options.constants.get(name) or options.values.get(cells[name], cells[name])
+        for name in FACTS
+    }
+    return Answer(
+        row.where,
+        _participant(row),
+        options.constants.get("group") or cells["group"],
+        cells["trial_id"],
+        (Sentence.parse(cells["left"]).text, Sentence.parse(cells["right"]).text),
+        UNKNOWN if rating is None else rating,
+        UNKNOWN if rating is None else _position(row),
+        _number(row, "rt_ms", math.nan) if rating is not None else math.nan,
+        about,
+        all(cells[side].endswith(END_MARKS) for side in ("left", "right")),
+    )
+
+
+def _participant(row: _Row) -> str:
+    """The identifier, without the decimals that spreadsheet programs add."""
+    return re.sub(r"^([0-9]+)\.0$", r"\1", row.cells["participant"])
+
+
+def _number(row: _Row, name: str, empty: float) -> float:
+    cell = row.cells[name]
+    try:
+        return float(number(cell)) if cell else empty
+    except ValueError:
+        raise InputError(f"{row.where}: {shortened(cell)} under {name} is not a number.") from None
+
+
+def _position(row: _Row) -> int:
+    position = _number(row, "position", UNKNOWN)
+    if position < 0 or position % 1:
+        raise InputError(f"{row.where}: {position:g} under position is not a place in an order.")
+    return int(position)
+
+
+def _positioned(answers: Sequence[Answer]) -> list[Answer]:
+    """Positions from 1: by the export's trial numbers where they differ, else by its order."""
+    by_participant: dict[str, list[int]] = defaultdict(list)
+    for index, answer in enumerate(answers):
+        if answer.rating != UNKNOWN:
+            by_participant[answer.participant].append(index)
+    positioned = list(answers)
+    for indices in by_participant.values():
+        numbers = [answers[index].position for index in indices]
+        if UNKNOWN not in numbers and len(set(numbers)) == len(numbers):
+            indices = sorted(indices, key=lambda index: answers[index].position)
+        for position, index in enumerate(indices, start=1):
+            positioned[index] = replace(answers[index], position=position)
+    return positioned
+
+
+def _scale(
+    rows: Iterable[_Row], options: GorillaOptions, files: str
+) -> Callable[[_Row], int | None]:
+    """How a row's rating is read: off its zone where zones name buttons, else off its response."""
+
+    def rating(cell: str) -> int | None:
+        if options.ratings:
+            return options.ratings.get(cell)
+        button = _BUTTON.fullmatch(cell)
+        return int(button[1]) if button else None
+
+    tried = {name: {row.cells[name] for row in rows} - {""} for name in ("zone", "response")}
+    for name, cells in tried.items():
+        known = {cell: value for cell in cells if (value := rating(cell)) is not None}
+        if known:
+            return partial(_looked_up, name, known)
+    raise InputError(
+        f"No rating was found in {files}. Zones are {_some(tried['zone'])}; responses are "
+        f"{_some(tried['response'])}. State under [ratings] which of them means what, from 1 (very "
+        "confident in the left sentence) to 6."
+    )
+
+
+def _looked_up(name: str, known: Mapping[str, int], row: _Row) -> int | None:
+    return known.get(row.cells[name])
+
+
+def _some(names: Iterable[str]) -> str:
+    names = sorted(names)
+    return ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "") or "none"

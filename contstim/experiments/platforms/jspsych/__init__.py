@@ -1,0 +1,19 @@
+"""A jsPsych page in a folder that any web server, `contstim collect` or a disk can serve.
+
+settings    what the researcher decides
+study       study.json: trials by group, where answers go, texts
+texts       texts and tables of the folder, which the researcher edits
+placeholders what nobody has filled in yet
+library     jsPsych itself: pinned versions, from a CDN or copied into the folder
+folder      the export
+page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
+defaults/   what the texts are before anybody edits them
+readme/     what to do with the folder, for each place where answers may go
+"""
+
+from contstim.experiments.platforms.jspsych.folder import export_jspsych
+from contstim.experiments.platforms.jspsych.library import fetch_library
+from contstim.experiments.platforms.jspsych.placeholders import unfilled_warning
+from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
+
+__all__ = ["PageSettings", "SaveTo", "export_jspsych", "fetch_library", "unfilled_warning"]

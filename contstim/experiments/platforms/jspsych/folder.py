@@ -1,0 +1,159 @@
+"""The export: a folder that holds a whole experiment."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.jspsych.library import (
+    bring_library,
+    fetch_library,
+    library_tags,
+)
+from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych.study import build_study, study_script
+from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, keep_texts
+from contstim.experiments.platforms.staging import staged
+from contstim.files import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.stimuli import Trial
+
+_ROOM = "contstim.experiments.platforms.jspsych"
+
+# In the order in which they are loaded.
+_SCRIPTS = (
+    "parts/escape.js",
+    "study.js",
+    "parts/address.js",
+    "parts/markdown.js",
+    "parts/tables.js",
+    "parts/texts.js",
+    "parts/order.js",
+    "parts/keeping.js",
+    "parts/sending.js",
+    "parts/screens.js",
+    "parts/timeline.js",
+)
+
+
+def export_jspsych(
+    trials: Sequence[Trial], folder: Path | str, settings: PageSettings | None = None
+) -> dict[str, Any]:
+    """Write an experiment as a page that browsers run.
+
+    Texts that an earlier export left in the folder are kept as they are; everything else is
+    written anew, all at once: where something is wrong, the folder stays as it was.
+
+    Args:
+        trials: of all groups.
+        folder: made if need be; an existing one must be empty or an earlier export.
+        settings: what the researcher decides; defaults where None.
+
+    Returns:
+        The content of study.json.
+
+    Raises:
+        InputError: the folder holds something else, a text or table in it is not usable, jsPsych
+            cannot be had, or there are no trials.
+        SentenceError: a sentence of the trials has no words.
+    """
+    settings = settings or PageSettings()
+    folder = Path(folder)
+    check_folder(folder)
+    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
+    with staged(folder) as work:
+        return write_page(trials, work, settings, earlier=folder)
+
+
+def write_page(
+    trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
+) -> dict[str, Any]:
+    """Write a page into a folder; the content of study.json.
+
+    Args:
+        trials: of all groups.
+        work: where it is written, without the texts that are kept.
+        settings: what the researcher decides.
+        earlier: where the page will stand, whose texts are kept.
+
+    Raises:
+        InputError: a text or table is not usable, or jsPsych cannot be had.
+    """
+    texts = keep_texts(earlier, settings.practice, into=work)
+    study = build_study(trials, settings, texts)
+    vendored = settings.vendor or settings.library is not None
+    if vendored:
+        bring_library(earlier / "vendor", work / "vendor")
+        fetch_library(work / "vendor", settings.library)
+    _copy_page(work, settings, vendored=vendored)
+    write_text(work / "study.js", study_script(study))
+    write_text(work / "README.md", _readme(earlier, settings, study))
+    write_text(work / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
+    return study
+
+
+def check_folder(folder: Path) -> None:
+    """Make sure that nothing in a folder is lost when a page is written there.
+
+    Raises:
+        InputError: it is a file, or holds files and is no earlier export; texts for the page are
+            no such files, for they are kept.
+    """
+    if folder.is_file():
+        raise InputError(f"{folder} is a file; name a folder for the page.")
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if not names <= {*TEXTS, PRACTICE} and not is_page(folder):
+        raise InputError(
+            f"{folder} holds other files, of which some might be replaced; name a new folder, or "
+            "one of an earlier export."
+        )
+
+
+def is_page(folder: Path) -> bool:
+    """Whether a folder holds an earlier export, as its study.json says."""
+    try:
+        study = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+        known = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
+        return known and isinstance(study["version"], int) and isinstance(study["id"], str)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
+    page = resources.files(_ROOM) / "page"
+    # No file of ours may be called jatos.js: that is the name of JATOS's own.
+    homes = ["parts/homes/no_server.js", f"parts/homes/{settings.save}_home.js"]
+    scripts = [*_SCRIPTS, *homes, "experiment.js"]
+    for name in {*scripts, "style.css"} - {"study.js"}:
+        write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
+    own = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
+    jatos = '  <script src="jatos.js"></script>\n' if settings.save is SaveTo.JATOS else ""
+    index = page.joinpath("index.html").read_text(encoding="utf-8")
+    filled = Template(index).substitute(
+        language=settings.language,
+        title=escape(settings.title),
+        scripts=f"{jatos}{library_tags(vendored=vendored)}\n{own}",
+    )
+    write_text(folder / "index.html", filled)
+
+
+def _readme(folder: Path, settings: PageSettings, study: dict[str, Any]) -> str:
+    readme = resources.files(_ROOM) / "readme"
+    parts = [f"{settings.save}.md", "texts.md"]
+    text = "\n".join(readme.joinpath(name).read_text(encoding="utf-8") for name in parts)
+    groups = study["groups"]
+    return Template(text).substitute(
+        folder=folder.resolve().name,
+        title=settings.title,
+        groups=len(groups),
+        pairs=max(map(len, groups.values())),
+        first=next(iter(groups)),
+    )

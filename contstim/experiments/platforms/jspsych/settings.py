@@ -1,0 +1,78 @@
+"""What the researcher decides about a page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.addresses import check_web_address
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class SaveTo(StrEnum):
+    """Where answers go."""
+
+    SERVER = "server"
+    DATAPIPE = "datapipe"
+    JATOS = "jatos"
+    DOWNLOAD = "download"
+
+
+DATAPIPE = "https://pipe.jspsych.org/api/"
+
+
+@dataclass(frozen=True)
+class PageSettings:
+    """What a page shows and does beside its trials.
+
+    Attributes:
+        title: of the browser's window.
+        save: where answers go: `contstim collect`, DataPipe (which writes to the OSF), JATOS, or a
+            file that the participant downloads.
+        datapipe_id: DataPipe's name of the experiment; needed there, empty elsewhere.
+        datapipe_address: DataPipe's API, with a slash at the end.
+        completion_code: what participants see when all is saved; empty: none, or from the server
+            a code for each participant unless there is a redirect.
+        redirect: where they go then, such as Prolific's completion link; empty: nowhere.
+        language: of the sentences and texts, as HTML names it.
+        practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
+            of an earlier export into the same folder.
+        vendor: copy jsPsych into the folder, so that the page needs no other server.
+        library: a folder with jsPsych's files to copy; None: they are fetched from npm.
+
+    Raises:
+        InputError: settings that do not fit together, or an address that is none.
+    """
+
+    title: str = "Comparing sentences"
+    save: SaveTo = SaveTo.SERVER
+    datapipe_id: str = ""
+    datapipe_address: str = DATAPIPE
+    completion_code: str = ""
+    redirect: str = ""
+    language: str = "en"
+    practice: Path | None = None
+    vendor: bool = False
+    library: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not self.title.strip():
+            raise InputError("The page needs a title.")
+        if (self.save is SaveTo.DATAPIPE) != bool(self.datapipe_id):
+            raise InputError(
+                "Saving to DataPipe needs the experiment's ID there (--datapipe-id, from its "
+                "dashboard on pipe.jspsych.org), and nothing else does."
+            )
+        if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
+            raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
+        if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
+            raise InputError(
+                f"{self.language!r} is not the name of a language; give en, de, pt-BR or the like."
+            )
+        for address in filter(None, (self.redirect, self.datapipe_address)):
+            check_web_address(address)

@@ -1,0 +1,99 @@
+"""What each participant is shown, where the platform cannot balance sides itself.
+
+Most platforms can show rows in random order, but none can put sentence_1 left in exactly half of
+the trials of each condition. So an export holds lists: for each group several, of which every
+second is the mirror image of the one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.design.presentation import presentation
+from contstim.experiments.platforms.cells import guarded
+from contstim.experiments.platforms.display import displayed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.experiments.design.presentation import Shown
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True)
+class StimulusList:
+    """The trials of one group in an order, each with its sides.
+
+    Attributes:
+        name: L and a number; names sort as text in the order of the lists.
+        group: of the trials, from 1.
+        shown: in order of presentation.
+    """
+
+    name: str
+    group: int
+    shown: tuple[Shown, ...]
+
+
+def stimulus_lists(
+    trials: Sequence[Trial], *, per_group: int = 2, seed: int = 0
+) -> tuple[StimulusList, ...]:
+    """The lists of all groups, neighbours of one group mirrored.
+
+    Args:
+        trials: a design's.
+        per_group: how many lists each group has; with an odd number sides are not balanced over
+            the lists of a group.
+        seed: decides sides and orders (`presentation`).
+
+    Raises:
+        InputError: `per_group` is below 1, or the trials are refused (`check_trials`).
+    """
+    check_trials(trials)
+    if per_group < 1:
+        raise InputError(f"Each group needs one list or more, not {per_group}.")
+    wanted = [(g, p) for g in groups_of(trials) for p in range(1, per_group + 1)]
+    width = max(2, len(str(len(wanted))))
+    return tuple(
+        StimulusList(
+            f"L{number:0{width}}", g, presentation(trials, group=g, participant=p, seed=seed)
+        )
+        for number, (g, p) in enumerate(wanted, start=1)
+    )
+
+
+def groups_of(trials: Sequence[Trial]) -> list[int]:
+    """The numbers of the groups, ascending."""
+    return sorted({trial.group for trial in trials})
+
+
+def sides(shown: Shown) -> tuple[str, str]:
+    """What a participant reads left and right."""
+    first, second = displayed(shown.trial.sentence_1), displayed(shown.trial.sentence_2)
+    return (first, second) if shown.left == 1 else (second, first)
+
+
+def check_trials(trials: Sequence[Trial]) -> None:
+    """Refuse trials that no answer could be traced back to.
+
+    Raises:
+        InputError: there are none, two have one trial_id, or one has an empty one, or one that a
+            spreadsheet would take for a formula.
+    """
+    if not trials:
+        raise InputError("There are no trials to export.")
+    seen: set[str] = set()
+    for trial in trials:
+        if not trial.trial_id.strip() or trial.trial_id in seen:
+            raise InputError(
+                f"The trial_id {trial.trial_id!r} is empty or given twice; every trial needs one "
+                "of its own, because answers come back by it."
+            )
+        if guarded(trial.trial_id) != trial.trial_id:
+            raise InputError(
+                f"The trial_id {trial.trial_id!r} begins as a formula does, and spreadsheets would "
+                "run it; begin it with a letter or a digit."
+            )
+        seen.add(trial.trial_id)

@@ -1,0 +1,5 @@
+"""PsychoPy and Pavlovia.
+
+export    a conditions file for each list; cells: what PsychoPy makes of a cell
+reading   their data
+"""

@@ -1,0 +1,145 @@
+"""Experiment 1 of the 2023 study: its trials and its 16,500 ratings, as contstim's own values.
+
+The published file is a list of ratings. What each trial compared follows from the published
+selections, and who was in which group from the sentences that participants share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.experiments.design.building import pair_trial, triplet_trials
+from contstim.experiments.reproduce.published.scores import read_stimulus_scores
+from contstim.experiments.reproduce.published.stimuli import read_natural_pairs, read_triplets
+from contstim.experiments.responses.table import UNKNOWN, Response, mirrored
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial, content_id
+from contstim.tables import number, read_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+TRIALS_EACH = 165  # rows of one participant, one after another
+
+_COLUMNS = ("sentence_pair", "Trial Number", "rating", "Reaction Time")
+
+
+def read_experiment(
+    contstimlang_folder: Path | str, ratings_file: Path | str
+) -> tuple[tuple[Trial, ...], tuple[Response, ...]]:
+    """The 1,650 trials and 16,500 responses of 100 participants in 10 groups.
+
+    Participants are p001 … p100 in the order of the file; groups are numbered as they first appear.
+    The shown side was not published (`left` is 0); `position` is the file's trial number.
+
+    Args:
+        contstimlang_folder: the repository dpmlab/contstimlang, for selections and stimuli.
+        ratings_file: the ratings, `data` in the repository LpZamora/contstimlang.
+
+    Raises:
+        InputError: a file is missing or is not what was published.
+    """
+    shown = _shown_pairs(ratings_file)
+    groups = _groups([pair for pair, *_ in shown], ratings_file)
+    known = _selected_trials(contstimlang_folder)
+    order = {text: n for n, text in enumerate(_stimuli(contstimlang_folder))}
+    trials: dict[frozenset[str], Trial] = {}
+    responses = []
+    for row, (pair, rating, position, rt_ms) in enumerate(shown):
+        participant = row // TRIALS_EACH
+        key = frozenset(pair)
+        if key not in trials:
+            trial = known.get(key) or _unselected_trial(pair, order, ratings_file)
+            trials[key] = replace(trial, group=groups[participant])
+        trial = trials[key]
+        responses.append(
+            Response(
+                f"p{participant + 1:03}",
+                trial.group,
+                trial.trial_id,
+                rating if pair[0] == trial.sentence_1 else mirrored(rating),
+                UNKNOWN,
+                position,
+                rt_ms,
+            )
+        )
+    conditions = list(Condition)
+    ordered = sorted(trials.values(), key=lambda t: (t.group, conditions.index(t.condition)))
+    return tuple(ordered), tuple(responses)
+
+
+_Shown = tuple[tuple[str, str], int, int, float]
+
+
+def _shown_pairs(path: Path | str) -> list[_Shown]:
+    """Both sentences in the file's order, the rating from first to second, position, milliseconds.
+
+    A sentence of the study has no underscore, which joins the two in the file.
+    """
+    table = read_csv(path)
+    missing = [name for name in _COLUMNS if name not in table]
+    if missing:
+        raise InputError(f"{path} is not the published ratings: it lacks {', '.join(missing)}.")
+    shown = []
+    for row, cells in enumerate(zip(*(table[name] for name in _COLUMNS), strict=True)):
+        try:
+            first, second = (Sentence.parse(text).text for text in cells[0].split("_"))
+            rating, position = (int(number(cell, whole=True)) for cell in (cells[2], cells[1]))
+            shown.append(((first, second), rating, position, float(number(cells[3]))))
+        except ValueError:
+            raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None
+    return shown
+
+
+def _groups(pairs: Sequence[tuple[str, str]], path: Path | str) -> list[int]:
+    """The group of each participant: those who saw the same pairs, numbered as they appear."""
+    if not pairs or len(pairs) % TRIALS_EACH:
+        raise InputError(
+            f"{path} has {len(pairs):,} ratings, no multiple of {TRIALS_EACH} per participant."
+        )
+    seen = [
+        frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
+        for start in range(0, len(pairs), TRIALS_EACH)
+    ]
+    numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
+    owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
+    if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
+        raise InputError(
+            f"{path} is not in blocks of {TRIALS_EACH} rows, one block a participant: a block "
+            "repeats a pair, or a pair is shared by participants who otherwise saw different ones."
+        )
+    return [numbers[pairs_seen] for pairs_seen in seen]
+
+
+def _selected_trials(folder: Path | str) -> dict[frozenset[str], Trial]:
+    """The 1,440 controversial trials by their sentences; their group is filled in later."""
+    trials = [pair_trial(pair) for pair in read_natural_pairs(folder)]
+    for triplet in read_triplets(folder, selected=True):
+        trials += triplet_trials(triplet)
+    return {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in trials}
+
+
+def _unselected_trial(pair: tuple[str, str], order: dict[str, int], path: Path | str) -> Trial:
+    """A catch trial where both sentences have the same words, else a random natural pair.
+
+    The published table of stimuli ends with the shuffled sentences, so the later of two is the
+    shuffled one.
+    """
+    absent = [text for text in pair if text not in order]
+    if absent:
+        raise InputError(f"{path}: {absent[0]!r} is not among the study's scored stimuli.")
+    first, second = pair
+    condition, kind = Condition.RANDOM_NATURAL, Kind.NATURAL
+    if sorted(Sentence.parse(first).words) == sorted(Sentence.parse(second).words):
+        condition, kind = Condition.CATCH, Kind.SHUFFLED
+        first, second = sorted(pair, key=order.__getitem__)
+    trial_id = content_id("trial", first, second)
+    return Trial(trial_id, 0, condition, "", "", first, second, Kind.NATURAL, kind, "")
+
+
+def _stimuli(folder: Path | str) -> tuple[str, ...]:
+    return read_stimulus_scores(folder).sentences or ()

@@ -1,0 +1,96 @@
+"""What every way of running workers guarantees."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from contstim.optimization.jobs.bench import Bench, Reply, Task
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker has started and has nothing to do.
+
+    Attributes:
+        worker: its number.
+        place: where it is: machine and process.
+    """
+
+    worker: int
+    place: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A worker has answered its task and has nothing to do."""
+
+    worker: int
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class Died:
+    """A worker is gone, and with it the task that it had; another takes its number."""
+
+    worker: int
+    reason: str
+
+
+Event: TypeAlias = Ready | Answered | Died
+
+
+class Executor(ABC):
+    """A way of running workers, each at a bench of its own.
+
+    What an implementation guarantees, and the contract test class proves:
+
+    * Each worker is `Ready` once before it can be sent a task, and does one task at a time.
+    * Every task that is sent is answered once: by its `Reply`, whether result or error, or by the
+      worker's death.
+    * A worker that died is replaced, under the same number, by one with nothing loaded, which
+      becomes `Ready`; the others are not disturbed.
+    * After `close` no worker is left, busy or not. A closed executor can be started again.
+    """
+
+    size: int
+    """How many workers there are, numbered from 0; known once started."""
+
+    @abstractmethod
+    def start(self, bench: Bench) -> None:
+        """Start the workers, each with a copy of the bench.
+
+        Raises:
+            ContstimError: they cannot be started here.
+        """
+
+    @abstractmethod
+    def send(self, worker: int, task: Task) -> None:
+        """Give a worker that has nothing to do a task."""
+
+    @abstractmethod
+    def receive(self) -> Event:
+        """Wait for the next thing to happen."""
+
+    @abstractmethod
+    def replace(self, worker: int) -> None:
+        """End a worker that has nothing to do; another takes its number and becomes `Ready`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all workers."""
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,203 @@
+"""Workers as actors on a Ray cluster, or on this machine where none is named."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from contstim.errors import InputError, WorkerError
+from contstim.optimization.jobs.executors import watcher
+from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
+
+if TYPE_CHECKING:
+    from contstim.optimization.jobs.bench import Bench, Reply, Task
+
+
+_PATIENCE = 10  # seconds for a cluster to answer
+
+
+class RayExecutor(Executor):
+    """Workers are actors that Ray places where there is room.
+
+    Args:
+        workers: how many; None for as many as there are GPUs (or shares of them), or processors.
+        gpus_per_worker: the share of a GPU that each needs, such as 0.5; None for one whole GPU
+            where the cluster has any.
+        address: of a cluster, `auto` for the one that this machine belongs to; None to start one
+            here, unless the environment variable RAY_ADDRESS names one.
+
+    Raises:
+        InputError: fewer than one worker, or a negative share.
+        WorkerError: Ray is not installed.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        gpus_per_worker: float | None = None,
+        address: str | None = None,
+    ) -> None:
+        if workers is not None and workers < 1:
+            raise InputError(f"There must be 1 worker or more, not {workers}.")
+        if gpus_per_worker is not None and gpus_per_worker < 0:
+            raise InputError(f"GPUs for each worker must be 0 or more, not {gpus_per_worker}.")
+        self._ray = _import_ray()
+        self._wanted, self._share, self._address = workers, gpus_per_worker, address
+        self._started_ray = False
+        self._watcher: subprocess.Popen[bytes] | None = None
+        self._actors: dict[int, Any] = {}
+        self._asked: dict[Any, int] = {}  # what each worker was asked last, by Ray's reference
+
+    def start(self, bench: Bench) -> None:
+        """See `Executor.start`.
+
+        Raises:
+            WorkerError: the cluster cannot be reached.
+            InputError: it has not the processors or GPUs for so many workers.
+        """
+        self._connect()
+        has = self._ray.cluster_resources()
+        gpus, processors = float(has.get("GPU", 0)), int(has.get("CPU", 1))
+        share = self._share
+        if share is None:
+            share = 1.0 if gpus and bench.device != "cpu" else 0.0
+        room = min(processors, int(gpus / share)) if share else processors
+        self.size = self._wanted or max(room, 1)
+        if self.size > room:
+            raise InputError(
+                f"{self.size} workers with {share:g} GPUs each do not fit: the cluster has "
+                f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower --workers or "
+                f"--gpus-per-worker."
+            )
+        self._bench = bench
+        self._hirable = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0)(_Actor)
+        for worker in range(self.size):
+            self._hire(worker)
+
+    def _connect(self) -> None:
+        if self._ray.is_initialized():
+            return
+        address = self._address or os.environ.get("RAY_ADDRESS")
+        _check_reachable(address)
+        here: dict[str, Any] = {"address": "local", "include_dashboard": False}
+        if self._wanted:
+            here["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
+        where = {"address": address} if address else here
+        if not address:
+            self._watch()
+        try:
+            ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
+        except Exception as error:  # a start that takes too long raises no class of its own
+            self._unwatch()
+            raise _unreachable(address or "this machine", error) from error
+        self._started_ray = True
+        if self._watcher is not None and self._watcher.stdin is not None:
+            self._watcher.stdin.write(f"{ray.address_info['session_dir']}\n".encode())
+            self._watcher.stdin.flush()
+
+    def _watch(self) -> None:
+        """See to it that the processes of a Ray started here end with this one, however it ends.
+
+        Ray itself leaves most of them behind when its driver is killed.
+        """
+        mark = uuid4().hex
+        self._watcher = subprocess.Popen(
+            [sys.executable, watcher.__file__, mark],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # an interrupt from the keyboard is not for it
+        )
+        os.environ[watcher.VARIABLE] = mark
+
+    def _unwatch(self) -> None:
+        if self._watcher is not None:
+            os.environ.pop(watcher.VARIABLE, None)
+            self._watcher.communicate(watcher.DONE)
+            self._watcher = None
+
+    def _hire(self, worker: int) -> None:
+        actor = self._hirable.remote(self._bench.fresh())
+        self._actors[worker] = actor
+        self._asked[actor.place.remote()] = worker
+
+    def send(self, worker: int, task: Task) -> None:
+        """See `Executor.send`."""
+        self._asked[self._actors[worker].answer.remote(task)] = worker
+
+    def receive(self) -> Event:
+        """See `Executor.receive`."""
+        (reference,), _ = self._ray.wait(list(self._asked), num_returns=1)
+        worker = self._asked.pop(reference)
+        try:
+            message = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            self._hire(worker)
+            return Died(worker, _first_line(error))
+        return Ready(worker, message) if isinstance(message, str) else Answered(worker, message)
+
+    def replace(self, worker: int) -> None:
+        """See `Executor.replace`."""
+        self._ray.kill(self._actors[worker])
+        self._hire(worker)
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        for actor in self._actors.values():
+            self._ray.kill(actor)
+        self._actors.clear()
+        self._asked.clear()
+        if self._started_ray:
+            self._ray.shutdown()
+            self._started_ray = False
+        self._unwatch()
+
+
+class _Actor:
+    """A bench in a process of Ray's."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def place(self) -> str:
+        return f"process {os.getpid()} on {socket.gethostname()}"
+
+    def answer(self, task: Task) -> Reply:
+        return self._bench.answer(task)
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise WorkerError(
+            "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
+            "--executor processes on one machine."
+        ) from error
+    return ray
+
+
+def _check_reachable(address: str | None) -> None:
+    """Ask once whether somebody listens; Ray itself would keep a user waiting for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except OSError as error:
+        raise _unreachable(f"{host}:{port}", error) from error
+
+
+def _unreachable(address: str, error: Exception) -> WorkerError:
+    return WorkerError(
+        f"Cannot reach or start Ray at {address} ({_first_line(error)}). Start it with "
+        f"'ray start --head', or name no address to have it started here."
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(". ")

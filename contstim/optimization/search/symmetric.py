@@ -1,0 +1,164 @@
+"""A pair of synthetic sentences on which two models disagree as much as possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import VerificationError
+from contstim.models.costs import Cost
+from contstim.optimization.search.candidates import Candidates
+from contstim.optimization.search.checks import (
+    check_input,
+    check_models,
+    computes_coarsely,
+    natural_log_probs,
+    verified,
+)
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import NoRepeats
+from contstim.optimization.search.objective import AgainstOther
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.search import Search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+    from contstim.optimization.search.constraints import Constraint
+    from contstim.optimization.search.recipe import Recipe
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class SymmetricPair:
+    """Two sentences: model_1 finds sentence_2 likelier, model_2 finds sentence_1 likelier.
+
+    Attributes:
+        model_1: its name.
+        model_2: its name.
+        natural: where both searches started.
+        sentence_1: the one that model_1 rejects.
+        sentence_2: the one that model_2 rejects.
+        log_probs: of sentence_1 and sentence_2 (columns) under model_1 and model_2 (rows), nats.
+        climbs: of sentence_1, sentence_2, sentence_1 again, and so on.
+        recipe: the recipe's name.
+        costs: what each model computed, by its name.
+    """
+
+    model_1: str
+    model_2: str
+    natural: Sentence
+    sentence_1: Sentence
+    sentence_2: Sentence
+    log_probs: tuple[tuple[float, float], tuple[float, float]]
+    climbs: tuple[Climb, ...]
+    recipe: str
+    costs: Mapping[str, Cost]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the search found anything: two different sentences."""
+        return self.sentence_1 != self.sentence_2
+
+    @property
+    def disagreement(self) -> float:
+        """The difference of the two models' log-ratios of the sentences, nats; not below zero."""
+        (first_1, second_1), (first_2, second_2) = self.log_probs
+        return (second_1 - first_1) + (first_2 - second_2)
+
+
+def synthesize_pair(
+    model_1: LanguageModel,
+    model_2: LanguageModel,
+    natural: Sentence,
+    vocabulary: Vocabulary,
+    *,
+    recipe: Recipe = DEFAULT,
+    constraints: Sequence[Constraint] = (),
+    seed: int = 0,
+    on_step: Callable[[Step], None] | None = None,
+) -> SymmetricPair:
+    """Change both sentences of a pair until two models disagree about them as much as possible.
+
+    The difference of log-ratios, log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), is maximised
+    directly, each model preferring its own sentence. Both begin as the natural sentence; they are
+    changed in turns, each given the other, until neither changes any more. Unlike in
+    `synthesize`, the natural sentence is no floor: both may become less likely to both models.
+
+    Raises what `synthesize` raises; see there for the arguments.
+    """
+    models = (model_1, model_2)
+    check_models((model_1,), (model_2,))
+    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
+    check_input(candidates, seed)
+    searches = [Search((models[1 - side], models[side]), candidates) for side in (0, 1)]
+    scores = np.array([natural_log_probs(search) for search in searches])
+    log_probs = np.stack([scores[1], scores[1]], axis=1)  # (models, sentences)
+    sentences = [natural, natural]
+    climbs: list[Climb] = []
+    rng = np.random.default_rng(seed)
+    while not _settled(climbs):
+        side = len(climbs) % 2
+        search = searches[side].aim(_aim(models, log_probs, side))
+        found = climb(
+            sentences[side],
+            search,
+            recipe.proposer,
+            rng=rng,
+            shaker=recipe.shaker,
+            on_step=on_step,
+        )
+        climbs.append(verified(found, search))
+        sentences[side] = climbs[-1].sentence
+        log_probs[[1 - side, side], side] = climbs[-1].log_probs
+    if computes_coarsely(models):
+        log_probs = _in_float32(searches[0], sentences)
+    (a, b), (c, d) = log_probs.tolist()
+    return SymmetricPair(
+        model_1=model_1.name,
+        model_2=model_2.name,
+        natural=natural,
+        sentence_1=sentences[0],
+        sentence_2=sentences[1],
+        log_probs=((a, b), (c, d)),
+        climbs=tuple(climbs),
+        recipe=recipe.name,
+        costs={m.name: sum((s.costs[m.name] for s in searches), Cost()) for m in models},
+    )
+
+
+def _in_float32(search: Search, sentences: Sequence[Sentence]) -> FloatArray:
+    """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
+
+    Raises:
+        VerificationError: in these scores one of the models does not.
+    """
+    columns = [search.float32_log_probs(sentence)[::-1] for sentence in sentences]
+    log_probs = np.stack(columns, axis=1)
+    (first_1, second_1), (first_2, second_2) = log_probs
+    if second_1 < first_1 or first_2 < second_2:
+        raise VerificationError(
+            f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
+            f"the search: scored in float32, a model prefers the wrong sentence. Search with "
+            f"--dtype float32."
+        )
+    return log_probs
+
+
+def _aim(
+    models: tuple[LanguageModel, LanguageModel], log_probs: FloatArray, side: int
+) -> AgainstOther:
+    """For sentence_1 (side 0), which model_2 is to prefer, or for sentence_2, given the other."""
+    prefers, other = models[1 - side], models[side]
+    preferred, rejected = log_probs[[1 - side, side], 1 - side].tolist()
+    return AgainstOther((prefers, other), (preferred, rejected))
+
+
+def _settled(climbs: list[Climb]) -> bool:
+    """Whether neither sentence changed at its last turn."""
+    return len(climbs) > 1 and all(climb.sentence == climb.start for climb in climbs[-2:])

@@ -1,0 +1,261 @@
+"""Synthetic controversial sentences: one direction, or a whole triplet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.models.base import LanguageModel
+from contstim.models.costs import Cost
+from contstim.optimization.search.candidates import Candidates
+from contstim.optimization.search.checks import (
+    InFloat32,
+    check_floor,
+    check_input,
+    check_models,
+    computes_coarsely,
+    natural_log_probs,
+    verified,
+)
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import NoRepeats
+from contstim.optimization.search.objective import AcceptReject, AllAgree, WithFloor
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.search import Search
+from contstim.stimuli import Triplet, content_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from contstim.optimization.search.constraints import Constraint
+    from contstim.optimization.search.objective import Objective
+    from contstim.optimization.search.recipe import Recipe
+    from contstim.optimization.search.search import Evaluation
+    from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A sentence that one model accepts and another rejects, and the way there.
+
+    Log-probabilities in nats.
+
+    Attributes:
+        accept: the accept model's name; of several, joined by ` & `.
+        reject: the reject model's name; of several, joined by ` & `.
+        natural: where the search started.
+        climb: the accepted steps and why they ended.
+        recipe: the recipe's name.
+        evaluations: every candidate that was chosen to be scored exactly, in that order; of words
+            ranked by exact scores of all models, the one that was taken. What one model alone said
+            of many words on the way is not listed.
+        costs: what each model computed, by its name.
+        models: the names of the models, in the order of all log-probabilities.
+        roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
+    """
+
+    accept: str
+    reject: str
+    natural: Sentence
+    climb: Climb
+    recipe: str
+    evaluations: tuple[Evaluation, ...]
+    costs: Mapping[str, Cost]
+    models: tuple[str, ...]
+    roles: tuple[str, ...]
+
+    @property
+    def synthetic(self) -> Sentence:
+        """The sentence found."""
+        return self.climb.sentence
+
+    @property
+    def changed(self) -> bool:
+        """Whether the search found anything: a sentence other than the natural one."""
+        return self.synthetic != self.natural
+
+    @property
+    def natural_log_probs(self) -> tuple[float, ...]:
+        """Of the natural sentence, under each of `models`."""
+        return tuple(self.climb.start_log_probs.tolist())
+
+    @property
+    def log_probs(self) -> tuple[float, ...]:
+        """Of the synthetic sentence, under each of `models`."""
+        return tuple(self.climb.log_probs.tolist())
+
+
+def synthesize(
+    accept: LanguageModel | Sequence[LanguageModel],
+    reject: LanguageModel | Sequence[LanguageModel],
+    natural: Sentence,
+    vocabulary: Vocabulary,
+    *,
+    recipe: Recipe = DEFAULT,
+    constraints: Sequence[Constraint] = (),
+    fluency: tuple[LanguageModel, float] | None = None,
+    seed: int = 0,
+    on_step: Callable[[Step], None] | None = None,
+) -> Synthesis:
+    """Change words until one model rejects what the other still accepts (2023, Eq. 2).
+
+    Of several accept models, each must find the result at least as likely as the natural sentence;
+    of several reject models, the one that rejects least is made to reject as much as possible.
+    The result is scored again from scratch, and every constraint checked on that, before it is
+    returned. Where a model computes in less than float32, so does the search, but the natural
+    sentence and the result are scored in float32, and the constraints checked on that.
+
+    Args:
+        accept: must find the result at least as likely as the natural sentence.
+        reject: is to find it as unlikely as possible.
+        natural: where the search starts; its words are in the vocabulary.
+        vocabulary: the words allowed; see `contstim.models.vocabularies.shared_vocabulary`. No
+            other than its repeatable words may occur twice.
+        recipe: how to search.
+        constraints: what the words must keep besides.
+        fluency: a further model and the least log-probability, nats, that it must give.
+        seed: decides the order of positions and all that is left to chance.
+        on_step: told of each accepted step as it happens.
+
+    Raises:
+        ModelError: an accept model is a reject model too, or a model gives the natural sentence
+            probability zero.
+        SentenceError: the natural sentence has fewer than two words.
+        VocabularyError: a word of the natural sentence is not in the vocabulary, or at a position
+            no word may replace it.
+        InputError: the natural sentence is below the floor of fluency, or the seed is negative.
+        VerificationError: scored from scratch, the result breaks a constraint.
+    """
+    accepts, rejects = _several(accept), _several(reject)
+    judge = () if fluency is None else (fluency[0],)
+    check_models(accepts, rejects, judge)
+    candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
+    check_input(candidates, seed)
+    search = Search((*accepts, *rejects, *judge), candidates)
+    search.aim(_objective(accepts, rejects, fluency, natural_log_probs(search), natural))
+    precise = None
+    if computes_coarsely(search.models):
+        scores = search.float32_log_probs(natural)
+        in_float32 = _objective(accepts, rejects, fluency, tuple(scores.tolist()), natural)
+        precise = InFloat32(scores, in_float32)
+    found = climb(
+        natural,
+        search,
+        recipe.proposer,
+        rng=np.random.default_rng(seed),
+        shaker=recipe.shaker,
+        on_step=on_step,
+    )
+    return Synthesis(
+        accept=" & ".join(model.name for model in accepts),
+        reject=" & ".join(model.name for model in rejects),
+        natural=natural,
+        climb=verified(found, search, precise),
+        recipe=recipe.name,
+        evaluations=tuple(search.evaluations),
+        costs=search.costs,
+        models=tuple(model.name for model in search.models),
+        roles=_roles(len(accepts), len(rejects), fluency is not None),
+    )
+
+
+def synthesize_triplet(
+    model_1: LanguageModel,
+    model_2: LanguageModel,
+    natural: Sentence,
+    vocabulary: Vocabulary,
+    *,
+    recipe: Recipe = DEFAULT,
+    constraints: Sequence[Constraint] = (),
+    seed: int = 0,
+    seeds: int = 1,
+) -> tuple[Triplet, Synthesis, Synthesis]:
+    """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
+
+    Controversiality is Eq. 4 of the 2023 paper,
+    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. Raises what `synthesize` raises. A search
+    may find nothing, or both the same sentence; then the triplet is not `distinct`.
+
+    Args:
+        model_1: accepts synthetic_2.
+        model_2: accepts synthetic_1.
+        natural: see `synthesize`, as for all below.
+        vocabulary: the words.
+        recipe: how to search.
+        constraints: what the words must keep besides.
+        seed: of the first search in each direction.
+        seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
+            direction has found: seed, seed + 1 and so on. The costs are those of all.
+    """
+    if seeds < 1:
+        raise InputError(f"A search needs 1 seed or more, not {seeds}.")
+    options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
+    found: list[Synthesis] = []
+    for pair in ((model_2, model_1), (model_1, model_2)):
+        taken = {natural, *(other.synthetic for other in found)}
+        several = (
+            synthesize(*pair, natural, vocabulary, **options, seed=seed + more)
+            for more in range(seeds)
+        )
+        found.append(_first_outside(taken, several))
+    first, second = found
+    natural_2, natural_1 = first.natural_log_probs
+    synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
+    synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
+    texts = (natural.text, first.synthetic.text, second.synthetic.text)
+    triplet = Triplet(
+        content_id("triplet", model_1.name, model_2.name, *texts),
+        model_1.name,
+        model_2.name,
+        *texts,
+        log_prob_natural_model_1=natural_1,
+        log_prob_natural_model_2=natural_2,
+        log_prob_synthetic_1_model_1=synthetic_1_model_1,
+        log_prob_synthetic_1_model_2=synthetic_1_model_2,
+        log_prob_synthetic_2_model_1=synthetic_2_model_1,
+        log_prob_synthetic_2_model_2=synthetic_2_model_2,
+        controversiality=natural_1 - synthetic_1_model_1 + natural_2 - synthetic_2_model_2,
+    )
+    return triplet, first, second
+
+
+def _first_outside(taken: Collection[Sentence], several: Iterable[Synthesis]) -> Synthesis:
+    """The first whose sentence is not taken, else the last, with what all until then have cost."""
+    costs: dict[str, Cost] = {}
+    for found in several:
+        costs = {name: costs.get(name, Cost()) + cost for name, cost in found.costs.items()}
+        if found.synthetic not in taken:
+            break
+    return replace(found, costs=costs)
+
+
+def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
+    return (models,) if isinstance(models, LanguageModel) else tuple(models)
+
+
+def _objective(
+    accepts: tuple[LanguageModel, ...],
+    rejects: tuple[LanguageModel, ...],
+    fluency: tuple[LanguageModel, float] | None,
+    scores: tuple[float, ...],
+    natural: Sentence,
+) -> Objective:
+    objective: Objective
+    if len(accepts) == len(rejects) == 1:
+        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
+    else:
+        models = (*accepts, *rejects)
+        objective = AllAgree(models, len(accepts), scores[: len(models)])
+    if fluency is None:
+        return objective
+    judge, floor = fluency
+    check_floor(judge, natural, scores[-1], floor)
+    return WithFloor(objective, judge, floor)
+
+
+def _roles(n_accept: int, n_reject: int, fluent: bool) -> tuple[str, ...]:
+    return ("accept",) * n_accept + ("reject",) * n_reject + ("fluency",) * fluent

@@ -1,0 +1,145 @@
+"""What a selection hands over: the stimuli, and the proof of how good they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from contstim.documents import dataclass_of, read_json_object
+from contstim.files import write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.stimuli import Pair, Triplet
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The answer to one question, and a bound that anybody can recompute from `prices`.
+
+    `objective` is Eq. 5 of the 2023 study: the fractional ranks of all chosen sentences under the
+    models that reject them, summed. `bound` is what no selection can fall below. Both are their
+    integer numerators over 2 · `n_sentences`.
+
+    Attributes:
+        status: `optimal`: objective and bound are the same integer.
+        candidates: usable sentences on which two models disagree: below the median rank of one, at
+            or above that of another.
+        seconds: from loaded scores to the verified selection.
+        counts: (model_1, model_2, pairs) for every model pair.
+        excluded: how many distinct sentences were not to be chosen.
+        repeatable: words exempt from the word-repetition rule; None where the rule is off.
+        prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair.
+    """
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float
+    objective_numerator: int
+    bound_numerator: int
+    per_pair: int
+    counts: tuple[tuple[str, str, int], ...]
+    models: tuple[str, ...]
+    n_sentences: int
+    repeatable: tuple[str, ...] | None
+    excluded: int
+    prices: tuple[tuple[str, str, int], ...]
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> Certificate:
+        """Read a certificate back.
+
+        Raises:
+            InputError: the file cannot be read or is no certificate.
+        """
+        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of a selection)")
+
+
+@dataclass(frozen=True)
+class NaturalSelection:
+    """Controversial natural pairs, as many as asked for each model pair, and their certificate.
+
+    Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
+    """
+
+    pairs: tuple[Pair, ...]
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class TripletCertificate:
+    """The answer to one question about triplets, and a bound on every other answer.
+
+    Anybody can recompute `price_bound` from `prices`; where `bound` is tighter, branch and bound
+    was needed, and `bound` is its own account.
+
+    Attributes:
+        objective: summed Eq. 4 (nats) or summed ranks of the chosen triplets, by `objective_name`.
+        bound: what no set can exceed (controversiality) or fall below (worst-rank): the tighter of
+            `price_bound` and the solver's own account.
+        price_bound: what `prices` prove (`contstim.optimization.selection.programs`).
+        status: `optimal`: objective and bound differ by at most 2e-6 (nats or ranks); `gap`: the
+            time ended before.
+        candidates: how many triplets there were.
+        seconds: from read triplets to the verified selection.
+        counts: (model_1, model_2, triplets) for every model pair.
+        prices: (rule, price), zeros left out.
+    """
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float
+    objective_name: str
+    price_bound: float
+    quantiles: int | None
+    natural_once: bool
+    word_cap: int | None
+    uncapped: tuple[str, ...]
+    token_balance: float | None
+    counts: tuple[tuple[str, str, int], ...]
+    prices: tuple[tuple[str, float], ...]
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> TripletCertificate:
+        """Read a certificate back.
+
+        Raises:
+            InputError: the file cannot be read or is no certificate of triplets.
+        """
+        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of triplets)")
+
+
+@dataclass(frozen=True)
+class TripletSelection:
+    """The chosen triplets, in the order in which they were given, and their certificate."""
+
+    triplets: tuple[Triplet, ...]
+    certificate: TripletCertificate

@@ -1,0 +1,271 @@
+"""What a set of triplets is asked to be: an objective, and rules that can be counted."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.optimization.selection.programs import Rule
+from contstim.optimization.selection.quantiles import quantile_groups, quantile_name
+from contstim.sentence import Sentence
+from contstim.vocabulary import REPEATABLE_ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.stimuli import Triplet
+
+    ModelPair = tuple[str, str]
+
+_ROUNDING = 1e-5
+"""How far Eq. 4 may be off, as a share of the largest log-probability: float32 rounds each."""
+
+Objective = Literal["controversiality", "worst-rank"]
+
+
+@dataclass(frozen=True)
+class TripletQuestion:
+    """How many triplets to choose for each model pair, by what objective, under which rules.
+
+    Attributes:
+        per_pair: triplets for each model pair, at least 1.
+        objective: `controversiality` maximises the summed Eq. 4 of the 2023 study; `worst-rank`
+            minimises summed ranks as its authors' code does (see `worst_ranks`).
+        quantiles: natural sentences are spread evenly over this many quantile groups of p(n|m1),
+            and of p(n|m2); None: not at all.
+        natural_once: no natural sentence serves twice, in whatever model pair.
+        word_cap: no word stands more often in the chosen sentences (compared in lower case).
+        uncapped: words for which `word_cap` does not count.
+        token_balance: by how many tokens the mean length of the synthetic sentences that a model
+            rejects may differ from that of those it accepts, in each model pair, under that model.
+        counts: model pairs, as they stand in the triplets, that need another number than
+            `per_pair`; 0 leaves one out.
+    """
+
+    per_pair: int = 10
+    objective: Objective = "controversiality"
+    quantiles: int | None = 10
+    natural_once: bool = False
+    word_cap: int | None = None
+    uncapped: frozenset[str] = REPEATABLE_ENGLISH
+    token_balance: float | None = None
+    counts: Mapping[ModelPair, int] = field(default_factory=dict)
+
+    def count(self, model_pair: ModelPair) -> int:
+        """How many triplets a model pair needs."""
+        return self.counts.get(model_pair, self.per_pair)
+
+
+def check_question(triplets: Sequence[Triplet], question: TripletQuestion) -> None:
+    """Refuse triplets that cannot be compared, and questions that have no meaning.
+
+    Raises:
+        InputError: says what was given and what is allowed.
+    """
+    if not triplets:
+        raise InputError("There are no triplets to choose from.")
+    for triplet in triplets:
+        _check_triplet(triplet)
+    twice = [name for name, n in Counter(t.triplet_id for t in triplets).items() if n > 1]
+    if twice:
+        raise InputError(f"{len(twice):,} triplets stand twice; the first is {twice[0]}.")
+    pairs = dict.fromkeys(model_pair(triplet) for triplet in triplets)
+    for one, two in pairs:
+        if (two, one) in pairs or one == two:
+            raise InputError(
+                f"Triplets name the models {one} and {two} in both orders, or one model twice: "
+                "every model pair needs one order, in which model_1 rejects synthetic_1."
+            )
+    unknown = [pair for pair in question.counts if pair not in pairs]
+    if unknown:
+        raise InputError(
+            f"A count is asked for {unknown[0][0]}, {unknown[0][1]}, in which order there are no "
+            f"triplets; there are {'; '.join(', '.join(pair) for pair in pairs)}."
+        )
+    for pair in pairs:
+        _check_count(pair, question)
+    if question.word_cap is not None and question.word_cap < 1:
+        raise InputError(f"A word may occur at least once; {question.word_cap} is no cap.")
+    if question.token_balance is not None and not 0 <= question.token_balance < np.inf:
+        raise InputError(f"Mean lengths differ by 0 tokens or more, not {question.token_balance}.")
+
+
+def _check_triplet(triplet: Triplet) -> None:
+    c = controversiality(triplet)
+    if not np.isfinite(c):
+        raise InputError(
+            f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
+        )
+    largest = max(abs(value) for value in _log_probs(triplet))
+    if not abs(c - triplet.controversiality) <= _ROUNDING * max(1.0, largest):
+        raise InputError(
+            f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but its "
+            f"log-probabilities make it {c}: its columns do not belong together."
+        )
+
+
+def _check_count(pair: ModelPair, question: TripletQuestion) -> None:
+    count, groups = question.count(pair), question.quantiles
+    least = 0 if pair in question.counts else 1
+    if count < least:
+        raise InputError(f"Cannot choose {count} triplets for {'-'.join(pair)}; ask for 1 or more.")
+    if groups is not None and groups < 1:
+        raise InputError(f"There are 1 or more quantile groups, not {groups}.")
+    if groups is not None and count % groups:
+        raise InputError(
+            f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {groups} "
+            f"{quantile_name(groups)}s: ask for a multiple, for other quantiles, or for none."
+        )
+
+
+def model_pair(triplet: Triplet) -> ModelPair:
+    """The models of a triplet in its own order."""
+    return triplet.model_1, triplet.model_2
+
+
+def recomputed(triplet: Triplet) -> Triplet:
+    """The triplet with the controversiality that its own log-probabilities make."""
+    n_1, n_2, rejected_1, rejected_2 = _log_probs(triplet)
+    return replace(triplet, controversiality=n_1 - rejected_1 + n_2 - rejected_2)
+
+
+def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
+    """Places of the triplets of each model pair, in order of first occurrence."""
+    places: dict[ModelPair, list[int]] = {}
+    for place, triplet in enumerate(triplets):
+        places.setdefault(model_pair(triplet), []).append(place)
+    return places
+
+
+def controversiality(triplet: Triplet) -> float:
+    """Eq. 4 of the 2023 study: log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), nats."""
+    first, second = losses(triplet)
+    return -first - second
+
+
+def losses(triplet: Triplet) -> tuple[float, float]:
+    """The two terms log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2), nats: the lower, the better."""
+    return (
+        triplet.log_prob_synthetic_1_model_1 - triplet.log_prob_natural_model_1,
+        triplet.log_prob_synthetic_2_model_2 - triplet.log_prob_natural_model_2,
+    )
+
+
+def _log_probs(triplet: Triplet) -> tuple[float, float, float, float]:
+    """The four terms of Eq. 4: log p(n|m1), log p(n|m2), log p(s1|m1), log p(s2|m2), nats."""
+    return (
+        triplet.log_prob_natural_model_1,
+        triplet.log_prob_natural_model_2,
+        triplet.log_prob_synthetic_1_model_1,
+        triplet.log_prob_synthetic_2_model_2,
+    )
+
+
+def natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
+    """The columns log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
+    return np.array(
+        [
+            [t.log_prob_natural_model_1 for t in triplets],
+            [t.log_prob_natural_model_2 for t in triplets],
+        ]
+    )
+
+
+def shown_words(triplet: Triplet) -> Iterator[str]:
+    """The words of a triplet's three sentences, in lower case."""
+    for text in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+        yield from map(str.lower, Sentence.parse(text).words)
+
+
+def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
+    """Tokens of the synthetic sentence that a model rejects, less those of the one it accepts.
+
+    Raises:
+        InputError: a sentence has not been counted under the model.
+    """
+    texts = [Sentence.parse(t).text for t in (triplet.synthetic_1, triplet.synthetic_2)]
+    for text in texts:
+        if (text, model) not in tokens:
+            raise InputError(
+                f"Token balance needs the number of tokens of {text!r} under {model}, which is "
+                "not given: write them with 'contstim score --per-word' for all triplets and "
+                "models."
+            )
+    first, second = (tokens[text, model] for text in texts)
+    return first - second if model == triplet.model_1 else second - first
+
+
+def build_rules(
+    triplets: Sequence[Triplet],
+    question: TripletQuestion,
+    tokens: Mapping[tuple[str, str], int],
+) -> list[Rule]:
+    """The rules of a question about these triplets; a rule that cannot be broken is left out."""
+    rules: list[Rule] = []
+    for pair, places in by_model_pair(triplets).items():
+        rules.extend(_spread(triplets, pair, places, question))
+        if question.token_balance is not None:
+            rules.extend(_balance(triplets, pair, places, question, tokens))
+    if question.natural_once:
+        rules.extend(_once(triplets))
+    if question.word_cap is not None:
+        rules.extend(_capped(triplets, question.word_cap, question.uncapped))
+    return rules
+
+
+def _spread(
+    triplets: Sequence[Triplet], pair: ModelPair, places: list[int], question: TripletQuestion
+) -> Iterator[Rule]:
+    count, groups = question.count(pair), question.quantiles
+    ones = [1] * len(places)
+    if groups is None or count == 0:
+        yield Rule(f"triplets for {'-'.join(pair)}", places, ones, count, count)
+        return
+    each = count // groups
+    values = natural_log_probs([triplets[place] for place in places])
+    for model, column in zip(pair, values, strict=True):
+        of_place = quantile_groups(column, groups)
+        for group in range(groups):
+            members = [places[i] for i in np.flatnonzero(of_place == group)]
+            name = f"{quantile_name(groups)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
+            yield Rule(name, members, ones[: len(members)], each, each)
+
+
+def _balance(
+    triplets: Sequence[Triplet],
+    pair: ModelPair,
+    places: list[int],
+    question: TripletQuestion,
+    tokens: Mapping[tuple[str, str], int],
+) -> Iterator[Rule]:
+    most = int((question.token_balance or 0) * question.count(pair) + 1e-9)
+    for model in pair:
+        surplus = [surplus_tokens(triplets[place], model, tokens) for place in places]
+        name = f"balance of {model}'s tokens for {'-'.join(pair)}"
+        yield Rule(name, places, surplus, -most, most, rank=1)
+
+
+def _once(triplets: Sequence[Triplet]) -> Iterator[Rule]:
+    users: dict[str, list[int]] = defaultdict(list)
+    for place, triplet in enumerate(triplets):
+        users[Sentence.parse(triplet.natural).bare].append(place)
+    for natural, places in users.items():
+        if len(places) > 1:
+            yield Rule(f"natural sentence {natural!r}", places, [1] * len(places), 0, 1, rank=1)
+
+
+def _capped(triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]) -> Iterator[Rule]:
+    exempt = frozenset(map(str.lower, uncapped))
+    users: dict[str, dict[int, int]] = defaultdict(dict)
+    for place, triplet in enumerate(triplets):
+        for word, times in Counter(shown_words(triplet)).items():
+            if word not in exempt:
+                users[word][place] = times
+    for word, times_of in users.items():
+        if sum(times_of.values()) > cap:
+            yield Rule(f"word {word!r}", list(times_of), list(times_of.values()), 0, cap, rank=1)

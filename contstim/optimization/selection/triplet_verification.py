@@ -1,0 +1,129 @@
+"""The check of a finished selection of triplets: its rules are counted, its bound recomputed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from contstim.errors import VerificationError
+from contstim.optimization.selection.programs import priced_bound
+from contstim.optimization.selection.triplet_objective import (
+    EXACT,
+    TIE_RULES,
+    as_bound,
+    set_value,
+    triplet_costs,
+)
+from contstim.optimization.selection.triplet_question import build_rules, by_model_pair, recomputed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
+    from contstim.optimization.selection.programs import Rule
+    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.stimuli import Triplet
+
+
+def verify_triplets(
+    triplets: Sequence[Triplet],
+    selection: TripletSelection,
+    question: TripletQuestion,
+    *,
+    tokens: Mapping[tuple[str, str], int] | None = None,
+) -> None:
+    """Check a selection against its question, and its bound against its own prices.
+
+    It does not matter how the selection came about: what was chosen is counted against every rule
+    of the question, its worth is summed anew, and the bound is computed from the prices without
+    rounding. Where `bound` is tighter than `price_bound` it is the solver's account, which cannot
+    be checked.
+
+    Args:
+        triplets: what was chosen from.
+        selection: what `select_triplets` returned, or what was read back from files.
+        question: what was asked.
+        tokens: as in `select_triplets`.
+
+    Raises:
+        VerificationError: says what is wrong.
+    """
+    chosen, certificate = selection.triplets, selection.certificate
+    places = {triplet.triplet_id: place for place, triplet in enumerate(triplets)}
+    for triplet in chosen:
+        place = places.get(triplet.triplet_id)
+        _require(
+            place is not None and recomputed(triplets[place]) == triplet,
+            f"{triplet.triplet_id} was not given, or states another controversiality",
+        )
+    for name, times in Counter(triplet.triplet_id for triplet in chosen).items():
+        _require(times == 1, f"triplet {name!r} is used {times} times, at most 1 is allowed")
+    _check_question(triplets, certificate, question)
+    rules = build_rules(triplets, question, tokens or {})
+    kept = {places[triplet.triplet_id] for triplet in chosen}
+    for rule in rules:
+        weights = zip(rule.members, rule.weights, strict=True)
+        has = sum(weight for member, weight in weights if member in kept)
+        allowed = f"{rule.lower} to {rule.upper}" if rule.lower < rule.upper else f"{rule.upper}"
+        _require(
+            rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
+        )
+    _check_worth(triplets, selection, question, rules)
+
+
+def _require(holds: bool, failure: str) -> None:
+    if not holds:
+        raise VerificationError(f"The selection fails its check, do not use it: {failure}.")
+
+
+def _check_question(
+    triplets: Sequence[Triplet], certificate: TripletCertificate, question: TripletQuestion
+) -> None:
+    counts = tuple((*pair, question.count(pair)) for pair in by_model_pair(triplets))
+    uncapped = () if question.word_cap is None else tuple(sorted(question.uncapped))
+    for name, claimed, wanted in (
+        ("objective", certificate.objective_name, question.objective),
+        ("tie_rule", certificate.tie_rule, TIE_RULES[question.objective]),
+        ("candidates", certificate.candidates, len(triplets)),
+        ("quantiles", certificate.quantiles, question.quantiles),
+        ("natural_once", certificate.natural_once, question.natural_once),
+        ("word_cap", certificate.word_cap, question.word_cap),
+        ("uncapped", certificate.uncapped, uncapped),
+        ("token_balance", certificate.token_balance, question.token_balance),
+        ("counts", certificate.counts, counts),
+    ):
+        _require(
+            claimed == wanted, f"its certificate is for {name} {claimed!r}, asked was {wanted!r}"
+        )
+
+
+def _check_worth(
+    triplets: Sequence[Triplet],
+    selection: TripletSelection,
+    question: TripletQuestion,
+    rules: Sequence[Rule],
+) -> None:
+    certificate, objective = selection.certificate, question.objective
+    sign = 1 if objective == "controversiality" else -1
+    value = set_value(triplets, selection.triplets, objective)
+    claimed = certificate.objective
+    _require(_same(claimed, value), f"it is worth {value}, not {claimed}")
+    prices = dict(certificate.prices)
+    unknown = sorted(prices.keys() - {rule.name for rule in rules})
+    _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
+    costs = triplet_costs(triplets, question).tolist()
+    by_prices = as_bound(priced_bound(costs, rules, prices), objective)
+    claimed, bound = certificate.price_bound, certificate.bound
+    _require(_same(claimed, by_prices), f"its prices prove the bound {by_prices}, not {claimed}")
+    _require(
+        sign * (value - bound) <= EXACT and sign * (bound - claimed) <= 0,
+        f"the bound {bound} is beyond the objective {value}, or looser than {claimed}",
+    )
+    _require(
+        (certificate.status == "optimal") == (abs(bound - certificate.objective) <= 2 * EXACT),
+        f"status {certificate.status!r} with objective {value} and bound {bound}",
+    )
+
+
+def _same(claimed: float, computed: float) -> bool:
+    return claimed == computed or abs(claimed - computed) <= 1e-9 * max(1.0, abs(computed))

@@ -1,0 +1,129 @@
+"""Exact selection of triplets, with a bound that proves how good the set is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InfeasibleError
+from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
+from contstim.optimization.selection.programs import best_choice, priced_bound, violations
+from contstim.optimization.selection.solver import highs_version
+from contstim.optimization.selection.triplet_objective import (
+    EXACT,
+    TIE_RULES,
+    as_bound,
+    set_value,
+    triplet_costs,
+)
+from contstim.optimization.selection.triplet_question import (
+    TripletQuestion,
+    build_rules,
+    by_model_pair,
+    check_question,
+    recomputed,
+)
+from contstim.optimization.selection.triplet_verification import verify_triplets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from fractions import Fraction
+
+    from contstim.optimization.selection.programs import Choice
+    from contstim.stimuli import Triplet
+
+_EXPLAIN = 10.0  # seconds to look for the rules that fail
+
+
+def select_triplets(
+    triplets: Sequence[Triplet],
+    question: TripletQuestion | None = None,
+    *,
+    tokens: Mapping[tuple[str, str], int] | None = None,
+    seconds: float = 60.0,
+) -> TripletSelection:
+    """Choose the most controversial triplets for every model pair under the rules of a question.
+
+    All rules are linear, so this is a linear program in whole numbers. With quantiles alone it is
+    an assignment of deciles to deciles, whose relaxation is whole at every vertex: the dual simplex
+    solves it, and its prices prove the optimum on the costs as they are, with no rounding to
+    integers. Rules that tie model pairs together may need branch and bound; then the certificate
+    states the bound that was proved.
+
+    Args:
+        triplets: candidates for all model pairs. What they state as controversiality may differ
+            from what their log-probabilities make by the rounding of float32; it is computed anew.
+        question: what to choose; by default ten a model pair, one per decile.
+        tokens: (sentence's text, model) → number of tokens, for `token_balance`.
+        seconds: how long branch and bound may take.
+
+    Raises:
+        InputError: triplets or question cannot be used.
+        InfeasibleError: no set keeps the rules; names the deciles, words or sentences that fail.
+        VerificationError: the time ended before any set was found, or the result failed its
+            independent check (`verify_triplets`).
+    """
+    started = perf_counter()
+    question = question or TripletQuestion()
+    tokens = tokens or {}
+    check_question(triplets, question)
+    triplets = [recomputed(triplet) for triplet in triplets]
+    rules = build_rules(triplets, question, tokens)
+    costs = triplet_costs(triplets, question)
+    choice = best_choice(costs, rules, seconds=seconds)
+    if choice.chosen is None:
+        raise _infeasible(violations(rules, len(costs), seconds=_EXPLAIN))
+    chosen = tuple(triplets[place] for place in np.flatnonzero(choice.chosen).tolist())
+    proved = priced_bound(costs.tolist(), rules, choice.prices)
+    certificate = _certify(triplets, question, chosen, choice, proved)
+    selection = TripletSelection(chosen, certificate)
+    verify_triplets(triplets, selection, question, tokens=tokens)
+    certificate = replace(certificate, seconds=perf_counter() - started)
+    return replace(selection, certificate=certificate)
+
+
+def _certify(
+    triplets: Sequence[Triplet],
+    question: TripletQuestion,
+    chosen: tuple[Triplet, ...],
+    choice: Choice,
+    proved: Fraction,
+) -> TripletCertificate:
+    objective = set_value(triplets, chosen, question.objective)
+    by_prices = as_bound(proved, question.objective)
+    by_solver = as_bound(choice.bound - EXACT, question.objective)
+    tighter = min if question.objective == "controversiality" else max
+    bound = tighter(by_prices, by_solver)
+    return TripletCertificate(
+        objective=objective,
+        bound=bound,
+        status="optimal" if abs(bound - objective) <= 2 * EXACT else "gap",
+        solver=choice.solver,
+        version=highs_version(),
+        tie_rule=TIE_RULES[question.objective],
+        candidates=len(triplets),
+        seconds=0.0,
+        objective_name=question.objective,
+        price_bound=by_prices,
+        quantiles=question.quantiles,
+        natural_once=question.natural_once,
+        word_cap=question.word_cap,
+        uncapped=() if question.word_cap is None else tuple(sorted(question.uncapped)),
+        token_balance=question.token_balance,
+        counts=tuple((*pair, question.count(pair)) for pair in by_model_pair(triplets)),
+        prices=tuple(choice.prices.items()),
+    )
+
+
+def _infeasible(broken: Mapping[str, int]) -> InfeasibleError:
+    worst_first = sorted(broken.items(), key=lambda named: -named[1])
+    named = [f"{name} ({by})" for name, by in worst_first]
+    more = f" and {len(named) - 10} more" if len(named) > 10 else ""
+    return InfeasibleError(
+        "No set of triplets keeps all rules. The nearest one found breaks, each by the number in "
+        f"brackets: {'; '.join(named[:10])}{more}. Give more triplets, ask for fewer, or relax a "
+        "rule."
+    )

@@ -1,0 +1,99 @@
+"""Learning curves."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.evaluation.minimal_pairs.accuracies import Accuracies
+from contstim.evaluation.minimal_pairs.curves import (
+    Learned,
+    Learner,
+    curves,
+    learn,
+    nested,
+)
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.training import train_ngram
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.sentence import Sentence
+
+
+def test_texts_are_nested_random_parts(english: list[Sentence]) -> None:
+    small, middle, whole = nested(english[:50], [20, 5, 999], seed=1)
+    assert [len(small), len(middle), len(whole)] == [5, 20, 50]
+    assert middle[:5] == small
+    assert whole[:20] == middle
+    assert sorted(s.text for s in whole) == sorted(s.text for s in english[:50])
+    assert whole != english[:50]
+    assert nested(english[:50], [5], seed=1) == [small] != nested(english[:50], [5], seed=2)
+
+
+@pytest.mark.parametrize("sizes", [[0, 5], [5, 5], [60, 70]])
+def test_sizes_that_make_no_curve_are_refused(english: list[Sentence], sizes: list[int]) -> None:
+    with pytest.raises(InputError, match="distinct numbers of sentences, of which the text has 50"):
+        nested(english[:50], sizes, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore::contstim.models.ngram.estimate.DiscountWarning")
+def test_a_learned_ngram_is_one_that_is_trained_alone(
+    english: list[Sentence], tmp_path: Path
+) -> None:
+    learned = learn(english[:200], Learner(order=2), tmp_path)
+    assert (learned.model.name, learned.sentences) == ("ngram-200", 200)
+    assert learned.words == sum(len(sentence) for sentence in english[:200])
+    train_ngram(english[:200], 2, tmp_path / "alone.arpa")
+    alone = KenlmModel(tmp_path / "alone.arpa")
+    assert (learned.model.log_probs(english[200:220]) == alone.log_probs(english[200:220])).all()
+
+
+@pytest.mark.parametrize("kind", ["rnn", "gpt2"])
+def test_networks_learn_too_and_once(english: list[Sentence], tmp_path: Path, kind: str) -> None:
+    learner = Learner("rnn" if kind == "rnn" else "gpt2", epochs=1, device="cpu")
+    steps: list[object] = []
+    first = learn(english[:60], learner, tmp_path, on_progress=steps.append)
+    assert steps
+    scores = first.model.log_probs(english[60:63])
+    assert np.isfinite(scores).all()
+    done = len(steps)
+    again = learn(english[:60], learner, tmp_path, on_progress=steps.append)
+    assert len(steps) == done
+    assert (again.model.log_probs(english[60:63]) == scores).all()
+
+
+def _learned(model: KenlmModel, name: str, sentences: int) -> Learned:
+    named = KenlmModel(model.path, name)
+    return Learned(named, sentences, 10 * sentences)
+
+
+def test_slopes_are_least_squares_over_doublings(bigram: KenlmModel) -> None:
+    """Witnesses: a line drawn by hand, and numpy.polyfit."""
+    sizes = (100, 200, 800)
+    learned = [_learned(bigram, f"ngram-{n}", n) for n in sizes[::-1]]
+    values = np.array([[0.5, 0.6, 0.8, 0.1], [0.5, 0.7, 0.6, 0.1]])
+    names = tuple(f"ngram-{n}" for n in sizes)
+    found = Accuracies(("x_1", "y_1"), ("x", "y"), np.array([9, 9]), (*names, "other"), values)
+    overall, x, y = curves(found, learned)
+    assert (overall.phenomenon, overall.sentences, overall.words) == (
+        "overall",
+        sizes,
+        (1000, 2000, 8000),
+    )
+    assert x.slope == pytest.approx(0.1)  # .5, .6, and after two more doublings .8
+    assert x.standard_error == pytest.approx(0, abs=1e-9)
+    assert overall.accuracies == pytest.approx([0.5, 0.65, 0.7])
+    for curve in (overall, y):
+        (slope, _), covariance = np.polyfit(np.log2(sizes), curve.accuracies, 1, cov="unscaled")
+        line = np.polyval(np.polyfit(np.log2(sizes), curve.accuracies, 1), np.log2(sizes))
+        residual = ((np.array(curve.accuracies) - line) ** 2).sum()
+        assert curve.slope == pytest.approx(slope)
+        assert curve.standard_error == pytest.approx(math.sqrt(residual * covariance[0, 0]))
+    assert math.isnan(curves(found, learned[:2])[0].standard_error)
+    assert curves(found, learned[:1]) == []

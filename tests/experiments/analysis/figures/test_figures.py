@@ -1,0 +1,118 @@
+"""Figures show what the results say: marks are counted and placed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from contstim.experiments.analysis.effects import Result, Sampling, compare
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.figures.bars import consistency_figure
+from contstim.experiments.analysis.figures.scatter import scatter_figure
+from contstim.experiments.analysis.inference import every_contrast
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.scopes import Scope
+from contstim.reporting.canvas import BLACK, BLUE, ORANGE, styled
+from contstim.reporting.matrices import matrix_figure
+from contstim.stimuli import Condition
+from tests.experiments.analysis.figures.paper import is_whole
+from tests.experiments.analysis.simulation import Experiment, simulate
+
+
+@pytest.fixture(scope="module")
+def made() -> Experiment:
+    return simulate(groups=(5,) * 10, each=6)
+
+
+@pytest.fixture(scope="module")
+def ratings(made: Experiment) -> Ratings:
+    return gather(made.trials, made.responses, made.scores)
+
+
+@pytest.fixture(scope="module")
+def result(ratings: Ratings) -> Result:
+    family = every_contrast(ratings.models)
+    return compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups", samples=20))
+
+
+def marks(axes: Axes, kind: str) -> list[Line2D]:
+    return [line for line in axes.lines if line.get_marker() == kind]
+
+
+def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
+    bars, _ = consistency_figure(result, "groups").axes
+    names = [label.get_text() for label in bars.get_yticklabels()]
+    assert names[-1] == "a"
+    by_name = {one.model: one for one in result.models}
+    widths = [patch.get_width() for patch in bars.patches]  # type: ignore[attr-defined]
+    assert widths == [by_name[name].value for name in names]
+    bands = [band.get_paths()[0].get_extents() for band in bars.collections]
+    assert [(b.x0, b.x1) for b in bands] == [
+        pytest.approx((by_name[n].lower, by_name[n].upper)) for n in names
+    ]
+    dots = marks(bars, "o")
+    groups = result.evaluation.of_groups(result.evaluation.values)
+    for name, dot in zip(names, dots, strict=True):
+        assert np.asarray(dot.get_xdata()).tolist() == groups[:, "abc".index(name)].tolist()
+
+
+def test_lines_of_significance_join_the_better_to_the_worse(result: Result) -> None:
+    """Here a beats b and c, which alone are below the ceiling."""
+    assert result.beaten_by("a") == result.below_ceiling() == {"b", "c"}
+    _, metro = consistency_figure(result, "groups").axes
+    filled = [m for m in marks(metro, "o") if m.get_markerfacecolor() == BLACK]
+    opened = [m for m in marks(metro, "o") if m.get_markerfacecolor() == "white"]
+    assert [np.ravel(m.get_ydata()).tolist() for m in filled] == [[2]]
+    assert [np.ravel(m.get_ydata()).tolist() for m in opened] == [[0, 1], [0, 1]]
+    assert len(marks(metro, "s")) == 1
+
+
+def test_cells_show_per_cents_and_missing_ones_nothing() -> None:
+    shares = np.array([[np.nan, 0.256], [0.744, np.nan]])
+    figure = matrix_figure(("a", "b"), shares, title="t", diverging=True)
+    axes = figure.axes[0]
+    assert [(t.get_position(), t.get_text()) for t in axes.texts] == [
+        ((1, 0), "26"),
+        ((0, 1), "74"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a", "model" * 9, "W" * 150])
+def test_long_names_are_not_cut(name: str) -> None:
+    shares = np.array([[np.nan, 0.256], [0.744, np.nan]])
+    with styled():
+        figure = matrix_figure((name, "b"), shares, title="a title " * 6, rows="r", columns="c")
+        assert is_whole(figure)
+
+
+def test_a_line_joins_the_sentences_of_every_trial(made: Experiment, ratings: Ratings) -> None:
+    figure = scatter_figure(ratings, made.scores, ("a", "c"))
+    assert [axes.get_title("left") for axes in figure.axes] == [
+        "natural controversial",
+        "natural synthetic",
+        "synthetic synthetic",
+    ]
+    panel = figure.axes[0]
+    lines = [line for line in panel.lines if line.get_marker() == "None"]
+    trials = [
+        trial
+        for trial in made.trials
+        if trial.condition is Condition.NATURAL_CONTROVERSIAL
+        and {trial.model_1, trial.model_2} == {"a", "c"}
+    ]
+    assert len(lines) == len(trials) == 60
+    ranks = made.scores.ranks()
+    texts = made.scores.sentences or ()
+    first = texts.index(trials[0].sentence_1)
+    assert (lines[0].get_xdata()[0], lines[0].get_ydata()[0]) == (  # type: ignore[index]
+        ranks[first, 0],
+        ranks[first, 2],
+    )
+    blue = [line for line in panel.lines if line.get_color() == BLUE]
+    orange = [line for line in panel.lines if line.get_color() == ORANGE]
+    assert len(blue) == len(orange) == 60  # five people never draw
+    assert sum(float(np.ravel(b.get_xdata())[0]) for b in blue) > sum(
+        float(np.ravel(o.get_xdata())[0]) for o in orange
+    )

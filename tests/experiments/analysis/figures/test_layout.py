@@ -1,0 +1,151 @@
+"""Every kind of figure with few and many models, short and long names: all can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from contstim.evaluation.acceptability import figures as acceptability
+from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
+from contstim.evaluation.acceptability.scores import SentenceScores
+from contstim.evaluation.comparison import report as comparison
+from contstim.evaluation.desiderata.carriers import Carrier, WordScores
+from contstim.evaluation.desiderata.measures import Correlation, Splitting
+from contstim.evaluation.desiderata.report import desiderata_figure
+from contstim.evaluation.desiderata.run import Desiderata, ModelDesiderata
+from contstim.evaluation.minimal_pairs import figures as minimal_pairs
+from contstim.evaluation.minimal_pairs.accuracies import Accuracies
+from contstim.evaluation.minimal_pairs.curves import Curve
+from contstim.evaluation.minimal_pairs.profile import FEATURES, Bin
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.figures.drawings import drawings
+from contstim.experiments.analysis.run import analyze
+from contstim.experiments.design.building import build_design
+from contstim.experiments.design.summary import summarise
+from contstim.experiments.design.summary_figure import summary_figure
+from contstim.frequencies import WordFrequencies
+from contstim.reporting.canvas import styled
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition
+from tests.evaluation.acceptability.tables import simulated
+from tests.experiments import stimuli
+from tests.experiments.analysis.figures.paper import faults
+from tests.experiments.analysis.simulation import simulate
+
+SIZES = ((2, False), (2, True), (4, True), (9, False), (20, True))
+"""Numbers of models, and whether their names are long."""
+
+PHENOMENA = (
+    *("anaphor_agreement", "argument_structure", "binding", "control_raising", "npi_licensing"),
+    *("determiner_noun_agreement", "ellipsis", "filler_gap_dependency", "irregular_forms"),
+    *("island_effects", "quantifiers", "subject_verb_agreement"),
+)
+
+
+def names(n: int, *, long: bool) -> tuple[str, ...]:
+    ending = "/bert-base-uncased-finetuned-on-news@pll-original" if long else ""
+    return tuple(f"hf:runs/m{i}{ending}" if long else f"m{i}" for i in range(n))
+
+
+def analysis_figures(n: int, *, long: bool) -> list[Figure]:
+    """One condition, whose figure of ranks has one panel, and all conditions."""
+    catch = Condition.CATCH
+    few = [frozenset({one, catch}) for one in list(Condition)[:4]] if n == 2 and not long else []
+    figures = []
+    many = [frozenset({Condition.NATURAL_SYNTHETIC, catch})] if n == 20 else [frozenset(Condition)]
+    for conditions in (*few, *many):
+        size = (3, 3, 2) if n < 9 else (2, 2, 1)
+        models, groups, each = names(n, long=long), size[:2], size[2]
+        made = simulate(models, groups=groups, each=each, conditions=conditions)
+        sampling = Sampling(samples=0)
+        found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
+        figures += [figure for _, figure in drawings(found)]
+    return figures
+
+
+def comparison_figures(n: int, *, long: bool) -> list[Figure]:
+    scores = -np.random.default_rng(0).gamma(9, 6, (30, n))
+    table = ScoreTable(tuple(f"s{i}" for i in range(30)), names(n, long=long), scores)
+    return [comparison.agreement_figure(table), comparison.ranks_figure(table)]
+
+
+def acceptability_figures(n: int, *, long: bool) -> list[Figure]:
+    judgements, scores = simulated(30, n)
+    named = SentenceScores(names(n, long=long), scores.values)
+    found = evaluate_acceptability(judgements, named)
+    return [acceptability.correlation_figure(found), acceptability.scatter_figure(found)]
+
+
+def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
+    rng, models = np.random.default_rng(0), names(n, long=long)
+    paradigms = tuple(f"{name}_{i}" for name in PHENOMENA for i in (1, 2))
+    phenomena = tuple(name for name in PHENOMENA for _ in (1, 2))
+    values = rng.uniform(size=(len(paradigms), n))
+    found = Accuracies(paradigms, phenomena, np.full(len(paradigms), 10), models, values)
+    bins = [
+        Bin(model, feature, x, 3 * x, 2 * x, 9, float(rng.uniform()), 0.0, 1.0)
+        for model in models
+        for feature in FEATURES
+        for x in (3.0, 60.0, 2_000.0)
+    ]
+    sizes = tuple(1_000 * 10**i for i in range(3))
+    curves = [
+        Curve(name, sizes, sizes, (0.4, 0.6, 0.8), 0.05, 0.01) for name in ("overall", *PHENOMENA)
+    ]
+    return [
+        minimal_pairs.phenomena_figure(found, "Accuracy (%), full-sentence"),
+        minimal_pairs.correlations_figure(found),
+        minimal_pairs.profile_figure(bins),
+        minimal_pairs.curves_figure(curves[: n if n < 20 else None]),
+    ]
+
+
+def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
+    rng, models = np.random.default_rng(0), names(n, long=long)
+    correlation = Correlation(0.5, 0.4, 0.6, 30)
+    splitting = Splitting(0.5, -3.0, -4.0, 0.1, 0.1)
+    rows = tuple(
+        ModelDesiderata(name, correlation, correlation, correlation, (), splitting, 0.2)
+        for name in models
+    )
+    table = ScoreTable(tuple(f"s{i}" for i in range(30)), models, -rng.gamma(9, 6, (30, n)))
+    words = WordScores(-rng.gamma(3, 3, (20, 1)), rng.integers(1, 3, 20))
+    found = [
+        Desiderata(
+            *(rows, reference, (Carrier("_"),), table, rng.gamma(9, 1, (30, n))),
+            *(tuple(f"w{i}" for i in range(20)), rng.uniform(1, 7, 20), (words,) * n, (), {}),
+        )
+        for reference in ((None, models[-1]) if n < 9 else (models[-1],))
+    ]
+    return [desiderata_figure(one) for one in found]
+
+
+@pytest.mark.parametrize("groups", [1, 3, 10, 40])
+def test_a_designs_summary_can_be_read(groups: int) -> None:
+    natural = stimuli.natural(12 * groups)
+    design = build_design((), (), natural, groups=groups, random_per_group=2, catch_per_group=2)
+    with styled():
+        assert not faults(summary_figure(summarise(design, WordFrequencies.of(natural))))
+
+
+@pytest.mark.parametrize(("n", "long"), SIZES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        analysis_figures,
+        comparison_figures,
+        acceptability_figures,
+        minimal_pair_figures,
+        desiderata_figures,
+    ],
+)
+def test_no_text_is_cut_off_or_printed_over(
+    kind: Callable[..., list[Figure]], n: int, long: bool
+) -> None:
+    """Outside witness: the boxes that matplotlib gives to texts, legends and the page."""
+    with styled():
+        for figure in kind(n, long=long):
+            assert not faults(figure)

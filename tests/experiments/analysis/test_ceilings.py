@@ -1,0 +1,92 @@
+"""Noise ceilings, transcribed literally: one person and one trial at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from contstim.arrays import FloatArray
+from contstim.experiments.analysis import ceilings
+
+
+def ranks(values: list[float]) -> list[float]:
+    """Signed average ranks of what is not zero."""
+    known = [v for v in values if v != 0]
+    sizes = iter(rankdata(np.abs(known)).tolist())
+    return [0.0 if v == 0 else math.copysign(next(sizes), v) for v in values]
+
+
+def norm(values: list[float]) -> float:
+    """The root of k(k+1)(2k+1)/6."""
+    k = sum(v != 0 for v in values)
+    return math.sqrt(k * (k + 1) * (2 * k + 1) / 6)
+
+
+def literal_accuracy(ratings: FloatArray, *, including_self: bool) -> list[float]:
+    people, trials = ratings.shape
+    found = []
+    for person in range(people):
+        points = 0.0
+        for trial in range(trials):
+            voters = [p for p in range(people) if including_self or p != person]
+            second = sum(ratings[p, trial] > 3.5 for p in voters)
+            if 2 * second == len(voters):
+                points += 0.5
+            else:
+                points += (2 * second > len(voters)) == (ratings[person, trial] > 3.5)
+        found.append(points / trials)
+    return found
+
+
+def literal_cosines(ratings: FloatArray) -> tuple[list[float], list[float]]:
+    """Lower and upper."""
+    people, trials = ratings.shape
+    signed = [ranks((row - 3.5).tolist()) for row in ratings]
+    unit = [[r / norm(row) for r in row] for row in signed]
+    lower, upper = [], []
+    for person in range(people):
+        others = [row for p, row in enumerate(unit) if p != person]
+        mean = [sum(row[t] for row in others) / len(others) for t in range(trials)]
+        again = ranks(mean)
+        product = sum(a * b for a, b in zip(again, unit[person], strict=True))
+        lower.append(product / norm(mean) if any(mean) else 0.0)
+        everyone = [sum(row[t] for row in unit) / people for t in range(trials)]
+        length = math.sqrt(sum(v * v for v in everyone))
+        product = sum(a * b for a, b in zip(everyone, unit[person], strict=True))
+        upper.append(product / length if any(everyone) else 0.0)
+    return lower, upper
+
+
+@pytest.mark.parametrize(("people", "trials"), [(2, 5), (3, 12), (10, 40), (7, 1)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_ceilings_are_their_transcription(people: int, trials: int, seed: int) -> None:
+    ratings = np.random.default_rng(seed).integers(1, 7, (people, trials)).astype(float)
+    for including_self, ceiling in (
+        (False, ceilings.accuracy_lower),
+        (True, ceilings.accuracy_upper),
+    ):
+        expected = literal_accuracy(ratings, including_self=including_self)
+        assert ceiling(ratings).tolist() == pytest.approx(expected)
+    lower, upper = literal_cosines(ratings)
+    assert ceilings.cosine_lower(ratings).tolist() == pytest.approx(lower)
+    assert ceilings.cosine_upper(ratings).tolist() == pytest.approx(upper)
+
+
+def test_people_who_all_give_one_rating_agree_fully() -> None:
+    """By hand for the cosine: every rank is 2, so 3 · 2 · 2 / 14 of the ranks 1, 2, 3."""
+    ratings = np.full((4, 3), 2.0)
+    assert ceilings.accuracy_lower(ratings).tolist() == [1.0] * 4
+    assert ceilings.accuracy_upper(ratings).tolist() == [1.0] * 4
+    assert ceilings.cosine_lower(ratings) == pytest.approx(12 / 14)
+    assert ceilings.cosine_upper(ratings) == pytest.approx(6 / math.sqrt(14 * 3))
+
+
+def test_the_upper_ceiling_is_not_below_the_lower_on_average() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        ratings = rng.integers(1, 7, (6, 30)).astype(float)
+        assert ceilings.accuracy_upper(ratings).mean() >= ceilings.accuracy_lower(ratings).mean()
+        assert ceilings.cosine_upper(ratings).mean() >= ceilings.cosine_lower(ratings).mean()

@@ -1,0 +1,170 @@
+"""Linguistic controls on experiments in which the answer is planted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.controls import (
+    feature_preferences,
+    feature_shares,
+    token_count_control,
+)
+from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.responses import Response
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition, Kind, Trial
+
+N = 20
+
+
+def make_trials(condition: Condition = Condition.SYNTHETIC_SYNTHETIC) -> list[Trial]:
+    synthetic = condition is Condition.SYNTHETIC_SYNTHETIC
+    kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) if synthetic else (Kind.NATURAL, Kind.NATURAL)
+    return [
+        Trial(f"t{n}", 1, condition, "gpt2", "rnn", f"First {n}.", f"Second {n}.", *kinds, "")
+        for n in range(N)
+    ]
+
+
+def make_ratings(
+    trials: list[Trial], people: list[list[int]], prefers_second: dict[str, list[bool]]
+) -> Ratings:
+    """Ratings (people × trials), and models that prefer the stated sentence by 5 nats."""
+    responses = [
+        Response(f"p{who}", 1, trial.trial_id, rating, 0, 0, math.nan)
+        for who, theirs in enumerate(people)
+        for trial, rating in zip(trials, theirs, strict=True)
+    ]
+    texts = [text for trial in trials for text in (trial.sentence_1, trial.sentence_2)]
+    columns = [
+        [score for second in own for score in ((-9.0, -4.0) if second else (-4.0, -9.0))]
+        for own in prefers_second.values()
+    ]
+    scores = ScoreTable(tuple(texts), tuple(prefers_second), np.array(columns).T)
+    return gather(trials, responses, scores)
+
+
+def values(trials: list[Trial], first: list[float], second: list[float]) -> dict[str, float]:
+    """The value of each sentence."""
+    return {
+        text: value
+        for trial, pair in zip(trials, zip(first, second, strict=True), strict=True)
+        for text, value in zip((trial.sentence_1, trial.sentence_2), pair, strict=True)
+    }
+
+
+def test_tokens_by_hand() -> None:
+    """15 of 18 pairs with fewer tokens: two-sided binomial p = 2 · 988 / 2^18 (of a table)."""
+    trials = make_trials()
+    ratings = make_ratings(trials, [[1] * N, [2] * N], {"gpt2": [True] * N, "rnn": [False] * N})
+    tokens = {"gpt2": values(trials, [9.0] * 17 + [8.0] * 3, [8.0] * 15 + [12.0] * 2 + [8.0, 8, 9])}
+    every, errors = token_count_control(ratings, tokens)
+    assert (every.model, every.errors_only, errors.errors_only) == ("gpt2", False, True)
+    assert (every.equal, every.pairs, every.fewer) == (2, 18, 15)
+    assert every.share == 15 / 18
+    assert every.p_value == pytest.approx(2 * (816 + 153 + 18 + 1) / 2**18)
+    assert every.adjusted == every.p_value
+    assert every.low < 0.6 < every.share < every.high
+    assert (errors.equal, errors.pairs, errors.fewer) == (2, 18, 15)
+
+
+def test_only_trials_in_which_people_prefer_the_other_sentence_are_errors() -> None:
+    trials = make_trials()
+    against, tied = [1, 1] * 5, [1, 6] * 5
+    people = [[*against, *tied[::1]], [*against, *[7 - r for r in tied]]]
+    ratings = make_ratings(trials, people, {"gpt2": [True] * N, "rnn": [True] * N})
+    tokens = {"gpt2": values(trials, [9.0] * N, [8.0] * N)}
+    every, errors = token_count_control(ratings, tokens)
+    assert (every.pairs, errors.pairs) == (20, 10)
+
+
+def test_trials_that_target_other_models_do_not_count() -> None:
+    trials = [
+        replace(trial, model_1="bert") if n < 5 else trial for n, trial in enumerate(make_trials())
+    ]
+    prefers = {"gpt2": [True] * N, "rnn": [True] * N, "bert": [True] * N}
+    ratings = make_ratings(trials, [[1] * N], prefers)
+    tokens = {model: values(trials, [9.0] * N, [8.0] * N) for model in prefers}
+    pairs = {t.model: t.pairs for t in token_count_control(ratings, tokens) if not t.errors_only}
+    assert pairs == {"gpt2": 15, "rnn": 20, "bert": 5}
+
+
+def test_equal_counts_everywhere_are_no_test() -> None:
+    trials = make_trials()
+    ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
+    every, _ = token_count_control(ratings, {"rnn": values(trials, [8.0] * N, [8.0] * N)})
+    assert (every.pairs, every.equal) == (0, N)
+    assert math.isnan(every.p_value)
+    assert math.isnan(every.adjusted)
+
+
+def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
+    """gpt2 prefers what is frequent, people do not care, rnn is of the opinion of people."""
+    chance = np.random.default_rng(0)
+    trials = make_trials()
+    first, second = chance.normal(size=(2, N))
+    people = np.where(chance.random(N) < 0.5, 2, 5)
+    ratings = make_ratings(
+        trials,
+        [people.tolist()] * 3,
+        {"gpt2": (second > first).tolist(), "rnn": (people > 3).tolist()},
+    )
+    features = {"frequency": values(trials, first.tolist(), second.tolist())}
+    gpt2, rnn = feature_preferences(ratings, features)
+    assert gpt2.model_share == 1
+    assert gpt2.model_difference == pytest.approx(np.abs(second - first).mean())
+    assert gpt2.adjusted < 0.01
+    assert rnn.people_difference == pytest.approx(gpt2.people_difference)
+    assert (rnn.statistic, rnn.p_value) == (0.0, 1.0)
+    assert rnn.model_share == rnn.people_share == gpt2.people_share
+
+
+def test_ties_are_left_out() -> None:
+    trials = make_trials()
+    split = [[1] * N, [1] * (N - 3) + [6] * 3]
+    ratings = make_ratings(trials, split, {"gpt2": [True] * N, "rnn": [True] * N})
+    features = {"length": values(trials, [1.0] * N, [1.0] * 5 + [2.0] * (N - 5))}
+    row, _ = feature_preferences(ratings, features)
+    assert row.trials == N - 3
+    assert (row.model_share, row.people_share) == (1.0, 0.0)
+    assert row.model_difference == (N - 3 - 5) / (N - 3)
+
+
+def test_shares_of_participants_and_models() -> None:
+    trials = make_trials(Condition.NATURAL_CONTROVERSIAL)
+    people = [[6] * 5 + [1] * 15, [6] * 20]
+    ratings = make_ratings(trials, people, {"gpt2": [True] * 10 + [False] * 10, "rnn": [True] * N})
+    features = {"length": values(trials, [1.0] * N, [2.0] * 18 + [1.0] * 2)}
+    shares = {(row.judge, row.is_model): row for row in feature_shares(ratings, features)}
+    assert shares["p0", False].share == 5 / 18
+    assert shares["p1", False].share == 1
+    assert shares["gpt2", True].share == 10 / 18
+    assert {row.trials for row in shares.values()} == {18}
+
+
+def test_catch_trials_do_not_count_in_shares() -> None:
+    trials = make_trials(Condition.NATURAL_CONTROVERSIAL)
+    trials[5:] = [
+        replace(trial, condition=Condition.CATCH, model_1="", model_2="", kind_2=Kind.SHUFFLED)
+        for trial in trials[5:]
+    ]
+    ratings = make_ratings(trials, [[6] * N], {"gpt2": [True] * N, "rnn": [True] * N})
+    features = {"length": values(trials, [1.0] * N, [2.0] * N)}
+    assert {row.trials for row in feature_shares(ratings, features)} == {5}
+    everything = feature_shares(ratings, features, tuple(Condition))
+    assert {row.trials for row in everything} == {N}
+
+
+def test_sentences_and_models_without_values_are_named() -> None:
+    trials = make_trials()
+    ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
+    some = dict(list(values(trials, [1.0] * N, [2.0] * N).items())[2:])
+    with pytest.raises(InputError, match="2 sentences of the trials have no value of length"):
+        feature_preferences(ratings, {"length": some})
+    with pytest.raises(InputError, match="no log-probabilities of 'bert', only of gpt2, rnn"):
+        token_count_control(ratings, {"bert": some})

@@ -1,0 +1,158 @@
+"""Tests of differences, against scipy and by hand."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.inference import (
+    CEILING,
+    Contrast,
+    every_contrast,
+    false_discovery,
+    reach,
+    read_contrasts,
+    signed_rank_p_values,
+    signed_rank_test,
+)
+
+
+@pytest.mark.parametrize("n", [2, 5, 9, 11, 14, 30, 60])
+@pytest.mark.parametrize("steps", [4, 1_000_000])
+def test_p_values_are_those_of_scipy(n: int, steps: int) -> None:
+    """With ties and zeros (few steps) and without."""
+    rng = np.random.default_rng(n)
+    first, second = rng.integers(-steps, steps + 1, (2, n)) / 8
+    ours = signed_rank_test(first, second)
+    theirs = wilcoxon(first - second, zero_method="zsplit")
+    assert ours.p_value == pytest.approx(theirs.pvalue)
+    assert ours.statistic == pytest.approx(theirs.statistic)
+    assert ours.n == n
+
+
+@pytest.mark.parametrize(("n", "steps"), [(6, 3), (13, 5), (13, 10_000), (20, 4), (20, 10_000)])
+def test_many_tests_at_once_are_those_of_scipy(n: int, steps: int) -> None:
+    """With pairs left out here and there; scipy takes the pairs that are left, one test a call."""
+    rng = np.random.default_rng(n)
+    differences = rng.integers(-steps, 2 * steps, (25, n)) / 8
+    differences[rng.random((25, n)) < 0.2] = np.nan
+    for row, p_value in zip(differences, signed_rank_p_values(differences), strict=True):
+        assert p_value == pytest.approx(wilcoxon(row[~np.isnan(row)], zero_method="zsplit").pvalue)
+
+
+def test_equal_differences_tie_whatever_their_last_bits() -> None:
+    """0.3 - 0.1 and 0.2 - 0.0 differ in floating point; ranks 1.5, 1.5 and 3 by hand."""
+    first, second = np.array([0.3, 0.2, 0.1]), np.array([0.1, 0.0, 0.6])
+    assert signed_rank_test(first, second).rank_biserial == pytest.approx((3 - 3) / 6)
+
+
+def test_ten_differences_of_one_sign_have_the_smallest_p_value() -> None:
+    """By hand: 2 / 2^10."""
+    test = signed_rank_test(np.arange(1.0, 11), np.zeros(10))
+    assert test.p_value == 2 / 1024
+    assert test.rank_biserial == 1.0
+
+
+def test_no_differences_and_no_pairs() -> None:
+    assert signed_rank_test(np.ones(10), np.ones(10)).p_value == 1.0
+    assert signed_rank_test(np.ones(20), np.ones(20)).p_value == 1.0
+    empty = signed_rank_test(np.array([np.nan]), np.array([1.0]))
+    assert (empty.n, np.isnan(empty.p_value)) == (0, True)
+
+
+def test_false_discovery_by_hand() -> None:
+    """Benjamini & Hochberg (1995): p m / rank, made monotone; nan is no part of the family."""
+    adjusted = false_discovery(np.array([0.01, np.nan, 0.04, 0.03, 0.5]))
+    assert adjusted[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert np.isnan(adjusted[1])
+    assert np.isnan(false_discovery(np.array([np.nan]))).all()
+
+
+def test_nine_models_make_a_family_of_45() -> None:
+    """36 pairs and nine ceilings, as in the paper."""
+    family = every_contrast("abcdefghi")
+    assert len(set(family)) == 45
+    assert sum(one.second == CEILING for one in family) == 9
+
+
+def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
+    path = tmp_path / "contrasts.csv"
+    path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
+    assert read_contrasts(path, ("a", "b")) == (Contrast("a", "b"), Contrast("b", "ceiling"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("first,second\n", "states no contrasts"),
+        ("model,second\na,b\n", "states no contrasts"),
+        ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
+        ("first,second\nceiling,a\n", "compares 'ceiling'"),
+        ("first,second\na,a\n", "compares 'a' with 'a'"),
+        ("first,second\na,b\nb,a\n", "states a contrast twice"),
+    ],
+)
+def test_impossible_contrasts_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "contrasts.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_contrasts(path, ("a", "b"))
+
+
+@pytest.mark.parametrize(("units", "needed"), [(6, 29), (7, 15), (8, 8), (9, 4), (10, 2), (11, 1)])
+def test_how_many_of_45_tests_must_be_as_clear_as_they_can(units: int, needed: int) -> None:
+    """Brute force: so many tests of one sign everywhere, all others without any difference."""
+    assert reach([units] * 45, 0.05).needed == needed
+    for clear in range(46):
+        differences = np.zeros((45, units))
+        differences[:clear] = np.arange(1, units + 1)
+        significant = false_discovery(signed_rank_p_values(differences)) < 0.05
+        assert significant.any() == (clear >= needed)
+
+
+@pytest.mark.parametrize("units", [(5, 5, 6), (6, 6, 9), (12, 2, 2), (4, 4), (6, 0)])
+def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
+    units: tuple[int, ...],
+) -> None:
+    """Brute force over which tests are as clear as they can be; 0 units: no test."""
+    fewest = None
+    for clear in product([False, True], repeat=len(units)):
+        p_values = [
+            np.nan if not n else 2 / 2**n if plain else 1.0
+            for n, plain in zip(units, clear, strict=True)
+        ]
+        if (false_discovery(np.array(p_values)) < 0.05).any():
+            fewest = min(fewest or 99, sum(clear))
+    found = reach(units, 0.05)
+    assert found.needed == fewest
+    assert found.tests == sum(n > 0 for n in units)
+    assert bool(found.cannot("groups")) == (fewest is None)
+
+
+def test_participants_find_differences_that_items_drawn_at_random_make() -> None:
+    """Models that know nothing: tests of 20 people who saw the same 90 items find differences.
+
+    Items vary by .8 and people by .08, log odds, as in the 2023 study. Ten groups with items of
+    their own find hardly any.
+    """
+    chance = np.random.default_rng(0)
+
+    def share(groups: int, people: int) -> float:
+        found = []
+        for _ in range(40):
+            odds = chance.normal(0, 0.8, (groups, 1, 90)) + chance.normal(0, 0.08, (people, 1))
+            chosen = np.sign(chance.random(odds.shape) - 1 / (1 + np.exp(odds)))
+            models = chance.choice([-1, 1], (6, groups, 90))
+            agreed = np.einsum("gpt,mgt->mgp", chosen, models)
+            values = agreed.mean(axis=2) if groups > 1 else agreed[:, 0]
+            one, two = np.triu_indices(6, 1)
+            found.append(false_discovery(signed_rank_p_values(values[one] - values[two])) < 0.05)
+        return float(np.mean(found))
+
+    assert share(1, 20) > 0.08
+    assert share(10, 2) < 0.01

@@ -1,0 +1,243 @@
+"""Two-way clustered logistic regression against its formula, and against simulated experiments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contstim.arrays import FloatArray
+from contstim.errors import InputError
+from contstim.experiments.analysis.ratings import gather
+from contstim.experiments.analysis.regression import clustered_logit, regress_choices
+from contstim.experiments.responses import Response
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition
+from tests.experiments.responses.experiment import make_responses, make_trials
+
+Simulated = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # choices, ratios, who, what
+
+
+def simulate(
+    seed: int, people: int = 20, items: int = 60, effect: float = 0.05, spread: float = 0.8
+) -> Simulated:
+    """Choices with an effect per nat, items that vary by `spread` (log odds), people by .08."""
+    chance = np.random.default_rng(seed)
+    ratios = chance.normal(0, 30, items)
+    odds = effect * ratios + chance.normal(0, spread, items)
+    odds = odds + chance.normal(0, 0.08, (people, 1))
+    chosen = chance.random((people, items)) < 1 / (1 + np.exp(-odds))
+    who, what = np.indices((people, items))
+    flat = (chosen, np.tile(ratios, (people, 1)), who, what)
+    a, b, c, d = (np.asarray(values, np.float64).ravel() for values in flat)
+    return a, b, c, d
+
+
+def sandwich(design: FloatArray, chosen: FloatArray, ways: list[FloatArray]) -> Simulated:
+    """Newton's method, then cov(people) + cov(items) - cov(both), each G/(G-1) (N-1)/(N-K).
+
+    Cameron, Gelbach & Miller (2011), Eqs. 2.10 and 2.12, one cluster after another.
+    """
+    beta = np.zeros(design.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ beta))
+        bread = np.linalg.inv((design * (p * (1 - p))[:, None]).T @ design)
+        beta = beta + bread @ design.T @ (chosen - p)
+    n, k = design.shape
+    covariances = []
+    for way in ways:
+        labels = sorted(set(way.tolist()))
+        meat = np.zeros((k, k))
+        for label in labels:
+            score = sum(
+                (design[row] * (chosen[row] - p[row]) for row in np.flatnonzero(way == label)),
+                np.zeros(k),
+            )
+            meat += np.outer(score, score)
+        correction = len(labels) / (len(labels) - 1) * (n - 1) / (n - k)
+        covariances.append(bread @ meat @ bread * correction)
+    return beta, covariances[0], covariances[1], covariances[2]
+
+
+def test_estimates_and_errors_are_the_literal_sandwich() -> None:
+    chosen, ratios, who, what = simulate(3)
+    other = np.random.default_rng(4).normal(5, 2, len(ratios))
+    fitted = clustered_logit(chosen, {"gpt2": ratios, "rnn": other}, who, what)
+    design = np.column_stack([ratios, other])
+    beta, people, items, both = sandwich(design, chosen, [who, what, 1_000 * who + what])
+    errors = np.sqrt(np.diag(people + items - both))
+    names = ("gpt2", "rnn")
+    assert [fitted[name].estimate for name in names] == pytest.approx(beta, rel=1e-6)
+    assert [fitted[name].standard_error for name in names] == pytest.approx(errors, rel=1e-6)
+    assert (fitted.choices, fitted.participants, fitted.items) == (1_200, 20, 60)
+    assert not fitted.repaired
+
+
+def test_intervals_are_student_with_the_fewer_clusters() -> None:
+    """Quantile of Student's t with 19 degrees of freedom at .975, from a printed table: 2.093."""
+    fitted = clustered_logit(*_named(simulate(5)))
+    slope = fitted["ratio"]
+    assert slope.high - slope.estimate == pytest.approx(2.093 * slope.standard_error, rel=1e-4)
+    assert slope.low + slope.high == pytest.approx(2 * slope.estimate)
+    assert slope.statistic == pytest.approx(slope.estimate / slope.standard_error)
+    assert slope.p_value < 0.05
+
+
+def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
+    """The witness is the scatter itself; errors that take items for granted are far too small."""
+    runs = [simulate(seed, people=30, items=50, spread=1.5) for seed in range(60)]
+    fits = [clustered_logit(*_named(run)) for run in runs]
+    scatter = np.std([fit["ratio"].estimate for fit in fits], ddof=1)
+    clustered = np.mean([fit["ratio"].standard_error for fit in fits])
+    single = [(c, {"ratio": r}, np.arange(len(c)), np.arange(len(c))) for c, r, _, _ in runs[:5]]
+    naive = np.mean([clustered_logit(*run)["ratio"].standard_error for run in single])
+    assert clustered == pytest.approx(scatter, rel=0.3)
+    assert naive < 0.6 * scatter
+
+
+def test_a_planted_effect_is_recovered() -> None:
+    """Without variance of items the coefficient per nat is the planted one."""
+    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
+    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["ratio"]
+    assert slope.low < 0.05 < slope.high
+    assert slope.standard_error < 0.003
+
+
+def test_ratios_of_any_size_are_fitted() -> None:
+    """Measured in other units, estimates scale and tests stay."""
+    chosen, ratios, who, what = simulate(3)
+    plain = clustered_logit(chosen, {"ratio": ratios}, who, what)["ratio"]
+    large = clustered_logit(chosen, {"ratio": 1e6 * ratios}, who, what)["ratio"]
+    assert large.estimate == pytest.approx(plain.estimate / 1e6, rel=1e-6)
+    assert large.p_value == pytest.approx(plain.p_value, rel=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
+def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:
+    """Property: choice and every difference turn together, for trials drawn at random."""
+    chosen, ratios, who, what = simulate(seed, people=6, items=15, effect=effect)
+    other = np.random.default_rng(seed).normal(2, 1, 15)[what.astype(int)]
+    turned = (np.random.default_rng([seed, 1]).random(15) < 0.5)[what.astype(int)]
+    sign = np.where(turned, -1.0, 1.0)
+    plain = clustered_logit(chosen, {"gpt2": ratios, "length": other}, who, what)
+    swapped = clustered_logit(
+        np.where(turned, 1 - chosen, chosen),
+        {"gpt2": sign * ratios, "length": sign * other},
+        who,
+        what,
+    )
+    for name in ("gpt2", "length"):
+        one, two = plain[name], swapped[name]
+        assert two.estimate == pytest.approx(one.estimate, rel=1e-6, abs=1e-9)
+        assert two.standard_error == pytest.approx(one.standard_error, rel=1e-6)
+        assert two.p_value == pytest.approx(one.p_value, rel=1e-5, abs=1e-12)
+
+
+def test_an_oriented_design_shows_the_effect_that_a_turned_one_shows() -> None:
+    """Every ratio negative: an intercept would take the whole effect; the planted one is .05."""
+    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
+    turned = ratios > 0
+    slope = clustered_logit(
+        np.where(turned, 1 - chosen, chosen), {"ratio": -np.abs(ratios)}, who, what
+    )["ratio"]
+    assert slope.low < 0.05 < slope.high
+    assert slope.p_value < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("one participant", "clustered by participants need two"),
+        ("one item", "clustered by items need two"),
+        ("no ratios", "'ratio' is zero everywhere"),
+        ("infinite ratio", "not finite"),
+        ("separated", "never speak against the choices"),
+        ("separated in part", "never speak against the choices"),
+    ],
+)
+def test_what_has_no_estimate_is_refused(change: str, message: str) -> None:
+    chosen, ratios, who, what = simulate(2)
+    who = np.zeros_like(who) if change == "one participant" else who
+    what = np.zeros_like(what) if change == "one item" else what
+    ratios = np.zeros_like(ratios) if change == "no ratios" else ratios
+    ratios = np.where(ratios > 0, np.inf, ratios) if change == "infinite ratio" else ratios
+    chosen = (ratios > 0).astype(float) if change.startswith("separated") else chosen
+    ratios = np.where(what < 5, 0.0, ratios) if change == "separated in part" else ratios
+    with pytest.raises(InputError, match=message):
+        clustered_logit(chosen, {"ratio": ratios}, who, what)
+
+
+def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> None:
+    """With two people and two items the sum of covariances less the common one can be anything."""
+    who, what = np.tile([0, 0, 0, 1, 1, 1], 3), np.tile([0, 0, 1, 1, 1, 0], 3)
+    found = False
+    for seed in range(10):
+        chance = np.random.default_rng(seed)
+        chosen, ratios = np.tile([0, 1, 1], 6), chance.normal(size=18)
+        fitted = clustered_logit(chosen, {"ratio": ratios}, who, what)
+        design = ratios[:, None]
+        _, people, items, both = sandwich(design, chosen, [who, what, 10 * who + what])
+        indefinite = bool(np.linalg.eigvalsh(people + items - both).min() < -1e-9)
+        assert fitted.repaired == indefinite
+        assert all(one.standard_error >= 0 for one in fitted.coefficients)
+        found = found or indefinite
+    assert found
+
+
+def test_predictors_that_determine_each_other_are_refused() -> None:
+    chosen, ratios, who, what = simulate(2)
+    with pytest.raises(InputError, match="determine each other"):
+        clustered_logit(chosen, {"a": ratios, "b": 2 * ratios}, who, what)
+
+
+def test_choices_of_an_experiment_are_those_for_sentence_2() -> None:
+    """The same arrays put together by hand, trial by trial."""
+    trials = make_trials()
+    people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
+    responses = make_responses(trials, people, seed=5)
+    chance = np.random.default_rng(1)
+    texts = tuple(text for trial in trials for text in (trial.sentence_1, trial.sentence_2))
+    scores = ScoreTable(texts, ("gpt2", "rnn"), -chance.gamma(9, 6, (len(texts), 2)))
+    catch = {t.trial_id for t in trials if t.condition is Condition.CATCH}
+    own = [r for r in responses if r.trial_id not in catch]
+    row = {text: scores.log_probs[n] for n, text in enumerate(texts)}
+    by_id = {trial.trial_id: trial for trial in trials}
+
+    def ratio(response: Response) -> float:
+        trial = by_id[response.trial_id]
+        return float(row[trial.sentence_2][1] - row[trial.sentence_1][1])
+
+    expected = clustered_logit(
+        [r.rating > 3 for r in own],
+        {"rnn": np.array(list(map(ratio, own)))},
+        [r.participant for r in own],
+        [r.trial_id for r in own],
+    )
+    conditions = set(Condition) - {Condition.CATCH}
+    found = regress_choices(gather(trials, responses, scores), ["rnn"], conditions=conditions)
+    assert found["rnn"].estimate == pytest.approx(expected["rnn"].estimate)
+    assert found["rnn"].standard_error == pytest.approx(expected["rnn"].standard_error)
+    assert (found.choices, found.items) == (32, 16)
+    with pytest.raises(InputError, match="no ratios of lstm; there are those of gpt2, rnn"):
+        regress_choices(gather(trials, responses, scores), ["lstm"])
+
+
+def test_sentences_of_probability_zero_are_left_out_and_counted() -> None:
+    trials = make_trials()
+    responses = make_responses(trials, {"ann": 1, "bob": 1, "cleo": 2}, seed=5)
+    texts = tuple(text for trial in trials for text in (trial.sentence_1, trial.sentence_2))
+    log_probs = -np.random.default_rng(1).gamma(9, 6, (len(texts), 2))
+    log_probs[0, 0] = -np.inf
+    ratings = gather(trials, responses, ScoreTable(texts, ("gpt2", "rnn"), log_probs))
+    found = regress_choices(ratings, ["gpt2"])
+    assert (found.left_out, found.choices) == (2, len(responses) - 2)
+    assert regress_choices(ratings, ["rnn"]).left_out == 0
+
+
+def _named(
+    run: Simulated,
+) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
+    chosen, ratios, who, what = run
+    return chosen, {"ratio": ratios}, who, what

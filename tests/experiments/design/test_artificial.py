@@ -1,0 +1,148 @@
+"""Artificial participants against what follows from their definition in closed form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.ceilings import accuracy_lower
+from contstim.experiments.design.artificial import (
+    ArtificialParticipants,
+    artificial_participants,
+    simulate_responses,
+)
+from contstim.experiments.responses import admit, check_responses
+from contstim.stimuli import Condition, Kind, Trial
+from tests.experiments.analysis.simulation import simulate
+
+
+def design(n: int, groups: int = 1) -> tuple[Trial, ...]:
+    return tuple(
+        Trial(
+            f"t{g}-{i:04}",
+            g,
+            Condition.RANDOM_NATURAL,
+            *("", "", f"One {g} {i}.", f"Two {g} {i}.", Kind.NATURAL, Kind.NATURAL, ""),
+        )
+        for g in range(1, groups + 1)
+        for i in range(n)
+    )
+
+
+def test_choices_follow_the_model_as_often_as_noise_and_lapses_let_them() -> None:
+    """P(choose as the model) = (1 - lapses) Φ(|difference| / noise) + lapses / 2."""
+    trials, noise, lapses = design(400), 7.0, 0.2
+    differences = np.random.default_rng(0).normal(0, 8, len(trials))
+    people = ArtificialParticipants(trials, differences, noise, lapses, 3)
+    rated = np.array([list(people.ratings(k).values()) for k in range(1, 201)])
+    agreed = ((rated > 3) == (differences > 0)).mean(axis=0)
+    expected = (1 - lapses) * norm.cdf(np.abs(differences) / noise) + lapses / 2
+    assert agreed.mean() == pytest.approx(expected.mean(), abs=4 * 0.5 / np.sqrt(rated.size))
+    assert np.corrcoef(agreed, expected)[0, 1] > 0.9
+
+
+def test_degrees_of_confidence_are_thirds_and_grow_with_the_difference() -> None:
+    trials = design(600)
+    differences = np.linspace(-20, 20, len(trials))
+    people = ArtificialParticipants(trials, differences, 4.0, 0.0, 0)
+    rated = np.array([list(people.ratings(k).values()) for k in range(1, 51)])
+    sure = np.abs(rated - 3.5)
+    shares = [float((sure == degree).mean()) for degree in (0.5, 1.5, 2.5)]
+    assert shares == pytest.approx([1 / 3] * 3, abs=0.02)
+    assert np.corrcoef(sure.mean(axis=0), np.abs(differences))[0, 1] > 0.9
+
+
+def test_only_lapses_spread_evenly_over_all_ratings_and_no_noise_means_no_mistake() -> None:
+    trials = design(600)
+    differences = np.linspace(-20, 20, len(trials))
+    lapsing = ArtificialParticipants(trials, differences, 4.0, 1.0, 0)
+    counts = Counter(r for k in range(1, 21) for r in lapsing.ratings(k).values())
+    assert [counts[r] / 12_000 for r in range(1, 7)] == pytest.approx([1 / 6] * 6, abs=0.02)
+    exact = ArtificialParticipants(trials, differences, 0.0, 0.0, 0)
+    assert all(
+        (r > 3) == (d > 0) for r, d in zip(exact.ratings(1).values(), differences, strict=True)
+    )
+
+
+def test_infinite_and_equal_log_probabilities_are_answered() -> None:
+    trials = design(300)
+    differences = np.array([np.inf, -np.inf, 0.0] * 100)
+    rated = list(ArtificialParticipants(trials, differences, 0.0, 0.0, 0).ratings(1).values())
+    assert all(r > 3 for r in rated[::3])
+    assert all(r <= 3 for r in rated[1::3])
+    assert 20 < sum(r > 3 for r in rated[2::3]) < 80
+
+
+def test_calibrated_noise_gives_the_stated_ceiling() -> None:
+    """Ten raters of each trial, and the ceiling computed by `accuracy_lower`."""
+    made = simulate(groups=(1, 1, 1, 1), each=40, conditions=[Condition.RANDOM_NATURAL])
+    people = artificial_participants(made.trials, made.scores, "a", ceiling=0.8, seed=2)
+    lower = []
+    for group in people.groups:
+        own = {trial.trial_id for trial in made.trials if trial.group == group}
+        for first in range(1, 101, 10):
+            rated = [people.ratings(k) for k in range(first, first + 10)]
+            lower.append(accuracy_lower(np.array([[r[t] for t in own] for r in rated], float)))
+    assert float(np.mean(lower)) == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_simulated_experiment_is_complete_balanced_and_reproducible() -> None:
+    made = simulate(groups=(1, 1, 1), each=1)
+    people = artificial_participants(made.trials, made.scores, "c", lapses=0.05, seed=9)
+    responses = simulate_responses(people, 7)
+    report = check_responses(made.trials, responses)
+    assert not report.errors
+    names = {one.participant: one.group for one in responses}
+    assert Counter(names.values()) == {1: 3, 2: 2, 3: 2}
+    assert simulate_responses(people, 7) == responses
+    assert simulate_responses(replace(people, seed=10), 7) != responses
+    fewer = simulate_responses(people, 3)
+    assert fewer == responses[: len(fewer)]
+    sides = [one.left for one in responses]
+    assert abs(sides.count(1) - sides.count(2)) <= 7 * len(Condition)
+
+
+def test_attentive_participants_pass_catch_trials_that_have_no_scores() -> None:
+    made = simulate(groups=(1,), each=1)
+    shown = {
+        t
+        for trial in made.trials
+        if trial.condition != Condition.CATCH
+        for t in (trial.sentence_1, trial.sentence_2)
+    }
+    keep = [row for row, text in enumerate(made.scores.sentences or ()) if text in shown]
+    scores = replace(
+        made.scores,
+        sentences=tuple((made.scores.sentences or ())[row] for row in keep),
+        log_probs=made.scores.log_probs[keep],
+    )
+    people = artificial_participants(made.trials, scores, "a")
+    assert len(admit(made.trials, simulate_responses(people, 5)).participants) == 5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"model": "nobody"}, "'nobody' cannot answer"),
+        ({"noise": -1.0}, "0 nats or more"),
+        ({"noise": np.nan}, "0 nats or more"),
+        ({"lapses": 1.5}, "a share from 0 to 1"),
+        ({"ceiling": 0.3}, "No noise gives"),
+    ],
+)
+def test_impossible_people_are_refused(wrong: dict[str, object], message: str) -> None:
+    made = simulate(groups=(1,), each=1)
+    given = {"model": "a", **wrong}
+    with pytest.raises(InputError, match=message):
+        artificial_participants(made.trials, made.scores, **given)  # type: ignore[arg-type]
+
+
+def test_noise_must_be_stated_where_nothing_calibrates_it() -> None:
+    made = simulate(groups=(1,), each=1, conditions=[Condition.NATURAL_SYNTHETIC])
+    with pytest.raises(InputError, match="state the noise"):
+        artificial_participants(made.trials, made.scores, "a")

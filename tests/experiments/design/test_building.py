@@ -1,0 +1,243 @@
+"""Designs against their definition, and what the verifier catches."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.experiments.design.building import Design, build_design, triplet_trials
+from contstim.experiments.design.fillers import as_inside
+from contstim.experiments.design.verification import verify_design
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Trial
+from tests.experiments.stimuli import natural, some_pairs, some_triplets
+
+PAIRS, TRIPLETS, NATURAL = some_pairs(6), some_triplets(6), natural(80)
+SIZES: dict[str, Any] = {"groups": 6, "random_per_group": 3, "catch_per_group": 4}
+
+
+def design(**changes: Any) -> Design:
+    given: dict[str, Any] = {"pairs": PAIRS, "triplets": TRIPLETS, "natural": NATURAL, **SIZES}
+    return build_design(**{**given, **changes})
+
+
+def test_every_group_has_one_of_each_model_pair_and_role() -> None:
+    trials = design().trials
+    for group in range(1, 7):
+        own = [t for t in trials if t.group == group]
+        shares = Counter((t.condition, t.model_1, t.model_2, t.kind_2) for t in own)
+        targeted = {share: n for share, n in shares.items() if share[1]}
+        assert len(targeted) == 6 * 4
+        assert set(targeted.values()) == {1}
+        assert Counter(t.condition for t in own)[Condition.RANDOM_NATURAL] == 3
+        assert Counter(t.condition for t in own)[Condition.CATCH] == 4
+
+
+def test_no_group_sees_a_sentence_twice_whatever_its_end_mark() -> None:
+    shared = [replace(t, natural=f"Shared by some {i // 3}{'.!?'[i % 3]}")
+              for i, t in enumerate(TRIPLETS)]  # fmt: skip
+    seen: dict[int, list[tuple[str, ...]]] = defaultdict(list)
+    for trial in design(triplets=shared).trials:
+        seen[trial.group] += [Sentence.parse(s).words for s in (trial.sentence_1, trial.sentence_2)]
+    assert all(len(set(texts)) == len(texts) for texts in seen.values())
+
+
+def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> None:
+    one, two, three = triplet_trials(TRIPLETS[0])
+    assert (one.kind_1, one.kind_2) == ("natural", "synthetic_1")
+    assert (two.sentence_1, two.sentence_2) == (TRIPLETS[0].natural, TRIPLETS[0].synthetic_2)
+    assert (three.kind_1, three.kind_2) == ("synthetic_1", "synthetic_2")
+    assert {t.source_id for t in (one, two, three)} == {TRIPLETS[0].triplet_id}
+    assert len({t.trial_id for t in (one, two, three)}) == 3
+
+
+def test_trials_hold_the_text_by_which_sentences_are_joined() -> None:
+    """White space and a missing end mark do not survive; `Sentence.text` is what scores name."""
+    pairs = [replace(PAIRS[0], sentence_1="  Cats   purr", sentence_2="Dogs bark !")]
+    triplets = [replace(TRIPLETS[0], natural="Owls  hoot", synthetic_2=" Pigs fly? ")]
+    found = build_design(pairs, groups=1, random_per_group=0, catch_per_group=0)
+    assert [(t.sentence_1, t.sentence_2) for t in found.trials] == [("Cats purr.", "Dogs bark!")]
+    texts = {s for t in triplet_trials(triplets[0]) for s in (t.sentence_1, t.sentence_2)}
+    assert {"Owls hoot.", "Pigs fly?"} <= texts
+
+
+def test_names_of_targeted_trials_depend_on_their_content_alone() -> None:
+    def named(found: Design) -> dict[str, tuple[str, str]]:
+        return {t.trial_id: (t.sentence_1, t.sentence_2) for t in found.trials if t.model_1}
+
+    other = design(seed=5, triplets=TRIPLETS[::-1], pairs=PAIRS[::-1], groups=3)
+    assert named(design()) == named(other)
+
+
+def test_the_same_seed_gives_the_same_design_and_another_one_another() -> None:
+    assert design(seed=1).trials == design(seed=1).trials != design(seed=2).trials
+
+
+def test_random_and_catch_sentences_are_used_nowhere_else() -> None:
+    """Some natural sentences stand in the triplets, with another end mark."""
+    taken = [replace(t, natural=f"{n.bare}!") for t, n in zip(TRIPLETS, NATURAL, strict=False)]
+    found = design(triplets=taken, natural=natural(100)).trials
+    uses = Counter(
+        Sentence.parse(s).words
+        for t in found
+        for s in (t.sentence_1, t.sentence_2)
+        if not t.model_1
+    )
+    assert set(uses.values()) == {1}
+    assert not set(uses) & {Sentence.parse(t.natural).words for t in taken}
+
+
+def test_capitals_do_not_give_shuffled_sentences_away() -> None:
+    """By hand: words that stand inside sentences as names, as common words, both, or not at all."""
+    texts = (
+        "Paris is where I saw Lenin",
+        "He saw Paris and the March of the old march",
+        "The march was long",
+        "I know that NATO met in March",
+        "NATO came to the old town",
+        "I'm sure of the march",
+        "Abnormal weather came",
+        "lower case stays as it is",
+    )
+    sentences = [Sentence.parse(text) for text in texts]
+    inside = as_inside(sentences)
+    expected = {"Paris": "Paris", "The": "the", "I": "I", "NATO": "NATO", "I'm": "I'm"}
+    expected |= {"Abnormal": "abnormal", "March": "march", "He": "he", "lower": "lower"}
+    assert {word: inside(word) for word in expected} == expected
+    trials = build_design(natural=sentences, groups=8, random_per_group=0, catch_per_group=1).trials
+    for trial in trials:
+        old, new = (Sentence.parse(t).words for t in (trial.sentence_1, trial.sentence_2))
+        assert new[0][0].isupper() == old[0][0].isupper()
+        assert Counter(map(str.lower, new)) == Counter(map(str.lower, old))
+        capitals = {word for word in new[1:] if word[0].isupper()}
+        assert capitals <= {"Paris", "I", "NATO", "I'm", "Lenin", "March"}
+
+
+def test_shuffled_sentences_are_those_of_before_but_for_their_capitals() -> None:
+    """Witness: the orders that the same seed drew when capitals moved along with their words."""
+    sentences = [Sentence.parse(f"The dog {n} saw a cat") for n in range(3)]
+    trials = build_design(
+        natural=sentences, groups=1, random_per_group=0, catch_per_group=3, seed=4
+    ).trials
+    assert sorted(t.sentence_2.lower() for t in trials) == sorted(
+        ["a dog cat saw the 0.", "the cat a saw 1 dog.", "a cat saw dog 2 the."]
+    )
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.sampled_from("the The a dog".split()), min_size=1, max_size=4),
+                min_size=1, max_size=6, unique_by=tuple))  # fmt: skip
+def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]]) -> None:
+    sentences = [Sentence(tuple(words)) for words in texts]
+    sizes: dict[str, Any] = {"groups": 1, "random_per_group": 0, "catch_per_group": 1}
+    try:
+        (trial,) = build_design(natural=sentences, **sizes).trials
+    except InfeasibleError:
+        orders = Counter(" ".join(sorted(s.words)).lower() for s in sentences)
+        assert all(len({w.lower() for w in s.words}) == 1 or max(orders.values()) > 1
+                   for s in sentences)  # fmt: skip
+    else:
+        one, two = (Sentence.parse(s).words for s in (trial.sentence_1, trial.sentence_2))
+        assert sorted(w.lower() for w in one) == sorted(w.lower() for w in two)
+        assert [w.lower() for w in one] != [w.lower() for w in two]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"groups": 4}, InfeasibleError, "6 trials of natural-controversial for .* 4 groups"),
+        ({"groups": 0}, InputError, "at least one group"),
+        ({"natural": natural(59)}, InfeasibleError, "60 in all; only 59 are used nowhere else"),
+        ({"catch_per_group": -1}, InputError, "0 or more"),
+        ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "given twice"),
+        ({"pairs": [replace(PAIRS[0], sentence_1="")]}, InputError, "has no texts"),
+        (
+            {"pairs": [replace(p, sentence_2="Seen by all.") for p in PAIRS]},
+            InfeasibleError,
+            "'Seen by all' stands in 36 trials",
+        ),
+    ],
+)
+def test_what_cannot_be_designed_is_refused_with_the_reason(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        design(**changes)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_triplets_need_three_groups(groups: int) -> None:
+    with pytest.raises(InfeasibleError, match=rf"three different groups; there are {groups}\."):
+        design(groups=groups)
+
+
+def test_nothing_is_no_design() -> None:
+    with pytest.raises(InputError, match="nothing to design"):
+        build_design(random_per_group=0, catch_per_group=0)
+
+
+def swap_groups(trials: list[Trial]) -> None:
+    """Exchange one trial of one kind between two groups that then lack it."""
+    other = next(i for i, t in enumerate(trials) if t.group == 2)
+    trials[0], trials[other] = (replace(trials[0], group=2), replace(trials[other], group=3))
+
+
+def repeat_sentence(trials: list[Trial]) -> None:
+    """Two trials of one kind change groups, and bring a triplet's sentence to a group twice."""
+    one = next(t for t in trials if t.condition == Condition.SYNTHETIC_SYNTHETIC)
+    mate = next(t for t in trials if t.source_id == one.source_id and t.condition != one.condition)
+    other = next(
+        t
+        for t in trials
+        if (t.condition, t.model_1, t.model_2) == (one.condition, one.model_1, one.model_2)
+        and t.group == mate.group
+    )
+    trials[trials.index(one)] = replace(one, group=mate.group)
+    trials[trials.index(other)] = replace(other, group=one.group)
+
+
+def change(condition: Condition, **fields: Any) -> Callable[[list[Trial]], None]:
+    def forge(trials: list[Trial]) -> None:
+        place = next(i for i, t in enumerate(trials) if t.condition == condition)
+        trials[place] = replace(trials[place], **fields)
+
+    return forge
+
+
+def uncapitalise(trials: list[Trial]) -> None:
+    place = next(i for i, t in enumerate(trials) if t.condition == Condition.CATCH)
+    text = trials[place].sentence_2
+    trials[place] = replace(trials[place], sentence_2=text[0].lower() + text[1:])
+
+
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [
+        (swap_groups, "different shares"),
+        (repeat_sentence, "sees .* 2 times"),
+        (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
+        (change(Condition.CATCH, sentence_2="The cat sees."), "not a new order"),
+        (change(Condition.CATCH, sentence_1="Pigs fly."), "not among the natural"),
+        (change(Condition.RANDOM_NATURAL, model_1="gpt"), "names models"),
+        (change(Condition.RANDOM_NATURAL, sentence_1=PAIRS[0].sentence_1), "not among|used in"),
+        (change(Condition.NATURAL_SYNTHETIC, sentence_2="Pigs fly."), "is compared"),
+        (change(Condition.CATCH, group=9), "is in group 9"),
+        (uncapitalise, "begins without the capital"),
+        (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),
+    ],
+)
+def test_the_verifier_catches_what_a_design_could_get_wrong(
+    forge: Callable[[list[Trial]], None], message: str
+) -> None:
+    trials = list(design().trials)
+    verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)
+    forge(trials)
+    with pytest.raises(VerificationError, match=message):
+        verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)

@@ -1,0 +1,95 @@
+"""The summary of a design, counted by hand from its trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.design.building import build_design
+from contstim.experiments.design.summary import summarise, summary_markdown
+from contstim.experiments.design.summary_figure import draw_summary
+from contstim.frequencies import WordFrequencies
+from contstim.stimuli import Condition, Kind
+from tests.experiments.stimuli import natural, some_pairs, some_triplets
+
+DESIGN = build_design(
+    some_pairs(3), some_triplets(3), natural(60), groups=3, random_per_group=5, catch_per_group=4
+)
+FREQUENCIES = WordFrequencies.of(natural(60))
+
+
+def test_counts_durations_and_sources() -> None:
+    summary = summarise(DESIGN, FREQUENCIES, seconds_per_trial=10)
+    assert summary.counts[Condition.NATURAL_CONTROVERSIAL] == (6, 6, 6)
+    assert summary.counts[Condition.NATURAL_SYNTHETIC] == (12, 12, 12)
+    assert summary.counts[Condition.CATCH] == (4, 4, 4)
+    assert summary.minutes == pytest.approx([(6 + 12 + 6 + 5 + 4) / 6] * 3)
+    assert summary.sources[Condition.NATURAL_CONTROVERSIAL, Kind.NATURAL] == 36
+    assert summary.sources[Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_1] == 18
+    assert summary.sources[Condition.CATCH, Kind.SHUFFLED] == 12
+    assert summary.roles[Condition.SYNTHETIC_SYNTHETIC, "synthetic_1 – synthetic_2"] == (6, 1, 1)
+    assert summary.roles[Condition.RANDOM_NATURAL, "natural – natural"] == (0, 5, 5)
+
+
+def test_balance_is_the_mean_over_trials() -> None:
+    balance = summarise(DESIGN, FREQUENCIES).balance[Condition.NATURAL_CONTROVERSIAL]
+    pairs = some_pairs(3)
+    for side, texts in enumerate(zip(*((p.sentence_1, p.sentence_2) for p in pairs), strict=True)):
+        words = [text.rstrip(".!").split() for text in texts]
+        assert balance[0, side] == np.mean([len(w) for w in words])
+        assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
+    np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
+
+
+def test_the_page_names_every_condition_and_group(tmp_path: Path) -> None:
+    summary = summarise(DESIGN, FREQUENCIES)
+    page = summary_markdown(summary)
+    assert all(f"| {condition} |" in page for condition in Condition)
+    assert "| condition | 1 | 2 | 3 |" in page
+    assert "| natural-synthetic | natural – synthetic_2 | 6 | 1 |" in page
+    draw_summary(summary, tmp_path / "summary.png")
+    assert (tmp_path / "summary.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_draw_on_no_global_state(tmp_path: Path) -> None:
+    import matplotlib._pylab_helpers as helpers
+
+    draw_summary(summarise(DESIGN, FREQUENCIES), tmp_path / "summary.svg")
+    assert not helpers.Gcf.figs
+
+
+def test_trials_that_take_no_time_are_refused() -> None:
+    with pytest.raises(InputError, match="more than 0 seconds"):
+        summarise(DESIGN, FREQUENCIES, seconds_per_trial=0)
+
+
+def test_the_page_says_whom_catch_trials_leave_out() -> None:
+    """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
+    (note,) = summarise(DESIGN, FREQUENCIES).catch
+    assert "fewer than 3 of 4 catch trials" in note
+    assert "0.1 of 100 people who lapse in 2% of trials, 68.8 of 100 who guess" in note
+    assert note in summary_markdown(summarise(DESIGN, FREQUENCIES))
+
+
+@pytest.mark.parametrize(
+    ("groups", "starts"),
+    [
+        (1, ["Tests compare participants, who saw the same trials"]),
+        (3, ["With 3 groups nothing can be significant, whatever the data"]),
+        (6, ["With 6 groups nothing can be significant unless 7 of the 10 tests"]),
+        (12, []),
+    ],
+)
+def test_what_groups_cannot_show_is_said_first(groups: int, starts: list[str]) -> None:
+    """By hand: four models make ten tests, 2 / 2^6 · 10 / 7 = .045."""
+    pairs = some_pairs(12)
+    summary = summarise(
+        build_design(pairs, groups=groups, random_per_group=0, catch_per_group=0), FREQUENCIES
+    )
+    assert len(summary.cautions) == len(starts)
+    assert all(map(str.startswith, summary.cautions, starts))
+    if starts:
+        assert summary_markdown(summary).splitlines()[2] == f"**{summary.cautions[0]}**"

@@ -1,0 +1,101 @@
+"""A real browser, jsPsych's files, and a server that keeps answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
+from contstim.stimuli import Trial
+from tests.experiments.platforms.fake_server import FakeServer, start
+from tests.experiments.responses.experiment import make_trials
+
+PAIRS = 3  # of each of two groups
+TRIALS = [trial for trial in make_trials(2, catch=1) if int(trial.trial_id[-1]) < PAIRS]
+
+Export = Callable[..., Path]
+Collect = Callable[[Path], FakeServer]
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    """The files of jsPsych, which are not part of this repository."""
+    folder = os.environ.get("CONTSTIM_JSPSYCH")
+    if not folder:
+        pytest.skip("CONTSTIM_JSPSYCH names no folder with jsPsych's files (see fetch_library)")
+    return Path(folder)
+
+
+@pytest.fixture(scope="package")  # other rooms' tests need event loops of their own
+def chromium() -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    names = (os.environ.get("CONTSTIM_CHROMIUM", ""), "chromium", "chromium-browser")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("there is no Chromium here")
+    arguments = ["--no-sandbox", "--host-resolver-rules=MAP lab.example 127.0.0.1"]
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Open an address as somebody new; what goes wrong on a page fails the test."""
+    contexts: list[Any] = []
+    problems: list[str] = []
+
+    def open_page(address: str | None = None, **options: Any) -> Any:
+        context = chromium.new_context(**options)
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        if address is not None:
+            page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def export(tmp_path: Path, library: Path) -> Export:
+    """Write a page that has jsPsych beside it, and, unless told otherwise, brief texts."""
+
+    def write(trials: list[Trial] | None = None, *, brief: bool = True, **settings: Any) -> Path:
+        folder = tmp_path / "page"
+        export_jspsych(trials or TRIALS, folder, PageSettings(library=library, **settings))
+        if brief:
+            (folder / "instructions.md").write_text("Choose one of {pairs}.\n")
+            (folder / "examples.csv").write_text("sentence_1,sentence_2,rating,explanation\n")
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def collect() -> Iterator[Collect]:
+    """Serve a folder and keep answers; the server's `address` is where to go."""
+    servers = []
+
+    def serve(folder: Path) -> FakeServer:
+        state = FakeServer(folder)
+        server, state.address = start(state)
+        servers.append(server)
+        return state
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()

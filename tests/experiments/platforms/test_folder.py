@@ -1,0 +1,298 @@
+"""What an exported folder holds."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import tarfile
+import threading
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.jatos import export_jatos
+from contstim.experiments.platforms.jspsych import (
+    PageSettings,
+    SaveTo,
+    export_jspsych,
+    fetch_library,
+    library,
+    unfilled_warning,
+)
+from contstim.experiments.platforms.jspsych.library import LIBRARY, LibraryFile
+from contstim.experiments.platforms.jspsych.placeholders import unfilled
+from contstim.sentence import Sentence
+from tests.experiments.platforms.conftest import TRIALS
+
+
+def integrity(content: bytes, method: str) -> str:
+    return f"{method}-{base64.b64encode(hashlib.new(method, content).digest()).decode()}"
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Packages of made-up content, served as npm serves packages; the folder of archives."""
+    files = []
+    archives = tmp_path / "npm"
+    for file in LIBRARY:
+        content = f"// {file.package}".encode()
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            member = tarfile.TarInfo("package/dist/index.browser.min.js")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        path = archives / f"{file.package}/-/{file.package.split('/')[-1]}-{file.version}.tgz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(packed.getvalue())
+        checks = integrity(content, "sha384"), integrity(packed.getvalue(), "sha512")
+        files.append(replace(file, integrity=checks[0], archive=checks[1]))
+    monkeypatch.setattr(library, "LIBRARY", tuple(files))
+    return archives
+
+
+def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None:
+    hostile = replace(TRIALS[0], sentence_1="</script><b>'\" Ünïcode!", sentence_2="= 1 + 1.")
+    trials = [hostile, *TRIALS[1:]]
+    export_jspsych(trials, tmp_path / "page", PageSettings(completion_code="SECRET"))
+    study = json.loads((tmp_path / "page" / "study.json").read_text(encoding="utf-8"))
+    shown = {
+        trial["trial_id"]: (int(group), trial["sentence_1"], trial["sentence_2"])
+        for group, own in study["groups"].items()
+        for trial in own
+    }
+    assert shown == {
+        t.trial_id: (
+            t.group,
+            Sentence.parse(t.sentence_1).bare,
+            Sentence.parse(t.sentence_2).bare,
+        )
+        for t in trials
+    }
+    by_id = {t.trial_id: t.condition for t in trials}
+    strata = {(by_id[t["trial_id"]], t["stratum"]) for own in study["groups"].values() for t in own}
+    assert len(strata) == len(set(by_id.values()))
+    assert study["completion"] == {"code": "SECRET", "redirect": None}
+    script = (tmp_path / "page" / "study.js").read_text(encoding="utf-8")
+    assert json.loads(script[script.index("{") : script.rindex("}") + 1]) == {
+        **study,
+        "completion": None,  # the server hands it out
+    }
+    assert script.isascii()
+
+
+def test_every_file_that_the_page_names_is_there(tmp_path: Path) -> None:
+    for save in SaveTo:
+        folder = tmp_path / save
+        code = "abc" if save is SaveTo.DATAPIPE else ""
+        export_jspsych(TRIALS, folder, PageSettings(save=save, datapipe_id=code))
+        index = (folder / "index.html").read_text(encoding="utf-8")
+        own = set(re.findall(r'(?:src|href)="(?!https:|data:)([^"]+)"', index))
+        missing = {name for name in own if not (folder / name).is_file()}
+        assert missing == ({"jatos.js"} if save is SaveTo.JATOS else set())
+        assert "$" not in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_cdn_is_pinned_by_version_and_content(tmp_path: Path) -> None:
+    export_jspsych(TRIALS, tmp_path / "page")
+    index = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    found = re.findall(r'src="(https:[^"]+)"\s+integrity="(sha384-[^"]+)" crossorigin', index)
+    assert found == [(file.address, file.integrity) for file in LIBRARY]
+    assert all(re.search(r"@\d+\.\d+\.\d+/", address) for address, _ in found)
+
+
+def test_the_library_here_is_the_pinned_one(library: Path) -> None:
+    for file in LIBRARY:
+        assert integrity((library / file.name).read_bytes(), "sha384") == file.integrity
+
+
+def test_texts_survive_another_export(tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    export_jspsych(TRIALS, folder)
+    (folder / "consent.md").write_text("# Ours, näturally\n", encoding="utf-8")
+    (folder / "index.html").write_text("spoilt")
+    study = export_jspsych(TRIALS[:2], folder)
+    assert (folder / "consent.md").read_text(encoding="utf-8") == "# Ours, näturally\n"
+    assert study["texts"]["consent.md"] == "# Ours, näturally\n"
+    assert "spoilt" not in (folder / "index.html").read_text(encoding="utf-8")
+    assert list(study["groups"]) == ["1"]
+
+
+@pytest.mark.parametrize("save", SaveTo)
+def test_the_readme_says_whether_the_page_holds_the_code(tmp_path: Path, save: SaveTo) -> None:
+    pipe = "abc" if save is SaveTo.DATAPIPE else ""
+    settings = PageSettings(save=save, datapipe_id=pipe, completion_code="SECRET")
+    export_jspsych(TRIALS, tmp_path, settings)
+    warned = "stands in `study.json`" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert warned == ("SECRET" in (tmp_path / "study.js").read_text(encoding="utf-8"))
+
+
+def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
+    """Every label that the page asks for is there, and none that it does not."""
+    export_jspsych(TRIALS, tmp_path / "page")
+    page = Path(library.__file__).parent / "page"
+    code = "".join(path.read_text(encoding="utf-8") for path in page.rglob("*.js"))
+    asked = set(re.findall(r'(?:label|waiting)\("(\w+)"', code)) - {"labels"}
+    asked |= {"first_sentence", "second_sentence"}
+    asked |= set(re.findall(r'"(\w*confident)"', code))
+    with (tmp_path / "page" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        assert asked == {row["name"] for row in csv.DictReader(file)}
+    with (tmp_path / "page" / "examples.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("examples.csv", "sentence_1,sentence_2\na,b\n", "lacks the columns rating"),
+        ("examples.csv", "sentence_1,sentence_2,rating,explanation\na,b,7,c\n", "'7' under rating"),
+        ("labels.csv", "name,text\nquestion,x\n", "lacks the labels agree"),
+        ("practice.csv", "one,two\na,b\n", "lacks the columns sentence_1"),
+        ("consent.md", b"\xff", "is not UTF-8"),
+    ],
+)
+def test_texts_that_the_page_cannot_use_are_named(
+    tmp_path: Path, name: str, text: str | bytes, message: str
+) -> None:
+    export_jspsych(TRIALS, tmp_path)
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=message):
+        export_jspsych(TRIALS, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"title": " "}, "needs a title"),
+        ({"save": SaveTo.DATAPIPE}, "needs the experiment's ID"),
+        ({"datapipe_id": "abc"}, "nothing else does"),
+        ({"save": SaveTo.DATAPIPE, "datapipe_id": "a'b"}, "not a DataPipe ID"),
+        ({"language": 'en"><script>'}, "not the name of a language"),
+        ({"redirect": "javascript:alert(1)"}, "not a web address"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        PageSettings(**settings)
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.docx").write_text("years of work")
+    with pytest.raises(InputError, match="holds other files"):
+        export_jspsych(TRIALS, tmp_path)
+    with pytest.raises(InputError, match="is a file"):
+        export_jspsych(TRIALS, tmp_path / "thesis.docx")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]
+
+
+@pytest.mark.parametrize("name", ["index.html", "README.md", "style.css", "study.json"])
+def test_somebody_elses_page_is_not_taken_for_an_export(tmp_path: Path, name: str) -> None:
+    """Files that happen to be called as ours are: every export leaves them as they are."""
+    for export in (export_jspsych, export_jatos):
+        folder = tmp_path / export.__name__
+        page = folder / "page" if export is export_jatos else folder
+        page.mkdir(parents=True)
+        (page / name).write_text('{"mine": true}')
+        save = SaveTo.JATOS if export is export_jatos else SaveTo.SERVER
+        with pytest.raises(InputError, match="holds other files"):
+            export(TRIALS, folder, PageSettings(save=save))
+        assert [path.name for path in page.iterdir()] == [name]
+        assert (page / name).read_text() == '{"mine": true}'
+    (tmp_path / "beside" / "thesis").mkdir(parents=True)
+    with pytest.raises(InputError, match="holds other files"):
+        export_jatos(TRIALS, tmp_path / "beside", PageSettings(save=SaveTo.JATOS))
+
+
+def test_texts_that_wait_for_a_page_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "consent.md").write_text("# Approved")
+    study = export_jspsych(TRIALS, tmp_path)
+    assert (tmp_path / "consent.md").read_text() == "# Approved" == study["texts"]["consent.md"]
+    assert (tmp_path / "debrief.md").exists()
+
+
+def test_placeholders_that_nobody_filled_in_are_named(tmp_path: Path) -> None:
+    """Those of our defaults, and the minutes of earlier ones; other brackets are the author's."""
+    export_jspsych(TRIALS, tmp_path)
+    assert set(unfilled(tmp_path)) == {"consent.md", "debrief.md"}
+    said = unfilled_warning(tmp_path)
+    for name in ("[Replace this text by the one that", "[contact]", "[amount]", "debrief.md: ["):
+        assert name in said
+    (tmp_path / "consent.md").write_text("# Ours [1]\n[Here](https://x.example) for [minutes] min")
+    (tmp_path / "debrief.md").write_text("Thanks")
+    assert unfilled(tmp_path) == {"consent.md": ("[minutes]",)}
+    (tmp_path / "consent.md").write_text("# Ours [1]")
+    assert unfilled_warning(tmp_path) == ""
+
+
+def test_minutes_grow_with_the_largest_group(tmp_path: Path) -> None:
+    """165 trials took the median participant of 2023 23.3 minutes; three more to read."""
+    many = [replace(TRIALS[0], trial_id=f"t{n}") for n in range(165)]
+    assert export_jspsych([*many, *TRIALS], tmp_path)["minutes"] == 27
+
+
+def test_trials_must_be_there_once(tmp_path: Path) -> None:
+    for trials in ([], [TRIALS[0], TRIALS[0]]):
+        with pytest.raises(InputError, match="trials with an identifier each"):
+            export_jspsych(trials, tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+
+
+def test_the_library_is_fetched_from_npm_and_checked(
+    made_up: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    handler = partial(Quiet, directory=str(made_up))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        monkeypatch.setattr(library, "_NPM", f"http://127.0.0.1:{server.server_port}")
+        fetch_library(tmp_path / "vendor")
+        spoilt = next(made_up.rglob("*.tgz"))
+        spoilt.write_bytes(spoilt.read_bytes() + b"more")
+        with pytest.raises(InputError, match="checksum is another"):
+            fetch_library(tmp_path / "other")
+        server.shutdown()
+    fetch_library(tmp_path / "vendor")  # all there: nothing is fetched
+    for file in library.LIBRARY:
+        content = (tmp_path / "vendor" / file.name).read_bytes()
+        assert content == f"// {file.package}".encode()
+    with pytest.raises(InputError, match="--vendor-from"):
+        fetch_library(tmp_path / "third")
+
+
+def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path: Path) -> None:
+    del made_up
+    modules = tmp_path / "node_modules"
+    for file in library.LIBRARY:
+        path = modules / file.package / "dist" / "index.browser.min.js"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"// {file.package}")
+    page = tmp_path / "page"
+    export_jspsych(TRIALS, page, PageSettings(library=modules))
+    index = (page / "index.html").read_text(encoding="utf-8")
+    assert "https:" not in index
+    fetch_library(tmp_path / "copy", page / "vendor")
+    licence = (tmp_path / "copy" / "LICENSE.txt").read_text(encoding="utf-8")
+    assert "Copyright (c) 2014" in licence  # MIT asks for the notice and the permission
+    assert "Permission is hereby granted, free of charge" in licence
+    (page / "vendor" / library.LIBRARY[0].name).write_text("spoilt")
+    with pytest.raises(InputError, match="checksum is another"):
+        fetch_library(tmp_path / "copy", page / "vendor")
+    with pytest.raises(InputError, match="has neither"):
+        fetch_library(tmp_path / "copy", tmp_path)
+
+
+def test_addresses_are_those_of_npm_and_its_cdn() -> None:
+    file = LibraryFile("@jspsych/plugin-x", "2.1.0", "", "", "x.js")
+    assert file.archive_address.endswith("/@jspsych/plugin-x/-/plugin-x-2.1.0.tgz")
+    assert file.address.endswith("/@jspsych/plugin-x@2.1.0/dist/index.browser.min.js")

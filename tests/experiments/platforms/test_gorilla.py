@@ -1,0 +1,157 @@
+"""Gorilla: the user's own spreadsheet filled in, and answers in the format of both builders."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.display import displayed
+from contstim.experiments.platforms.gorilla.export import Spreadsheet, export_gorilla, read_template
+from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.responses import Problem
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import Planted, table
+from tests.experiments.platforms.reading import read_html
+
+TRIALS = hostile_trials()
+PEOPLE = {"9001": "L01", "9002": "L04", "9003": "L02"}
+TEMPLATE = """\
+Display,randomise_blocks,randomise_trials,text A,text B,feedback,time limit
+hello,,,,,,
+trial,,1,The cat,The dog,none,8000
+trial,,1,One more,Another,none,8000
+goodbye,,,,,,
+"""
+
+
+@pytest.fixture(scope="module")
+def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> Spreadsheet:
+    path = tmp_path_factory.mktemp("template") / "task.csv"
+    path.write_text(TEMPLATE, encoding="utf-8-sig")
+    return read_template(path, left="Text a", right="text B")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, spreadsheet: Spreadsheet) -> Path:
+    out = tmp_path_factory.mktemp("gorilla")
+    return export_gorilla(TRIALS, out, spreadsheet=spreadsheet, seed=4)
+
+
+def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
+    rows = table(folder / "L02.csv")
+    header = TEMPLATE.splitlines()[0].split(",")
+    assert list(rows[0]) == [*header, "trial_id", "list_name", "shown_left"]
+    assert [row["Display"] for row in rows] == ["hello", *["trial"] * 20, "goodbye"]
+    trials = rows[1:-1]
+    assert {row["trial_id"] for row in trials} == {t.trial_id for t in TRIALS if t.group == 1}
+    kept = {(row["randomise_trials"], row["feedback"], row["time limit"]) for row in trials}
+    assert kept == {("1", "none", "8000")}
+    assert not any(rows[0][name] for name in header[1:])
+
+
+def test_sentences_read_as_they_are(folder: Path) -> None:
+    """Python's HTML parser; no cell is one that a spreadsheet calculates."""
+    by_id = {trial.trial_id: trial for trial in TRIALS}
+    for name in ("L01", "L04"):
+        for row in table(folder / f"{name}.csv")[1:-1]:
+            trial = by_id[row["trial_id"]]
+            texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+            shown = texts if row["shown_left"] == "1" else texts[::-1]
+            read = [read_html(row["text A"]), read_html(row["text B"])]
+            assert read == [(text, []) for text in shown]
+            assert not row["text A"].startswith(("=", "+", "-", "@"))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("display,a\ntrial,x\n", {}, "no column 'sentence_left'"),
+        ("randomise,sentence_left,sentence_right\n1,2,3\n", {}, "no column 'display'"),
+        ("display,a,b\ntask,x,y\n", {"left": "a", "right": "b"}, "display is 'trial'; they are"),
+        ("display,a\ntrial,x\n", {"left": "a", "right": "a"}, "need two columns, not 'a' alone"),
+        (
+            "display,a,b\ntrial,,\npause,,\ntrial,,\n",
+            {"left": "a", "right": "b"},
+            "other rows between",
+        ),
+    ],
+)
+def test_templates_that_do_not_fit_are_refused(
+    tmp_path: Path, text: str, options: dict[str, str], message: str
+) -> None:
+    path = tmp_path / "task.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_template(path, **options)
+
+
+def data(
+    folder: Path,
+    path: Path,
+    planted: Planted,
+    *,
+    prefix: str = "",
+    people: Mapping[str, str] = PEOPLE,
+) -> Path:
+    """An event for each answer, fixations and instructions between them; spreadsheet cells as sent.
+
+    Task Builder 2 puts `Spreadsheet: ` before the names of spreadsheet columns and calls buttons by
+    Object Name; Task Builder 1 writes the names alone, and Zone Name.
+    """
+    zone = "Object Name" if prefix else "Zone Name"
+    events: list[dict[str, object]] = []
+    for participant, name in people.items():
+        person = {"Participant Private ID": participant, "Participant Status": "complete"}
+        events.append({**person, "Trial Number": "BEGIN TASK"})
+        for n, row in enumerate(planted.shuffled(table(folder / f"{name}.csv")[1:-1]), start=1):
+            button, rt_ms = planted.press(participant, row["trial_id"], row["shown_left"], n)
+            shown = {f"{prefix}{column}": cell for column, cell in row.items()}
+            event = {**person, **shown, "Trial Number": n}
+            events.append({**event, zone: "fixation", "Reaction Time": 500})
+            press = {zone: f"resp{button}", "Response": "sure", "Reaction Time": rt_ms}
+            events.append({**event, **press})
+        events.append({**person, "Trial Number": "END TASK"})
+    columns = list(dict.fromkeys(key for event in events for key in event))
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows(events)
+        file.write("END OF FILE\r\n")
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "Spreadsheet: "])
+def test_what_was_answered_comes_back(folder: Path, tmp_path: Path, prefix: str) -> None:
+    """By trial_id and side, whatever the columns of the sentences are called."""
+    planted = Planted(TRIALS)
+    path = data(folder, tmp_path / "data.csv", planted, prefix=prefix)
+    found = import_gorilla([path], trials=TRIALS)
+    assert list(found.responses) == planted.responses
+    assert found.report.findings == ()
+
+
+def test_an_unknown_trial_is_named(folder: Path, tmp_path: Path) -> None:
+    planted = Planted(TRIALS)
+    path = data(folder, tmp_path / "data.csv", planted)
+    lost = planted.responses[0].trial_id
+    text = path.read_text(encoding="utf-8-sig").replace(f",{lost},", ",practice-1,")
+    path.write_text(text, encoding="utf-8")
+    report = import_gorilla([path], trials=TRIALS).report
+    assert {f.about for f in report.of(Problem.UNKNOWN_TRIAL)} == {("practice-1",)}
+    assert (lost,) in {f.about for f in report.of(Problem.UNFINISHED)}
+
+
+def test_a_side_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
+    path = data(folder, tmp_path / "data.csv", Planted(TRIALS))
+    rows = table(path)
+    rows[1]["shown_left"] = "3"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    with pytest.raises(InputError, match="shown left is 1 or 2, not '3'"):
+        import_gorilla([path], trials=TRIALS)

@@ -1,0 +1,176 @@
+"""jsPsych data, simulated from responses that must come back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.jspsych.reading import import_jspsych
+from contstim.experiments.responses import Problem, Response
+from tests.experiments.responses.experiment import make_responses, make_trials
+
+TRIALS = make_trials()
+RESPONSES = make_responses(TRIALS, {"ann": 1, "bob": 2})
+
+
+def page(responses: list[Response], *, rating: bool = True, button: bool = True) -> list[Any]:
+    """What jsPsych 8 records: a consent page, then a row for each html-button-response."""
+    rows: list[dict[str, Any]] = [
+        {"rt": 812, "trial_type": "instructions", "trial_index": 0, "view_history": "[]"}
+    ]
+    for index, response in enumerate(responses, start=1):
+        pressed = response.rating if response.left == 1 else 7 - response.rating
+        row = {
+            "rt": int(response.rt_ms),
+            "stimulus": "<p>…</p>",
+            "response": pressed - 1,
+            "trial_type": "html-button-response",
+            "trial_index": index,
+            "time_elapsed": 1_000 * index,
+            "participant": response.participant,
+            "trial_id": response.trial_id,
+            "left": response.left,
+            "rating": response.rating,
+        }
+        left_out = {"rating": rating, "response": button}
+        rows.append({key: cell for key, cell in row.items() if left_out.get(key, True)})
+    return rows
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    if path.suffix == ".json":
+        path.write_text(json.dumps(rows), encoding="utf-8")
+        return path
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        writer = csv.DictWriter(file, columns, restval="", quoting=csv.QUOTE_ALL)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+@pytest.mark.parametrize(("rating", "button"), [(True, True), (True, False), (False, True)])
+def test_what_was_answered_comes_back(
+    tmp_path: Path, suffix: str, rating: bool, button: bool
+) -> None:
+    path = write(tmp_path / f"data{suffix}", page(RESPONSES, rating=rating, button=button))
+    found = import_jspsych([path], TRIALS)
+    assert list(found.responses) == RESPONSES
+    assert found.report.findings == ()
+    assert f"{path}: 1 row of no trial." in found.notes
+
+
+def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:
+    files = []
+    for name in ("ann", "bob"):
+        rows = page([r for r in RESPONSES if r.participant == name])
+        for row in rows:
+            row.pop("participant", None)
+        files.append(write(tmp_path / f"{name}.json", rows))
+    found = import_jspsych(files, TRIALS)
+    assert list(found.responses) == RESPONSES
+    assert any("it is one, called ann" in note for note in found.notes)
+
+
+def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:
+    runs = [page([r for r in RESPONSES if r.participant == name]) for name in ("ann", "bob")]
+    path = tmp_path / "jatos_results.txt"
+    path.write_text("\n".join(map(json.dumps, runs)))
+    assert list(import_jspsych([path], TRIALS).responses) == RESPONSES
+    for run in runs:
+        for row in run:
+            row.pop("participant", None)
+    path.write_text("\n".join(map(json.dumps, runs)))
+    with pytest.raises(InputError, match="holds 2 runs but no participant"):
+        import_jspsych([path], TRIALS)
+
+
+def test_a_trial_without_an_answer_is_a_missing_rating(tmp_path: Path) -> None:
+    rows = page(RESPONSES)
+    rows[1] |= {"response": None, "rating": None, "rt": None}
+    for suffix in (".json", ".csv"):
+        found = import_jspsych([write(tmp_path / f"data{suffix}", rows)], TRIALS)
+        (finding,) = found.report.of(Problem.NO_RATING)
+        assert (finding.participant, finding.about) == ("ann", (RESPONSES[0].trial_id,))
+
+
+def test_an_unknown_trial_and_a_duplicate_are_named(tmp_path: Path) -> None:
+    stray = replace(RESPONSES[0], trial_id="practice-1")
+    path = write(tmp_path / "data.json", page([*RESPONSES, stray, RESPONSES[1]]))
+    report = import_jspsych([path], TRIALS).report
+    assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
+    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(RESPONSES[1].trial_id,)]
+
+
+def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_path: Path) -> None:
+    """A reload before JATOS's word begins a second result with the same row."""
+    rows = [asdict(response) for response in RESPONSES]
+    path = tmp_path / "jatos_results.txt"
+    for change in ({}, {"rating": 7 - RESPONSES[1].rating}, {"rt_ms": 1.0}, {"position": 99}):
+        again = rows[1] | change
+        path.write_text("\n".join(map(json.dumps, [rows[:2], [again, *rows[2:]]])))
+        found = import_jspsych([path], TRIALS)
+        duplicates = found.report.of(Problem.DUPLICATE)
+        noted = "Left aside: 1 row, identical to an earlier one." in found.notes
+        assert (list(found.responses) == RESPONSES, noted) == (not change, not change)
+        assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
+
+
+def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -> None:
+    """A page that records the button, counted from 1, as the rating: half of them are mirrored."""
+    rows = page(RESPONSES)
+    for row in rows[1:]:
+        row["rating"] = row["response"] + 1
+    with pytest.raises(InputError, match="whatever side each was on"):
+        import_jspsych([write(tmp_path / "data.json", rows)], TRIALS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"left": "L"}, "'L' under left is not a whole number"),
+        ({"left": 3}, "`left` is '3'; give the sentence shown left"),
+        ({"left": None}, "`left` is ''"),
+        ({"rating": 2.5}, "'2.5' under rating"),
+        ({"rt": "fast"}, "'fast' under rt is not a number"),
+        ({"participant": ""}, "is a trial of no participant"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_named(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    rows = page(RESPONSES)
+    rows[1] |= change
+    with pytest.raises(InputError, match=message):
+        import_jspsych([write(tmp_path / "data.json", rows)], TRIALS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "no row with a trial_id"),
+        ("[1, 2]", "lists of objects"),
+        ("rt;response", "not readable JSON"),
+    ],
+)
+def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "data.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        import_jspsych([path], TRIALS)
+    with pytest.raises(InputError, match="Cannot read"):
+        import_jspsych([tmp_path / "absent.json"], TRIALS)
+
+
+def test_our_own_page_calls_the_reaction_time_rt_ms(tmp_path: Path) -> None:
+    """A file with the columns of responses.csv is read like one with those of jsPsych."""
+    rows = [asdict(response) for response in RESPONSES]
+    assert list(import_jspsych([write(tmp_path / "p1.csv", rows)], TRIALS).responses) == RESPONSES
+    assert list(import_jspsych([write(tmp_path / "p1.json", rows)], TRIALS).responses) == RESPONSES

@@ -1,0 +1,110 @@
+"""Lists: what a platform cannot balance itself is balanced in them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.design.presentation import presentation
+from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.stimuli import Condition
+from tests.experiments.responses.experiment import make_trials
+
+TRIALS = make_trials(groups=3)
+
+
+@pytest.mark.parametrize("per_group", [2, 4])
+def test_sides_balance_within_lists_and_between_neighbours(per_group: int) -> None:
+    """Counted trial by trial."""
+    lists = stimulus_lists(TRIALS, per_group=per_group, seed=3)
+    assert len(lists) == 3 * per_group
+    for one in lists:
+        for condition in Condition:
+            left = [s.left for s in one.shown if s.trial.condition is condition]
+            assert left.count(1) == left.count(2)
+    for one, other in zip(lists[::2], lists[1::2], strict=True):
+        assert one.group == other.group
+        sides_of = {s.trial.trial_id: s.left for s in one.shown}
+        assert all(sides_of[s.trial.trial_id] + s.left == 3 for s in other.shown)
+
+
+def test_lists_are_what_participants_of_the_design_are_shown() -> None:
+    lists = stimulus_lists(TRIALS, seed=8)
+    assert lists[2].shown == presentation(TRIALS, group=2, participant=1, seed=8)
+    assert lists[3].shown == presentation(TRIALS, group=2, participant=2, seed=8)
+
+
+def test_names_sort_as_text_in_their_order() -> None:
+    names = [one.name for one in stimulus_lists(TRIALS, per_group=40)]
+    assert names == sorted(names)
+    assert len(set(map(len, names))) == 1
+    assert Counter(names).most_common(1)[0][1] == 1
+
+
+def test_people_see_bare_sentences_on_their_sides() -> None:
+    one = stimulus_lists(TRIALS)[0].shown[0]
+    trial = replace(one.trial, sentence_1="The one?", sentence_2="The other\none!")
+    assert sides(replace(one, trial=trial, left=1)) == ("The one", "The other one")
+    assert sides(replace(one, trial=trial, left=2)) == ("The other one", "The one")
+
+
+@pytest.mark.parametrize("trials", [[], [TRIALS[0], TRIALS[0]], [replace(TRIALS[0], trial_id=" ")]])
+def test_trials_that_answers_could_not_be_traced_to_are_refused(trials: list[object]) -> None:
+    with pytest.raises(InputError, match=r"no trials|trial_id"):
+        stimulus_lists(trials)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sign", list("=+-@\t\r"))
+def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
+    """The signs of OWASP's page on CSV injection; inside a trial_id they do no harm."""
+    stimulus_lists([replace(TRIALS[0], trial_id=f"a{sign}1"), *TRIALS[1:]])
+    with pytest.raises(InputError, match=r"trial_id '.*1\+1' begins as a formula does"):
+        stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")])
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="holds other files"):
+        ExportFolder(tmp_path)
+    with pytest.raises(InputError, match="is a file"):
+        ExportFolder(tmp_path / "thesis.txt")
+
+
+def test_somebody_elses_file_among_an_earlier_exports_is_not_replaced(tmp_path: Path) -> None:
+    folder = ExportFolder(tmp_path / "out")
+    folder.text("L01.csv", "one")
+    folder.finish("csv")
+    (tmp_path / "out" / "L02.csv").write_text("mine")
+    again = ExportFolder(tmp_path / "out")
+    again.text("L01.csv", "two")
+    with pytest.raises(InputError, match=r"holds a file L02.csv that no export wrote"):
+        again.text("L02.csv", "two")
+    contents = {path.name: path.read_text() for path in (tmp_path / "out").glob("*.csv")}
+    assert contents == {"L01.csv": "one", "L02.csv": "mine"}
+
+
+def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path) -> None:
+    """Also a record that names files elsewhere: nothing outside the folder is touched."""
+    out, outside = tmp_path / "out", tmp_path / "outside.txt"
+    outside.write_text("not yours")
+    folder = ExportFolder(out)
+    folder.text("L01.csv", "one")
+    folder.text("L02.csv", "two")
+    folder.finish("csv")
+    (out / "data.csv").write_text("answers")
+    record = json.loads((out / "export.meta.json").read_text())
+    assert record["files"] == ["L01.csv", "L02.csv"]
+    record["files"].append("../outside.txt")
+    (out / "export.meta.json").write_text(json.dumps(record))
+    again = ExportFolder(out)
+    again.text("L01.csv", "new")
+    again.finish("csv")
+    assert {path.name for path in out.iterdir()} == {"L01.csv", "data.csv", "export.meta.json"}
+    assert (out / "L01.csv").read_text() == "new"
+    assert outside.read_text() == "not yours"

@@ -1,0 +1,234 @@
+"""The page in a real browser (Chromium), against a server that keeps answers in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.experiments.platforms.jspsych import export_jspsych
+from contstim.experiments.platforms.jspsych.library import LIBRARY
+from contstim.stimuli import Trial
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
+from tests.experiments.platforms.fake_server import CODE
+from tests.experiments.platforms.reference_order import presentation
+from tests.experiments.platforms.walking import answer, begin, picture, reach, shown, state
+
+Visit = Callable[..., Any]
+SIZES = {1280: {"width": 1280, "height": 800}, 390: {"width": 390, "height": 844}}
+BY_ID = {trial.trial_id: trial for trial in TRIALS}
+
+
+def bare(trial: Trial) -> tuple[str, str]:
+    return trial.sentence_1.rstrip("."), trial.sentence_2.rstrip(".")
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_a_whole_experiment_by_mouse_and_keyboard(
+    export: Export, collect: Collect, visit: Visit, width: int
+) -> None:
+    """Ratings follow from the buttons pressed and the sentences seen; order from the seed."""
+    server = collect(export(brief=False))
+    page = visit(server.address, viewport=SIZES[width])
+    begin(page, pictures=True)
+    picture(page, "3-pair")
+    buttons = (1, 5, 4)
+    seen = [answer(page, button, key=button == 5) for button in buttons]
+    reach(page, "saved")
+    picture(page, "4-end")
+    assert page.inner_text(".code") == CODE
+    assert server.completed == {"p1": PAIRS}
+    rows = server.rows("p1")
+    trials = server.groups["1"]
+    order = presentation(trials, server.people["p1"]["seed"])
+    assert [(row["trial_id"], row["left"]) for row in rows] == order
+    for button, row, pair in zip(buttons, rows, seen, strict=True):
+        sentences = bare(BY_ID[row["trial_id"]])
+        assert pair == (sentences if row["left"] == 1 else sentences[::-1])
+        assert row["rating"] == (button if row["left"] == 1 else 7 - button)
+        assert 200 < row["rt_ms"] < 20_000
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_keys_show_their_focus_and_a_double_click_answers_once(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    server = collect(export())
+    page = visit(server.address)
+    begin(page)
+    page.wait_for_selector("button.confidence:enabled")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(outline) == "solid"
+    assert page.evaluate("document.activeElement.ariaLabel") == "First sentence: somewhat confident"
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('#stage').innerText.includes('1 of 3')")
+    page.wait_for_selector("button.confidence:enabled")
+    page.locator("button.confidence").nth(2).dblclick()
+    page.wait_for_selector("button.confidence:enabled")
+    page.wait_for_function("JSON.parse(Object.values(localStorage)[0]).saved.length === 2")
+    one, two = server.rows("p1")
+    for row in (one, two):
+        assert row["rating"] == (3 if row["left"] == 1 else 4)
+
+
+def test_two_at_once_get_different_groups(export: Export, collect: Collect, visit: Visit) -> None:
+    server = collect(export())
+    pages = [visit(server.address), visit(server.address)]
+    for page in pages:
+        begin(page)
+    assert [person["group"] for person in server.people.values()] == ["1", "2"]
+    for group, page in enumerate(pages, start=1):
+        page.wait_for_selector("button.confidence:enabled")
+        assert set(shown(page)) in [{*bare(t)} for t in TRIALS if t.group == group]
+
+
+def test_a_group_can_be_asked_for(export: Export, collect: Collect, visit: Visit) -> None:
+    server = collect(export())
+    page = visit(f"{server.address}?group=2&simulate")
+    reach(page, "saved")
+    assert server.people["p1"]["group"] == "2"
+    page = visit(f"{server.address}?group=7&simulate")
+    reach(page, "failed")
+    assert "There is no group 7" in page.inner_text("#stage")
+    assert list(server.people) == ["p1"]
+
+
+def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    server = collect(export())
+    server.redirect = f"{server.address}README.md?cc=C0DE"
+    page = visit()
+    arrivals: list[int] = []
+    page.on(
+        "request",
+        lambda request: arrivals.append(len(server.answers)) if "cc=" in request.url else None,
+    )
+    platform = {"PROLIFIC_PID": "5f'\"<b>", "STUDY_ID": "s", "SESSION_ID": "t"}
+    query = "PROLIFIC_PID=5f%27%22%3Cb%3E&STUDY_ID=s&SESSION_ID=t&group={{%GROUP%}}"
+    page.goto(f"{server.address}?simulate&{query}")
+    reach(page, "saved")
+    assert server.people["p1"]["platform"] == platform
+    assert arrivals == []
+    page.click("button.leave")
+    page.wait_for_url("**cc=C0DE")
+    assert arrivals == [PAIRS]
+
+
+def test_planned_answers_are_given_in_simulation_and_only_on_this_computer(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    server = collect(export())
+    planned = {trial.trial_id: 1 + number % 6 for number, trial in enumerate(TRIALS)}
+    page = visit()
+    page.add_init_script(f"window.contstimSimulation = {planned}")
+    page.goto(f"{server.address}?simulate=data")
+    reach(page, "saved")
+    assert {row["trial_id"]: row["rating"] for row in server.rows("p1")} == {
+        name: rating for name, rating in planned.items() if BY_ID[name].group == 1
+    }
+    public = server.address.replace("127.0.0.1", "lab.example")
+    page.goto(f"{public}?simulate=data")
+    reach(page, "consent")
+    page.wait_for_timeout(200)
+    assert state(page) == "consent"
+
+
+def test_practice_is_shown_and_not_recorded(
+    export: Export, collect: Collect, visit: Visit, tmp_path: Path
+) -> None:
+    practice = tmp_path / "practice.csv"
+    practice.write_text("sentence_1,sentence_2\nDogs bark,Bark dogs the\n")
+    server = collect(export(practice=practice))
+    page = visit(server.address)
+    begin(page)
+    assert state(page) == "practice"
+    assert answer(page, 1) == ("Dogs bark", "Bark dogs the")
+    reach(page, "ready")
+    assert server.answers == {}
+    page.click("button.next")
+    reach(page, "trials")
+
+
+def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
+    export: Export, collect: Collect, visit: Visit
+) -> None:
+    folder = export()
+    server = collect(folder)
+    (folder / "consent.md").write_text("# Ethics approval 17", encoding="utf-8")
+    page = visit(server.address)
+    reach(page, "consent")
+    assert page.inner_text("h1") == "Ethics approval 17"
+    page.click("button.next >> nth=1")
+    reach(page, "refused")
+    assert server.requests == []
+
+
+def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
+    tmp_path: Path, library: Path, collect: Collect, visit: Visit
+) -> None:
+    """The browser's own check of integrity, on the addresses that the page names."""
+    export_jspsych(TRIALS, tmp_path / "page")
+    server = collect(tmp_path / "page")
+    for suffix, expected in (("", "consent"), ("\n// changed", "failed")):
+        page = visit()
+        for file in LIBRARY:
+            page.route(
+                file.address,
+                lambda route, _, name=file.name, suffix=suffix: route.fulfill(
+                    body=(library / name).read_text(encoding="utf-8") + suffix,
+                    content_type="text/javascript",
+                    headers={"Access-Control-Allow-Origin": "*"},
+                ),
+            )
+        page.goto(server.address)
+        reach(page, expected)
+    assert "jsPsych could not be loaded" in page.inner_text("#stage")
+
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LAYOUTS: dict[str, tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]] = {
+    "desktop": ({"viewport": SIZES[1280]}, ("key from 1 to 6", "left to right"), ("Tap", "upper")),
+    "phone": (PHONE, ("Tap one", "upper sentence"), ("key", "to right", "Click")),
+    "narrow window": ({"viewport": SIZES[390]}, ("Click one", "upper"), ("Tap", "left to right")),
+    "tablet": (
+        {**PHONE, "viewport": SIZES[1280]},
+        ("Tap one",),
+        ("key", "upper", "to right", "Click"),
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_texts_speak_of_what_people_have_before_them(
+    export: Export, collect: Collect, visit: Visit, layout: str
+) -> None:
+    """On a telephone there are no keys, and sentences stand one above the other."""
+    options, said, unsaid = LAYOUTS[layout]
+    page = visit(collect(export(brief=False)).address, **options)
+    reach(page, "consent")
+    name = layout.replace(" ", "-")
+    picture(page, f"layout-{name}-1")
+    assert "It takes about 4 minutes" in page.inner_text("#stage")
+    page.click("button.next >> nth=0")
+    reach(page, "instructions")
+    pages = []
+    while state(page) == "instructions":
+        pages.append(page.inner_text("#jspsych-content"))
+        picture(page, f"layout-{name}-{1 + len(pages)}")
+        page.locator("button.next").last.click()
+        page.wait_for_timeout(50)
+    reach(page, "trials")
+    pages.append(page.inner_text("#jspsych-content"))
+    picture(page, f"layout-{name}-trial")
+    text = "\n".join(pages)
+    assert not [words for words in said if words not in text]
+    assert not [words for words in unsaid if words in text]
+    assert "{" not in text
+    first, second = (page.locator(".sentence").nth(n).bounding_box() for n in (0, 1))
+    assert (first["x"] < second["x"]) == (layout in ("desktop", "tablet"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,238 @@
+"""PCIbex: the table by its rules, the script run, and answers that come back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.display import displayed
+from contstim.experiments.platforms.pcibex.export import export_pcibex
+from contstim.experiments.platforms.pcibex.reading import import_pcibex
+from contstim.experiments.responses import Problem
+from contstim.stimuli import Condition
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import Planted, table
+from tests.experiments.platforms.reading import read_html
+
+TRIALS = hostile_trials()
+NODE = shutil.which("node")
+
+COLUMNS = """\
+# 1. Results reception time.
+# 2. MD5 hash of participant's IP address.
+# 3. Controller name.
+# 4. Order number of item.
+# 5. Inner element number.
+# 6. Label.
+# 7. Latin Square Group.
+# 8. PennElementType.
+# 9. PennElementName.
+# 10. Parameter.
+# 11. Value.
+# 12. EventTime.
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), seed=4)
+
+
+def test_the_table_obeys_the_rules_for_names_and_groups(folder: Path) -> None:
+    """group, item and label are the only reserved names; groups sort as text as they stand."""
+    rows = table(folder / "trials.csv")
+    reserved = [name for name in rows[0] if re.fullmatch("group|item|label|list", name, re.I)]
+    assert reserved == ["group", "item", "label"]
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    assert groups == sorted(groups)
+    assert groups == ["L01", "L02", "L03", "L04"]
+    assert all(cell for row in rows for cell in row.values())
+
+
+def test_every_list_shows_its_group_with_balanced_sides(folder: Path) -> None:
+    by_id = {trial.trial_id: trial for trial in TRIALS}
+    lists = defaultdict(list)
+    for row in table(folder / "trials.csv"):
+        lists[row["group"]].append(row)
+    for rows in lists.values():
+        (group,) = {row["stimulus_group"] for row in rows}
+        assert {row["trial_id"] for row in rows} == {
+            t.trial_id for t in TRIALS if str(t.group) == group
+        }
+        for condition in Condition:
+            left = [r["left"] for r in rows if by_id[r["trial_id"]].condition is condition]
+            assert left.count("1") == left.count("2")
+
+
+def test_sentences_read_as_they_are(folder: Path) -> None:
+    """Python's HTML parser, as a browser's innerHTML would: the text and no tag."""
+    by_id = {trial.trial_id: trial for trial in TRIALS}
+    for row in table(folder / "trials.csv"):
+        trial = by_id[row["trial_id"]]
+        texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+        shown = texts if row["left"] == "1" else texts[::-1]
+        assert [read_html(row["left_html"]), read_html(row["right_html"])] == [
+            (text, []) for text in shown
+        ]
+        assert not any(row[side].startswith(("=", "+", "-", "@")) for side in row)
+
+
+STUB = """
+const fs = require('fs'), said = [], made = {};
+const plain = rest => rest.filter(one => typeof one === 'string' || typeof one === 'number');
+const element = name => made[name] = made[name] || new Proxy({}, {
+  get: (_, command) => (...rest) => {
+    said.push([name, command, ...plain(rest)]);
+    return made[name];
+  },
+});
+for (const kind of ['Text', 'Button', 'Canvas', 'Selector']) {
+  global['new' + kind] = (name, ...rest) => {
+    said.push([kind, name, ...plain(rest)]);
+    return element(kind + ' ' + name);
+  };
+  global['get' + kind] = name => element(kind + ' ' + name);
+}
+global.newTrial = label => { said.push(['trial', label]); return element('trial ' + label); };
+global.Template = (name, make) => {
+  said.push(['template', name]);
+  make(JSON.parse(fs.readFileSync(process.argv[3])));
+};
+global.Sequence = (...rest) => said.push(['sequence', ...rest]);
+global.randomize = label => 'random ' + label;
+global.SendResults = label => said.push(['send', label]);
+global.GetURLParameter = name => name === 'PROLIFIC_PID' ? 'p7' : undefined;
+global.DebugOff = () => {};
+global.PennController = {ResetPrefix: () => {}};
+eval(fs.readFileSync(process.argv[2], 'utf8'));
+console.log(JSON.stringify(said));
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="needs Node.js to run the script")
+def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path: Path) -> None:
+    """Node runs the script against a stand-in that writes down every command."""
+    assert NODE is not None
+    row = table(folder / "trials.csv")[2]
+    (tmp_path / "stub.js").write_text(STUB)
+    (tmp_path / "row.json").write_text(json.dumps(row))
+    done = subprocess.run(
+        [NODE, str(tmp_path / "stub.js"), str(folder / "main.js"), str(tmp_path / "row.json")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = json.loads(done.stdout)
+    assert ["sequence", "instructions", "random trial", "send", "end"] in said
+    assert ["template", "trials.csv"] in said
+    shown = {one[1]: one[2] for one in said if one[0] == "Text"}
+    for side in ("left", "right"):
+        markup = f"{row[f'{side}_html']}</div>"
+        assert shown[side].partition(">")[2] == markup
+    for name, value in (
+        ("participant", "p7"),
+        ("trial_id", row["trial_id"]),
+        ("left", row["left"]),
+    ):
+        assert ["trial trial", "log", name, value] in said
+    assert [one[1] for one in said if one[0] == "Button" and len(one[1]) == 1] == list("123456")
+    assert ["Selector rating", "keys", *"123456"] in said
+    assert ["send", "send"] in said
+
+
+def results(folder: Path, people: dict[str, str], planted: Planted) -> str:
+    """What PCIbex writes: comments, an instruction trial, then every trial in an order of its own.
+
+    The format is that of doc.pcibex.net, *Logging data*: columns are renamed where logged ones
+    come and go, and commas are encoded.
+    """
+    rows = table(folder / "trials.csv")
+    text = "# Results on Saturday November 21 2026 13:00:00 UTC\n# USER AGENT: Mozilla/5.0\n"
+    text += "# Design number was non-random = 2\n#\n# Columns below this comment are as follows:\n"
+    for n, (participant, group) in enumerate(people.items()):
+        head = f"17637300{n:02},313362cc8a2fca017214b0da440b803{n},PennController"
+        text += f"{COLUMNS}# 13. participant.\n# 14. Comments.\n"
+        text += f"{head},0,0,instructions,NULL,PennController,0,_Trial_,Start,1763730000000,"
+        text += f"{participant},NULL\n"
+        text += "# 13. participant.\n# 14. trial_id.\n# 15. left.\n# 16. list.\n# 17. Comments.\n"
+        own = planted.shuffled([row for row in rows if row["group"] == group])
+        for position, row in enumerate(own, start=1):
+            start = 1763730000000 + 20_000 * position
+            button, rt_ms = planted.press(participant, row["trial_id"], row["left"], position)
+            logged = (
+                quote(participant, safe=" -_@=\"'") + f",{row['trial_id']},{row['left']},{group}"
+            )
+            about = f"{head},{2 + position},0,trial,NULL"
+            text += f"{about},PennController,{position},_Trial_,Start,{start},{logged},NULL\n"
+            text += f"{about},Selector,rating,Selection,{button},{start + rt_ms},{logged},1;2;3\n"
+            text += f"{about},PennController,{position},_Trial_,End,{start + 9_100},{logged},NULL\n"
+    return text
+
+
+PEOPLE = {"ann": "L01", "=HYPERLINK(1, 2)": "L04", '<b>"bob"</b>': "L02", "60d5ec": "L03"}
+
+
+def test_what_was_answered_comes_back(folder: Path, tmp_path: Path) -> None:
+    """Ratings planted by side pressed, in the order shown, with reaction times."""
+    planted = Planted(TRIALS)
+    path = tmp_path / "results.csv"
+    path.write_text(results(folder, PEOPLE, planted), encoding="utf-8")
+    found = import_pcibex([path], TRIALS)
+    assert list(found.responses) == planted.responses
+    assert found.report.findings == ()
+    assert {response.left for response in found.responses} == {1, 2}
+    assert f"{path}: 4 lines of no trial." in found.notes
+
+
+def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:
+    planted = Planted(TRIALS)
+    lines = results(folder, {"ann": "L01"}, planted).splitlines()
+    selected = [n for n, line in enumerate(lines) if ",Selection," in line]
+    lines[selected[0]] = lines[selected[0]].replace(",Selection,", ",Selection,NA,Never,", 1)
+    cells = lines[selected[0]].split(",")
+    del cells[12:14]
+    lines[selected[0]] = ",".join(cells)
+    twice = lines[selected[1]]
+    stray = [line.replace(planted.responses[2].trial_id + ",", "practice-1,") for line in lines]
+    lines = [
+        line if f",{planted.responses[2].trial_id}," not in line else stray[n]
+        for n, line in enumerate(lines)
+    ]
+    path = tmp_path / "results"
+    path.write_text("\n".join([*lines, twice]), encoding="utf-8")
+    report = import_pcibex([path], TRIALS).report
+    one, two, three, *_ = (r.trial_id for r in planted.responses)
+    assert [f.about for f in report.of(Problem.NO_RATING)] == [(one,)]
+    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(two,)]
+    assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
+    assert [f.about for f in report.of(Problem.UNFINISHED)] == [
+        tuple(t.trial_id for t in TRIALS if t.trial_id in (one, three))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2,3\n", "names no columns"),
+        (
+            COLUMNS + "1,2,PennController,0,0,x,NULL,PennController,0,_Trial_,Start,5\n",
+            "no line with a trial_id",
+        ),
+        ("# 1. trial_id.\n# 2. left.\ntrial-1-0,1\n", "has no column Order number of item"),
+    ],
+)
+def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        import_pcibex([path], TRIALS)
+    with pytest.raises(InputError, match="Cannot read"):
+        import_pcibex([tmp_path / "absent.csv"], TRIALS)

@@ -1,0 +1,50 @@
+"""The plain table: who sees what, in order, with sides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.design.presentation import presentation
+from contstim.experiments.platforms.cells import NO_BREAK_SPACE
+from contstim.experiments.platforms.display import displayed
+from contstim.experiments.platforms.plain import export_csv
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import table
+
+TRIALS = hostile_trials()
+
+
+def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
+    rows = table(export_csv(TRIALS, tmp_path, participants=3, seed=9) / "presentation.csv")
+    assert len(rows) == 2 * 3 * 20
+    for group in (1, 2):
+        for participant in (1, 2, 3):
+            theirs = [
+                r for r in rows if (r["group"], r["participant"]) == (str(group), str(participant))
+            ]
+            expected = presentation(TRIALS, group=group, participant=participant, seed=9)
+            for row, shown in zip(theirs, expected, strict=True):
+                assert row["trial_id"] == shown.trial.trial_id
+                assert (row["left"], row["position"]) == (str(shown.left), str(shown.position))
+                texts = [displayed(shown.trial.sentence_1), displayed(shown.trial.sentence_2)]
+                written = [row["left_sentence"], row["right_sentence"]]
+                assert [text.removeprefix(NO_BREAK_SPACE) for text in written] == (
+                    texts if shown.left == 1 else texts[::-1]
+                )
+                assert not any(text.startswith(("=", "+", "-", "@")) for text in written)
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        export_csv(TRIALS, tmp_path / name, participants=2, seed=1)
+    export_csv(TRIALS, tmp_path / "b", participants=2, seed=1)
+    first, second = ((tmp_path / n / "presentation.csv").read_bytes() for n in "ab")
+    assert first == second
+
+
+def test_nobody_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="one participant or more, not 0"):
+        export_csv(TRIALS, tmp_path, participants=0)

@@ -1,0 +1,217 @@
+"""Psych-DS: what is written obeys the rules, and the checker names each broken one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.psych_ds import Description, check_psych_ds, export_psych_ds
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import table
+from tests.experiments.platforms.test_gorilla_trials import scores_of
+from tests.experiments.responses.experiment import make_responses
+
+TRIALS = hostile_trials()
+RESPONSES = make_responses(TRIALS, {"5f1e": 1, "=cmd()": 2, "<i>": 1})
+ABOUT = Description("Controversial pairs, 1", authors=("Ada Lovelace",), licence="CC0")
+DATA = "study-Controversialpairs1_description-{}_data.csv"
+
+
+def scores() -> ScoreTable:
+    return scores_of(TRIALS)
+
+
+def export(out: Path) -> Path:
+    return export_psych_ds(TRIALS, out, ABOUT, responses=RESPONSES, scores=scores())
+
+
+def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> None:
+    """The regular expression and the keys of the published schema 1.5.1, by hand."""
+    folder = export(tmp_path)
+    name = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
+    files = sorted((folder / "data").iterdir())
+    assert [name.fullmatch(path.name) is not None for path in files] == [True] * 3
+    about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
+    assert (about["@context"], about["@type"]) == ("https://schema.org/", "Dataset")
+    columns = {column for path in files for column in table(path)[0]}
+    assert {one["name"] for one in about["variableMeasured"]} == columns
+    assert {one["@type"] for one in about["variableMeasured"]} == {"PropertyValue"}
+    assert all(one["description"] for one in about["variableMeasured"])
+    assert about["name"] == "Controversial pairs, 1"
+    assert check_psych_ds(folder) == ()
+
+
+def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> None:
+    data = export(tmp_path) / "data"
+    stimuli = table(data / DATA.format("stimuli"))
+    for row, trial in zip(stimuli, TRIALS, strict=True):
+        assert row["trial_id"] == trial.trial_id
+        assert Sentence.parse(row["sentence_2"]) == Sentence.parse(trial.sentence_2)
+        assert not row["sentence_1"].startswith(("=", "+", "-", "@"))
+    responses = table(data / DATA.format("responses"))
+    numbers = {"5f1e": "P1", "=cmd()": "P2", "<i>": "P3"}
+    for row, response in zip(responses, RESPONSES, strict=True):
+        assert row["participant"] == numbers[response.participant]
+        assert (row["trial_id"], int(row["rating"])) == (response.trial_id, response.rating)
+        assert float(row["rt_ms"]) == response.rt_ms
+    assert len(table(data / DATA.format("scores"))) == len(scores().sentences or ())
+    everything = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    assert "5f1e" not in everything
+
+
+def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:
+    unrated = replace(RESPONSES[0], rating=0, left=0, position=0, rt_ms=float("nan"))
+    folder = export_psych_ds(TRIALS, tmp_path, ABOUT, responses=[unrated], keep_names=True)
+    (row,) = table(folder / "data" / DATA.format("responses"))
+    assert [row[name] for name in ("rating", "left", "position", "rt_ms")] == [""] * 4
+    assert row["participant"] == "5f1e"
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no letter or digit"):
+        export_psych_ds(TRIALS, tmp_path / "a", Description("—"))
+    stray = replace(RESPONSES[0], trial_id="practice-1")
+    with pytest.raises(InputError, match=r"1 trial beyond the table of trials: practice-1"):
+        export_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
+    bare = ScoreTable(None, scores().models, scores().log_probs)
+    with pytest.raises(InputError, match="say nothing of their sentences"):
+        export_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
+    named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
+    with pytest.raises(InputError, match="rating cannot be the name of a model"):
+        export_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
+
+
+def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
+    robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
+    with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* --simulated"):
+        export_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
+    with pytest.raises(InputError, match="none of these is marked"):
+        export_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=RESPONSES, simulated=True)
+    assert not (tmp_path / "a").exists()
+    folder = export_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=robots, simulated=True)
+    about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
+    assert about["name"] == "Controversial pairs, 1 (people and artificial participants)"
+    assert "2 of 3 participants were simulated" in about["description"]
+    assert "what people said" not in about["description"]
+    assert "2 of 3 participants were simulated" in (folder / "README.md").read_text()
+    rows = table(folder / "data" / DATA.format("responses"))
+    names = {(row["participant"], row["simulated"]) for row in rows}
+    assert names == {("P1", "false"), ("simulated-2", "true"), ("simulated-3", "true")}
+    robots = [replace(r, simulated=True) for r in RESPONSES]
+    folder = export_psych_ds(TRIALS, tmp_path / "c", ABOUT, responses=robots, simulated=True)
+    assert "no person answered" in (folder / "README.md").read_text()
+
+
+def described(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        path = folder / "dataset_description.json"
+        about = json.loads(path.read_text(encoding="utf-8"))
+        change(about)
+        path.write_text(json.dumps(about), encoding="utf-8")
+
+    return apply
+
+
+def in_data(name: str, content: bytes) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        path = folder / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    return apply
+
+
+def without(path: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / path).unlink()
+
+
+def overwritten(content: bytes) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        (folder / "dataset_description.json").write_bytes(content)
+
+    return apply
+
+
+def empty_data(folder: Path) -> None:
+    for path in (folder / "data").iterdir():
+        path.unlink()
+    (folder / "data").rmdir()
+
+
+BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no description": (without("dataset_description.json"), "MISSING_DATASET_DESCRIPTION"),
+    "no JSON": (overwritten(b"{"), "INVALID_JSON_FORMATTING"),
+    "no object": (overwritten(b"[]"), "INVALID_JSON_FORMATTING"),
+    "not UTF-8": (overwritten(b'{"name": "\xff"}'), "JSON_ENCODING_ERROR"),
+    "no data": (empty_data, "MISSING_DATA_DIRECTORY"),
+    "file name": (in_data("trials.csv", b"a\n1\n"), "FILENAME_KEYWORD_FORMATTING_ERROR"),
+    "keyword with a digit": (
+        in_data("part2-x_data.csv", b"a\n1\n"),
+        "FILENAME_KEYWORD_FORMATTING_ERROR",
+    ),
+    "column": (
+        in_data("study-x_data.csv", b"rating,mood\n1,2\n"),
+        "CSV_COLUMN_MISSING_FROM_METADATA",
+    ),
+    "variable": (
+        described(lambda about: about["variableMeasured"].append("mood")),  # type: ignore[attr-defined]
+        "VARIABLE_MISSING_FROM_CSV_COLUMNS",
+    ),
+    "no name": (described(lambda about: about.pop("name")), "JSON_KEY_REQUIRED"),
+    "no context": (described(lambda about: about.pop("@context")), "JSON_KEY_REQUIRED"),
+    "no type": (described(lambda about: about.pop("@type")), "MISSING_DATASET_TYPE"),
+    "other type": (
+        described(lambda about: about.update({"@type": "Person"})),
+        "INCORRECT_DATASET_TYPE",
+    ),
+    "ragged": (in_data("study-x_data.csv", b"rating,left\n1\n"), "CSV_HEADER_LENGTH_MISMATCH"),
+    "repeated": (in_data("study-x_data.csv", b"rating,rating\n1,2\n"), "CSV_HEADER_REPEATED"),
+    "no header": (in_data("study-x_data.csv", b""), "CSV_HEADER_MISSING"),
+    "open quote": (in_data("study-x_data.csv", b'rating\n"1\n'), "CSV_FORMATTING_ERROR"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_every_broken_rule_is_named_by_its_code(tmp_path: Path, name: str) -> None:
+    """Codes are those of the published schema."""
+    breaking, code = BROKEN[name]
+    folder = export(tmp_path)
+    breaking(folder)
+    found = check_psych_ds(folder)
+    assert code in {one.code for one in found if one.error}
+    assert code in "\n".join(map(str, found))
+
+
+def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
+    """A sidecar describes its own table; row_id must not repeat."""
+    folder = export(tmp_path)
+    in_data("deep/study-x_data.csv", b"row_id\n1\n1\n")(folder)
+    sidecar = {"variableMeasured": ["row_id"]}
+    in_data("deep/study-x_data.json", json.dumps(sidecar).encode())(folder)
+    errors = [one for one in check_psych_ds(folder) if one.error]
+    assert [one.code for one in errors] == ["ROWID_VALUES_NOT_UNIQUE"]
+    in_data("deep/study-x_data.csv", b"row_id\n1\n2\n")(folder)
+    assert check_psych_ds(folder) == ()
+    in_data("deep/study-x_data.json", b"{}")(folder)
+    in_data("deep/file_metadata.json", json.dumps(sidecar).encode())(folder)
+    assert check_psych_ds(folder) == ()
+
+
+def test_recommendations_are_warnings(tmp_path: Path) -> None:
+    folder = export_psych_ds(TRIALS, tmp_path, Description("pairs"))
+    found = check_psych_ds(folder)
+    assert {(one.error, one.code) for one in found} == {(False, "JSON_KEY_RECOMMENDED")}
+    without("README.md")(folder)
+    in_data("mood-x_data.csv", b"trial_id\n1\n")(folder)
+    codes = {one.code for one in check_psych_ds(folder)}
+    assert {"MISSING_README_DOC", "FILENAME_UNOFFICIAL_KEYWORD_WARNING"} <= codes
+    with pytest.raises(InputError, match="There is no folder"):
+        check_psych_ds(folder / "absent")

@@ -1,0 +1,173 @@
+"""PsychoPy: conditions by its rules, and answers of keyboard, mouse and slider."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.cells import NO_BREAK_SPACE
+from contstim.experiments.platforms.display import displayed
+from contstim.experiments.platforms.psychopy.export import export_psychopy
+from contstim.experiments.platforms.psychopy.reading import import_psychopy
+from contstim.experiments.responses import Problem
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import Planted, table
+
+TRIALS = hostile_trials(brackets=False)
+PEOPLE = {"ann": "L01", "=HYPERLINK(1)": "L04", "ben, jr.": "L02"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_psychopy(TRIALS, tmp_path_factory.mktemp("psychopy"), seed=4)
+
+
+def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
+    """Read by pandas, as PsychoPy does: valid names, one row for each trial, texts as texts."""
+    by_id = {trial.trial_id: trial for trial in TRIALS}
+    lists = table(folder / "lists.csv")
+    assert [row["list_name"] for row in lists] == ["L01", "L02", "L03", "L04"]
+    for row in lists:
+        read = pd.read_csv(folder / f"{row['list_name']}.csv", encoding="utf-8-sig")
+        assert all(name.isidentifier() for name in read.columns)
+        assert sorted(read["trial_id"]) == sorted(
+            t.trial_id for t in TRIALS if str(t.group) == row["group"]
+        )
+        assert set(read["left"]) == {1, 2}
+        for cells in read.to_dict("records"):
+            trial = by_id[cells["trial_id"]]
+            texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+            shown = [cells["left_sentence"], cells["right_sentence"]]
+            assert [text.removeprefix(NO_BREAK_SPACE) for text in shown] == (
+                texts if cells["left"] == 1 else texts[::-1]
+            )
+
+
+def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="PsychoPy would not show these") as refused:
+        export_psychopy(hostile_trials(), tmp_path / "out")
+    named = str(refused.value).splitlines()[1:-1]
+    assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(15, 19)]
+    assert [line.rpartition(": ")[2] for line in named] == [
+        *["it evaluates what stands in square brackets"] * 2,
+        "it takes a backslash and an n for a new line",
+        "it takes the text for a number",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["17", "=a", "[a]", "1e5", "NA"])
+def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
+    trials = [replace(TRIALS[0], trial_id=name)]
+    with pytest.raises(InputError, match=f"the trial_id '{re.escape(name)}': it "):
+        export_psychopy(trials, tmp_path)
+
+
+def data(
+    folder: Path,
+    out: Path,
+    planted: Planted,
+    kind: str,
+    people: Mapping[str, str] = PEOPLE,
+) -> list[Path]:
+    """One file for each participant, as PsychoPy saves wide text: a trailing delimiter included."""
+    files: list[Path] = []
+    for participant, name in people.items():
+        rows = planted.shuffled(table(folder / f"{name}.csv"))
+        about = {"participant": participant, "session": "001", "list": name, "date": "2026-11-21"}
+        written: list[dict[str, object]] = [{**about, "begin.keys": "space", "begin.rt": 2.5}]
+        for n, row in enumerate(rows):
+            button, rt_ms = planted.press(participant, row["trial_id"], row["left"], n + 1)
+            answers: dict[str, dict[str, object]] = {
+                "keyboard": {"rating.keys": button, "rating.rt": rt_ms / 1_000},
+                "mouse": {
+                    "rating.clicked_name": f"['button_{button}']",
+                    "rating.time": f"[{rt_ms / 1_000}]",
+                },
+                "slider": {"rating.response": f"{button}.0", "rating.rt": rt_ms / 1_000},
+            }
+            about_trial = {"trials.thisN": n, "trials.thisIndex": 3, **answers[kind]}
+            written.append({**row, **about_trial, **about})
+        files.append(out / f"{len(files)}_sentences_2026.csv")
+        columns = [*dict.fromkeys(key for row in written for key in row), ""]
+        with files[-1].open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, columns, restval="")
+            writer.writeheader()
+            writer.writerows(written)
+    return files
+
+
+@pytest.mark.parametrize("kind", ["keyboard", "mouse", "slider"])
+def test_what_was_answered_comes_back(folder: Path, tmp_path: Path, kind: str) -> None:
+    planted = Planted(TRIALS)
+    found = import_psychopy(data(folder, tmp_path, planted, kind), TRIALS)
+    assert list(found.responses) == planted.responses
+    assert found.report.findings == ()
+    assert sum("1 row of" in note for note in found.notes) == 3
+
+
+def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:
+    planted = Planted(TRIALS)
+    path = data(folder, tmp_path, planted, "keyboard")[0]
+    rows = table(path)
+    rows[1]["rating.keys"] = "None"
+    rows[3]["trial_id"] = "practice-1"
+    rows[4]["rating.keys"] = "9"
+    report = import_psychopy([rewrite(path, [*rows, rows[2]])], TRIALS).report
+    ids = [r.trial_id for r in planted.responses]
+    assert [f.about for f in report.of(Problem.NO_RATING)] == [(ids[0],)]
+    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(ids[1],)]
+    assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
+    assert [f.about for f in report.of(Problem.OUTSIDE_SCALE)] == [(f"{ids[3]}: 9",)]
+    assert {f.participant for f in report.findings} == {"ann"}
+
+
+def test_other_components_and_people_without_names(folder: Path, tmp_path: Path) -> None:
+    planted = Planted(TRIALS)
+    path = data(folder, tmp_path, planted, "keyboard")[0]
+    rows = table(path)
+    for row in rows:
+        row["choice.keys"] = row.pop("rating.keys")
+        row["participant"] = ""
+    rewrite(path, rows)
+    with pytest.raises(InputError, match=r"no column rating.keys .*--component"):
+        import_psychopy([path], TRIALS)
+    found = import_psychopy([path], TRIALS, component="choice")
+    assert {r.participant for r in found.responses} == {path.stem}
+    assert any(f"it is one, called {path.stem}" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("rating.keys", "left", "'left' under rating.keys is not a rating"),
+        ("rating.keys", "13", "'13' under rating.keys is not a rating"),
+        ("rating.rt", "soon", "'soon' under rating.rt is not a number"),
+        ("left", "3", "shown left is 1 or 2, not '3'"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_named(
+    folder: Path, tmp_path: Path, column: str, cell: str, message: str
+) -> None:
+    path = data(folder, tmp_path, Planted(TRIALS), "keyboard")[0]
+    rows = table(path)
+    rows[1][column] = cell
+    with pytest.raises(InputError, match=message):
+        import_psychopy([rewrite(path, rows)], TRIALS)
+    with pytest.raises(InputError, match="no row with a trial_id"):
+        import_psychopy([rewrite(path, [{"participant": "ann", "rating.keys": "1"}])], TRIALS)

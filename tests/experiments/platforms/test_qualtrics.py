@@ -1,0 +1,210 @@
+"""Qualtrics: the advanced TXT format parsed by its rules, and answers that come back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.display import BUTTONS, QUESTION, displayed
+from contstim.experiments.platforms.qualtrics.export import export_qualtrics
+from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.responses import Problem
+from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.planting import Planted, table
+from tests.experiments.platforms.reading import read_html
+
+TRIALS = hostile_trials()
+PEOPLE = {"R_1": "L01", "R_2": "L04", "R_3": "L02", "R_4": "L03"}
+TAG = re.compile(r"\[\[(\w+)(?::(.*?))?\]\]")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("qualtrics")
+    return export_qualtrics(TRIALS, out, lists_per_group=2, timing=True, seed=4)
+
+
+Question = dict[str, list[str]]
+
+
+def parse(text: str) -> dict[str, list[Question]]:
+    """Blocks of questions, by the rules of the format: a line in double brackets is a tag."""
+    lines = text.splitlines()
+    assert lines[0] == "[[AdvancedFormat]]"
+    blocks: dict[str, list[Question]] = {}
+    part: list[str] = []
+    for line in lines[1:]:
+        tag = TAG.fullmatch(line)
+        if tag is None:
+            if line:
+                part.append(line)
+        elif tag[1] == "Block":
+            questions = blocks.setdefault(tag[2], [])
+        elif tag[1] == "Question":
+            questions.append({"type": [tag[2]], "text": (part := [])})
+        elif tag[1] == "ID":
+            questions[-1]["id"] = [tag[2]]
+        elif tag[1] == "Choice":
+            questions[-1].setdefault("values", []).append(tag[2])
+            part = questions[-1].setdefault("choices", [])
+        else:
+            assert tag[1] in ("AdvancedChoices", "PageBreak")
+    return blocks
+
+
+def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder: Path) -> None:
+    text = (folder / "survey.txt").read_text(encoding="utf-8")
+    blocks = parse(text)
+    assert list(blocks) == ["L01", "L02", "L03", "L04"]
+    assert text.count("[[PageBreak]]") == 80
+    key = {row["tag"]: row for row in table(folder / "key.csv")}
+    by_id = {trial.trial_id: trial for trial in TRIALS}
+    asked = [q for questions in blocks.values() for q in questions if q["type"] != ["Timing"]]
+    timed = [q for questions in blocks.values() for q in questions if q["type"] == ["Timing"]]
+    assert [q["id"][0] for q in asked] == list(key)
+    assert [q["id"][0] for q in timed] == [tag.replace("Q", "T") for tag in key]
+    for question in asked:
+        row = key[question["id"][0]]
+        trial = by_id[row["trial_id"]]
+        texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+        left, right = texts if row["left"] == "1" else texts[::-1]
+        (markup,) = question["text"]
+        read, tags = read_html(markup)
+        assert read == left + right + QUESTION
+        assert tags == ["table", "tr", "td", "td", "p"]
+        assert question["type"] == ["MC:SingleAnswer:Horizontal"]
+        assert question["values"] == list("123456")
+        assert [read_html(choice)[0] for choice in question["choices"]] == list(BUTTONS)
+
+
+def test_nothing_of_a_sentence_is_piped_or_a_tag(folder: Path) -> None:
+    """Piped text is `${`; a tag stands in double brackets."""
+    text = (folder / "survey.txt").read_text(encoding="utf-8")
+    assert "${" not in text
+    assert set(re.findall(r"\[\[(\w+)", text)) == {
+        *("AdvancedFormat", "Block", "Question", "ID", "AdvancedChoices", "Choice", "PageBreak")
+    }
+    assert all(line.count("[[") <= 1 for line in text.splitlines())
+
+
+def data(
+    folder: Path,
+    path: Path,
+    planted: Planted,
+    *,
+    timing: bool = True,
+    people: Mapping[str, str] = PEOPLE,
+) -> list[dict[str, object]]:
+    """A CSV export: three rows of headers, a row for each person, one block filled."""
+    key = table(folder / "key.csv")
+    columns = ["StartDate", "Status", "Finished", "ResponseId", "DistributionChannel"]
+    for row in key:
+        columns.append(row["tag"])
+        if timing:
+            times = ("First Click", "Last Click", "Page Submit", "Click Count")
+            columns += [f"{row['tag'].replace('Q', 'T')}_{what}" for what in times]
+    texts = {name: f"{name}\n- the question" for name in columns}
+    imports = {name: json.dumps({"ImportId": f"QID_{name}"}) for name in columns}
+    rows: list[dict[str, object]] = [dict(texts), dict(imports)]
+    for person, name in people.items():
+        answer: dict[str, object] = {
+            "StartDate": "2026-11-21 13:00:00",
+            "Status": "0",
+            "Finished": "1",
+            "ResponseId": person,
+            "DistributionChannel": "anonymous",
+        }
+        for row in (one for one in key if one["list_name"] == name):
+            button, rt_ms = planted.press(
+                person, row["trial_id"], row["left"], int(row["position"])
+            )
+            answer[row["tag"]] = button
+            if timing:
+                answer[f"{row['tag'].replace('Q', 'T')}_Page Submit"] = rt_ms / 1_000
+        rows.append(answer)
+    write(path, columns, rows)
+    return rows
+
+
+def write(path: Path, columns: list[str], people: list[dict[str, object]]) -> None:
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows(people)
+
+
+def test_what_was_answered_comes_back(folder: Path, tmp_path: Path) -> None:
+    planted = Planted(TRIALS)
+    data(folder, tmp_path / "data.csv", planted)
+    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "key.csv")
+    assert list(found.responses) == planted.responses
+    assert found.report.findings == ()
+    assert {response.left for response in found.responses} == {1, 2}
+
+
+def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
+    folder: Path, tmp_path: Path
+) -> None:
+    planted = Planted(TRIALS)
+    people = data(folder, tmp_path / "data.csv", planted)
+    columns = list(people[0])
+    people[2]["DistributionChannel"] = "preview"
+    people[3]["Status"] = "1"
+    first = planted.responses[40]
+    row = next(
+        r
+        for r in table(folder / "key.csv")
+        if r["trial_id"] == first.trial_id and r["list_name"] == "L02"
+    )
+    del people[4][row["tag"]]
+    people.append({"ResponseId": "R_9", "Status": "0"})
+    write(tmp_path / "data.csv", columns, people)
+    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "key.csv")
+    assert list(found.responses) == planted.responses[41:]
+    (finding,) = found.report.findings
+    assert (finding.problem, finding.about) == (Problem.UNFINISHED, (first.trial_id,))
+    assert any("2 previews" in note and "R_1, R_2" in note for note in found.notes)
+    assert "These participants rated nothing: R_9." in found.notes
+
+
+def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None:
+    """The same person twice, and a table of trials that lacks one."""
+    planted = Planted(TRIALS)
+    people = data(folder, tmp_path / "data.csv", planted)
+    columns = [*people[0], "PROLIFIC_PID"]
+    for row in people:
+        row["PROLIFIC_PID"] = row["ResponseId"]
+    people[4]["PROLIFIC_PID"] = "R_1"
+    write(tmp_path / "data.csv", columns, people)
+    lost = planted.responses[0].trial_id
+    trials = [trial for trial in TRIALS if trial.trial_id != lost]
+    found = import_qualtrics(
+        [tmp_path / "data.csv"], trials, folder / "key.csv", participant="PROLIFIC_PID"
+    )
+    unknown = found.report.of(Problem.UNKNOWN_TRIAL)
+    assert [(f.participant, f.about) for f in unknown] == [("R_1", (lost,))]
+    (duplicate,) = found.report.of(Problem.DUPLICATE)
+    assert (duplicate.participant, len(duplicate.about)) == ("R_1", 19)
+
+
+def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: Path) -> None:
+    people = data(folder, tmp_path / "data.csv", Planted(TRIALS), timing=False)
+    columns = list(people[0])
+    key = folder / "key.csv"
+    with pytest.raises(InputError, match="no column 'PROLIFIC_PID'"):
+        import_qualtrics([tmp_path / "data.csv"], TRIALS, key, participant="PROLIFIC_PID")
+    with pytest.raises(InputError, match="is not a key of an export"):
+        import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "lists.csv")
+    people[2]["L01Q001"] = BUTTONS[0]
+    write(tmp_path / "text.csv", columns, people)
+    with pytest.raises(InputError, match=r"L01Q001 of R_1: .*numeric values"):
+        import_qualtrics([tmp_path / "text.csv"], TRIALS, key)
+    (tmp_path / "other.csv").write_text("ResponseId,Q1\nR_1,2\n")
+    with pytest.raises(InputError, match="no column of the questions"):
+        import_qualtrics([tmp_path / "other.csv"], TRIALS, key)

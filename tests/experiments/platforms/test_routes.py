@@ -1,0 +1,97 @@
+"""Every route, from trials to the analysis: the model that people follow comes out first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.platforms.gorilla.export import export_gorilla
+from contstim.experiments.platforms.gorilla.reading import import_gorilla
+from contstim.experiments.platforms.pcibex.export import export_pcibex
+from contstim.experiments.platforms.pcibex.reading import import_pcibex
+from contstim.experiments.platforms.psychopy.export import export_psychopy
+from contstim.experiments.platforms.psychopy.reading import import_psychopy
+from contstim.experiments.platforms.qualtrics.export import export_qualtrics
+from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.responses import Response
+from contstim.experiments.responses.answers import Imported
+from tests.experiments.analysis.simulation import simulate
+from tests.experiments.platforms import test_gorilla as gorilla
+from tests.experiments.platforms import test_pcibex as pcibex
+from tests.experiments.platforms import test_psychopy as psychopy
+from tests.experiments.platforms import test_qualtrics as qualtrics
+from tests.experiments.platforms.planting import Planted
+
+MADE = simulate(groups=(4, 4), follow=0.9)
+TRIALS = list(MADE.trials)
+PEOPLE = {f"90{n}": f"L0{1 + n // 2}" for n in range(8)}
+
+
+class Followers(Planted):
+    """People who give, one after the other, the ratings of those who follow model a."""
+
+    def __init__(self) -> None:
+        super().__init__(TRIALS)
+        ratings = defaultdict(list)
+        for response in MADE.responses:
+            ratings[response.trial_id].append(response.rating)
+        self._ratings: dict[str, Iterator[int]] = {t: iter(r) for t, r in ratings.items()}
+
+    def rate(self, trial_id: str) -> int:
+        return next(self._ratings[trial_id])
+
+
+def through_pcibex(out: Path, people: Planted) -> Imported:
+    folder = export_pcibex(TRIALS, out / "out")
+    (out / "data").write_text(pcibex.results(folder, PEOPLE, people), encoding="utf-8")
+    return import_pcibex([out / "data"], TRIALS)
+
+
+def through_psychopy(out: Path, people: Planted) -> Imported:
+    folder = export_psychopy(TRIALS, out / "out")
+    return import_psychopy(psychopy.data(folder, out, people, "mouse", PEOPLE), TRIALS)
+
+
+def through_gorilla(out: Path, people: Planted) -> Imported:
+    folder = export_gorilla(TRIALS, out / "out")
+    data = gorilla.data(folder, out / "d.csv", people, prefix="Spreadsheet: ", people=PEOPLE)
+    return import_gorilla([data], trials=TRIALS)
+
+
+def through_qualtrics(out: Path, people: Planted) -> Imported:
+    folder = export_qualtrics(TRIALS, out / "out", timing=True)
+    qualtrics.data(folder, out / "data.csv", people, people=PEOPLE)
+    return import_qualtrics([out / "data.csv"], TRIALS, folder / "key.csv")
+
+
+def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
+    found: Analysis = analyze(
+        MADE.trials, responses, MADE.scores, sampling=Sampling(None, samples=0)
+    )
+    return {
+        result.scope.name: {one.model: one.value for one in result.models}
+        for result in found.results
+        if result.measure.name == "accuracy"
+    }
+
+
+@pytest.mark.parametrize(
+    "through", [through_pcibex, through_psychopy, through_gorilla, through_qualtrics]
+)
+def test_the_model_that_people_follow_comes_out_first(
+    tmp_path: Path, through: Callable[[Path, Planted], Imported]
+) -> None:
+    """Simulation knows: people follow a; each route gives what the simulation itself gives."""
+    people = Followers()
+    found = through(tmp_path, people)
+    assert list(found.responses) == people.responses
+    assert found.report.findings == ()
+    direct, returned = accuracies(MADE.responses), accuracies(found.responses)
+    assert len(direct) >= 5
+    assert returned == {scope: pytest.approx(values) for scope, values in direct.items()}
+    assert all(max(values, key=values.__getitem__) == "a" for values in returned.values())

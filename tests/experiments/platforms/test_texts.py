@@ -1,0 +1,149 @@
+"""Texts that stay texts: HTML, Markdown, spreadsheets, PsychoPy."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from contstim.errors import InputError, SentenceError
+from contstim.experiments.platforms.cells import NO_BREAK_SPACE, guarded
+from contstim.experiments.platforms.display import displayed
+from contstim.experiments.platforms.jspsych.texts import keep_texts
+from contstim.experiments.platforms.markup import as_html
+from contstim.experiments.platforms.psychopy.cells import psychopy_cell
+from contstim.sentence import Sentence
+from tests.experiments.platforms.hostile import SENTENCES
+from tests.experiments.platforms.reading import read_html
+
+TEXTS = st.one_of(
+    st.text(min_size=1, max_size=60),
+    st.lists(st.sampled_from("<>&\"'=+-@[]()${}*_#`~|\\/.,;:1aN ABé中"), max_size=20).map("".join),
+)
+
+
+def shown(text: str) -> str:
+    try:
+        return displayed(text)
+    except SentenceError:
+        assume(False)
+        raise
+
+
+@given(TEXTS)
+@example(SENTENCES[2])
+@settings(max_examples=200, deadline=None)
+def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
+    """Python's HTML parser reads it back."""
+    text = shown(text)
+    assert read_html(as_html(text)) == (text, [])
+    assert html.unescape(as_html(text)) == text
+    assert not set(as_html(text)) & set("<>=+@[]{}$*_`~|\\")
+    assert not as_html(text).startswith(("-", "－"))
+
+
+ITEMS = ("1. In a list", "- a list", "12) is twelve", "<http://x.example/>")
+
+
+@pytest.mark.parametrize("text", [*SENTENCES, *ITEMS])
+def test_markdown_reads_as_the_text_too(text: str) -> None:
+    """markdown-it, a CommonMark parser: one paragraph without anything in it."""
+    rendered = MarkdownIt("commonmark").render(as_html(shown(text)))
+    assert read_html(rendered) == (shown(text) + "\n", ["p"])
+
+
+@given(TEXTS)
+@settings(max_examples=200, deadline=None)
+def test_a_guarded_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
+    assert guarded(shown(text))[0] not in "=+-@\t\r"
+    assert Sentence.parse(guarded(text)) == Sentence.parse(text)
+
+
+def psychopy_reads(path: Path) -> list[object]:
+    """What PsychoPy's documented and coded rules make of one column of a conditions file.
+
+    pandas reads; a text that is a number (comma or point) becomes one; text in square brackets is
+    evaluated; a backslash and an n is a new line; missing is None.
+    """
+    read: list[object] = []
+    for cell in pd.read_csv(path, encoding="utf-8-sig")["sentence"]:
+        if not isinstance(cell, str):
+            read.append(cell)
+            continue
+        try:
+            read.append(float(cell.replace(",", ".")))
+        except ValueError:
+            text = cell.replace("\\n", "\n")
+            bracketed = text.startswith("[") and text.endswith("]")
+            read.append(("evaluated", text) if bracketed else text)
+    return read
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+@example(["NA", "null", "=A1", "(a, 2)"])
+@example(["1,5", "nan", "Infinity", "[1]"])
+@example(["fALSE"])
+@settings(max_examples=100, deadline=None)
+def test_psychopy_shows_what_is_not_refused(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+) -> None:
+    kept = []
+    for text in map(shown, texts):
+        assume("\0" not in text)
+        try:
+            kept.append((text, psychopy_cell(text)))
+        except InputError:
+            continue
+    assume(kept)
+    path = tmp_path_factory.mktemp("cells") / "conditions.csv"
+    pd.DataFrame({"n": range(len(kept)), "sentence": [cell for _, cell in kept]}).to_csv(
+        path, index=False, encoding="utf-8", quoting=1
+    )
+    read = psychopy_reads(path)
+    assert [str(cell).removeprefix(NO_BREAK_SPACE) for cell in read] == [t for t, _ in kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[1, 2]", "square brackets"),
+        ("a [b] c", "square brackets"),
+        ("1,5", "a number"),
+        ("nan", "a number"),
+        ("1984", "a number"),
+        ("0x1F", "a number"),
+        ("5 May 2020", "a number or a date"),
+        ("10/11/12", "a number or a date"),
+        ("May", "a number or a date"),
+        ("a\\nb", "new line"),
+    ],
+)
+def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=f"PsychoPy would not show .*{why}"):
+        psychopy_cell(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["=A1+1", "@SUM(A1)", "-x", "+x", "(a, b)", "NA", "TRUE", "fALSE", "n/a"]
+)
+def test_what_a_space_quotes_is_quoted(text: str) -> None:
+    assert psychopy_cell(text) == NO_BREAK_SPACE + text
+
+
+@pytest.mark.parametrize(("name", "content"), [("practice.csv", "a,b\n1,2\n"), ("labels.csv", "")])
+def test_nothing_is_written_before_all_texts_are_read(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    folder, practice = tmp_path / "page", tmp_path / "practice.csv"
+    folder.mkdir()
+    bad = practice if name == "practice.csv" else folder / name
+    bad.write_text(content)
+    there = sorted(folder.iterdir())
+    with pytest.raises(InputError, match=name):
+        keep_texts(folder, practice if practice.exists() else None, into=folder)
+    assert sorted(folder.iterdir()) == there

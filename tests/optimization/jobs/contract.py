@@ -1,0 +1,106 @@
+"""What every executor guarantees; each one's tests inherit these classes."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.optimization.jobs.bench import Bench, Task
+from contstim.optimization.jobs.executors import Answered, Died, Executor, Ready
+from tests.optimization.jobs.errands import Die, Refuse, Remember, Repeat, Sleep, Stumble
+
+
+class ExecutorContract:
+    """Inherit, and define a fixture `executor`, not started."""
+
+    @pytest.fixture
+    def executor(self) -> Executor:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def started(self, executor: Executor, tmp_path: Path) -> Iterator[Executor]:
+        with executor:
+            executor.start(Bench(device="cpu", folder=tmp_path))
+            ready = [executor.receive() for _ in range(executor.size)]
+            assert all(isinstance(event, Ready) for event in ready)
+            assert {event.worker for event in ready} == {*range(executor.size)}
+            yield executor
+
+    def ask(self, executor: Executor, task: Task, worker: int = 0) -> Answered:
+        executor.send(worker, task)
+        event = executor.receive()
+        assert isinstance(event, Answered)
+        assert event.worker == worker
+        return event
+
+    def test_every_task_is_answered_by_its_worker(self, started: Executor, tmp_path: Path) -> None:
+        for worker in range(started.size):
+            started.send(worker, Repeat(f"errand {worker}"))
+        events = [started.receive() for _ in range(started.size)]
+        results = {e.worker: e.reply.result for e in events if isinstance(e, Answered)}
+        assert results == {w: f"errand {w} in {tmp_path.name}" for w in range(started.size)}
+
+    def test_errors_are_answers(self, started: Executor) -> None:
+        refused = self.ask(started, Refuse()).reply
+        assert isinstance(refused.error, InputError)
+        assert str(refused.error) == "this input is bad"
+        assert not refused.detail
+        stumbled = self.ask(started, Stumble()).reply
+        assert "ZeroDivisionError" in str(stumbled.error)
+        assert "1 / 0" in stumbled.detail
+        assert self.ask(started, Repeat("still here")).reply.error is None
+
+    def test_a_replaced_worker_remembers_nothing(self, started: Executor) -> None:
+        assert [self.ask(started, Remember()).reply.result for _ in range(2)] == [1, 2]
+        started.replace(0)
+        event = started.receive()
+        assert isinstance(event, Ready)
+        assert event.worker == 0
+        assert self.ask(started, Remember()).reply.result == 1
+
+
+class SeparateWorkersContract(ExecutorContract):
+    """For executors whose workers are other processes."""
+
+    def test_the_dead_are_replaced_and_the_others_not_disturbed(self, started: Executor) -> None:
+        assert self.ask(started, Remember(), worker=1).reply.result == 1
+        started.send(0, Die())
+        died, ready = started.receive(), started.receive()
+        assert isinstance(died, Died)
+        assert isinstance(ready, Ready)
+        assert (died.worker, ready.worker) == (0, 0)
+        assert died.reason
+        assert self.ask(started, Remember(), worker=0).reply.result == 1
+        assert self.ask(started, Remember(), worker=1).reply.result == 2
+
+    def test_closing_ends_busy_workers_too(self, executor: Executor, tmp_path: Path) -> None:
+        executor.start(Bench(device="cpu", folder=tmp_path))
+        events = [executor.receive() for _ in range(executor.size)]
+        executor.send(0, Sleep())
+        executor.close()
+        for event in events:
+            assert isinstance(event, Ready)
+            assert vanishes(process_of(event))
+
+
+def process_of(ready: Ready) -> int:
+    found = re.search(r"process (\d+)", ready.place)
+    assert found is not None
+    return int(found[1])
+
+
+def vanishes(process: int) -> bool:
+    """Whether a process is gone within some seconds."""
+    for _ in range(200):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False

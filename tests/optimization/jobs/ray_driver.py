@@ -1,0 +1,16 @@
+"""A driver with two workers on a Ray of its own, which waits to be killed; a program of its own."""
+
+from __future__ import annotations
+
+import time
+
+from contstim.optimization.jobs.bench import Bench
+from contstim.optimization.jobs.executors import RayExecutor
+
+if __name__ == "__main__":
+    executor = RayExecutor(2)
+    executor.start(Bench(device="cpu"))
+    for _ in range(executor.size):
+        executor.receive()
+    print("ready", flush=True)
+    time.sleep(600)

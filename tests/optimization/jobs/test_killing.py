@@ -1,0 +1,100 @@
+"""Jobs killed with SIGKILL, from outside, at random moments."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.optimization.jobs.contract import vanishes
+
+KILLING = Path(__file__).with_name("killing.py")
+
+
+@pytest.fixture
+def folder(
+    tmp_path: Path, trained: Path, words: Vocabulary, naturals: tuple[Sentence, ...]
+) -> Path:
+    """A user's folder with two models, natural sentences and a vocabulary."""
+    for n in (2, 3):
+        (tmp_path / f"{n}.arpa").write_bytes((trained / f"{n}gram.arpa").read_bytes())
+    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in naturals))
+    words.save(tmp_path / "vocab.txt")
+    return tmp_path
+
+
+def arguments(out: str, *more: str) -> list[str]:
+    models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
+    inputs = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "16")
+    return ["triplets", *models, *inputs, "--out", out, "--store", f"{out}.sqlite", "-q", *more]
+
+
+def test_killed_at_twenty_random_moments_the_job_gives_the_same_bytes(folder: Path) -> None:
+    """Witness: the table of a run that nobody killed."""
+    command = [sys.executable, str(KILLING), "20", "1", "t.csv.sqlite", "t.csv", "--"]
+    done = subprocess.run(
+        [*command, *arguments("t.csv")], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told["kept"]) == 20
+    assert told["different"] == 1
+    assert set(told["statuses"]) == {0}
+    assert sum(0 < kept < 16 for kept in told["kept"]) >= 3  # some in the midst of the search
+    assert len((folder / "t.csv").read_text().splitlines()) == 17
+
+
+def test_a_killed_driver_takes_its_workers_along_and_the_job_goes_on(folder: Path) -> None:
+    command = [sys.executable, "-m", "contstim"]
+    subprocess.run([*command, *arguments("local.csv")], cwd=folder, check=True)
+    several = [*command, *arguments("several.csv", "--executor", "processes", "--workers", "2")]
+    driver = subprocess.Popen(several, cwd=folder)
+    log = folder / "several.csv.sqlite-wal"
+    deadline = time.monotonic() + 60
+    while not log.exists() or log.stat().st_size < 130_000:
+        assert driver.poll() is None, "finished before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    workers = children(driver.pid)
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+    assert len(workers) >= 2
+    assert all(map(vanishes, workers))
+    subprocess.run(several, cwd=folder, check=True)
+    assert (folder / "several.csv").read_bytes() == (folder / "local.csv").read_bytes()
+
+
+def children(process: int) -> list[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    if not listed.exists():
+        pytest.skip("this system does not tell a process's children")
+    return [int(child) for child in listed.read_text().split()]
+
+
+def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
+    command = [sys.executable, "-m", "contstim", *arguments("hand.csv")]
+    driver = subprocess.Popen(
+        command,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    log = folder / "hand.csv.sqlite-wal"
+    while not log.exists() or log.stat().st_size < 120_000:
+        assert driver.poll() is None, "finished before it could be interrupted"
+        time.sleep(0.002)
+    driver.send_signal(signal.SIGINT)
+    _, errors = driver.communicate(timeout=60)
+    assert driver.returncode == 130
+    assert "Traceback" not in errors
+    assert not (folder / "hand.csv").exists()
+    subprocess.run(command, cwd=folder, check=True)
+    assert len((folder / "hand.csv").read_text().splitlines()) == 17

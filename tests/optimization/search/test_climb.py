@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.optimization.search.candidates import Candidates
+from contstim.optimization.search.climb import Climb, End, climb
+from contstim.optimization.search.constraints import NoRepeats
+from contstim.optimization.search.objective import AcceptReject
+from contstim.optimization.search.proposals import ExactRanking
+from contstim.optimization.search.search import Search
+from contstim.optimization.search.shaking import BuyRoom
+from contstim.sentence import Sentence, repeats
+from contstim.vocabulary import Vocabulary
+
+SMALL = {"suppress_health_check": [HealthCheck.function_scoped_fixture]}
+
+
+def by_brute_force(
+    start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary, seed: int
+) -> tuple[list[Sentence], int]:
+    """The published rules written out: every word of the vocabulary, scored one by one."""
+    rng = np.random.default_rng(seed)
+    floor = accept.log_probs([start])[0]
+    sentence, path, failures = start, [], 0
+    for cycle in count():
+        for visit, position in enumerate(rng.permutation(len(start)), cycle * len(start) + 1):
+            best, lowest = None, reject.log_probs([sentence])[0]
+            for word in vocabulary.initial if position == 0 else vocabulary.inner:
+                others = sentence.words[:position] + sentence.words[position + 1 :]
+                lowered = word.lower()
+                if lowered in map(str.lower, others) and lowered not in vocabulary.repeatable:
+                    continue
+                changed = sentence.replace(int(position), word)
+                if accept.log_probs([changed])[0] < floor:
+                    continue
+                loss = reject.log_probs([changed])[0]
+                if loss < lowest:
+                    best, lowest = changed, loss
+            failures = 0 if best else failures + 1
+            if best:
+                sentence = best
+                path.append(best)
+            if failures == len(start):
+                return path, visit
+    raise AssertionError
+
+
+def searching(
+    start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary
+) -> Search:
+    objective = AcceptReject((accept, reject), float(accept.log_probs([start])[0]))
+    rules = (NoRepeats(vocabulary.repeatable),)
+    return Search((accept, reject), Candidates(vocabulary, start, rules)).aim(objective)
+
+
+def climbed(
+    start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary, seed: int
+) -> Climb:
+    search = searching(start, accept, reject, vocabulary)
+    return climb(start, search, ExactRanking(), rng=np.random.default_rng(seed))
+
+
+@settings(max_examples=25, **SMALL)  # type: ignore[arg-type]
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_every_step_equals_brute_force(
+    bigram: KenlmModel,
+    trigram: KenlmModel,
+    english: list[Sentence],
+    data: st.DataObject,
+    seed: int,
+) -> None:
+    """Witness: the published rules in plain loops, each candidate sentence scored by KenLM."""
+    start = data.draw(st.sampled_from(english))
+    some = data.draw(st.lists(st.sampled_from(english), min_size=1, max_size=6))
+    vocabulary = Vocabulary.from_sentences([start, *some])
+    path, visits = by_brute_force(start, trigram, bigram, vocabulary, seed)
+    found = climbed(start, trigram, bigram, vocabulary, seed)
+    assert [step.sentence for step in found.steps] == path
+    assert found.visits == visits
+    assert found.end is (End.SETTLED if path else End.UNCHANGED)
+
+
+def test_each_step_lowers_the_loss_keeps_the_floor_and_repeats_no_word(
+    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+) -> None:
+    """Property, on scores computed afresh."""
+    vocabulary = Vocabulary.from_sentences(english)
+    natural = [s for s in english if len(s) == 8 and not repeats(s.words, vocabulary.repeatable)]
+    for seed, start in enumerate(natural[:10]):
+        found = climbed(start, bigram, trigram, vocabulary, seed)
+        floor = bigram.log_probs([start])[0]
+        path = [start, *(step.sentence for step in found.steps)]
+        losses = trigram.log_probs(path)
+        assert (np.diff(losses) < 0).all()
+        assert (bigram.log_probs(path) >= floor).all()
+        assert not any(repeats(s.words, vocabulary.repeatable) for s in path)
+        assert len(found.steps) > 0
+
+
+def test_positions_come_in_cycles_each_once_before_any_twice(
+    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+) -> None:
+    """Property of the trajectory: within a cycle of visits no position is changed twice."""
+    vocabulary = Vocabulary.from_sentences(english)
+    start = next(s for s in english if len(s) == 8)
+    found = climbed(start, trigram, bigram, vocabulary, seed=5)
+    changed = [((step.visit - 1) // len(start), step.position) for step in found.steps]
+    assert len(set(changed)) == len(changed)
+
+
+def test_one_seed_gives_one_trajectory(
+    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+) -> None:
+    vocabulary = Vocabulary.from_sentences(english)
+    start = next(s for s in english if len(s) == 8)
+    runs = [climbed(start, trigram, bigram, vocabulary, seed=3) for _ in range(2)]
+    assert [s.sentence for s in runs[0].steps] == [s.sentence for s in runs[1].steps]
+
+
+def test_steps_are_told_as_they_happen(
+    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+) -> None:
+    vocabulary = Vocabulary.from_sentences(english)
+    start = next(s for s in english if len(s) == 8)
+    told: list[str] = []
+    found = climb(
+        start,
+        searching(start, trigram, bigram, vocabulary),
+        ExactRanking(),
+        rng=np.random.default_rng(0),
+        on_step=lambda step: told.append(step.sentence.text),
+    )
+    assert told == [step.sentence.text for step in found.steps]
+
+
+def test_shaken_rounds_only_ever_improve_the_result(
+    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+) -> None:
+    """Property on scores computed afresh; a round's steps start below no better sentence."""
+    vocabulary = Vocabulary.from_sentences(english, min_count=3)
+    naturals = [s for s in english if len(s) == 8 and not vocabulary.missing(s)]
+    naturals = [s for s in naturals if not repeats(s.words, vocabulary.repeatable)]
+    improved = 0
+    for seed, start in enumerate(naturals[:8]):
+        plain = climbed(start, trigram, bigram, vocabulary, seed)
+        found = climb(
+            start,
+            searching(start, trigram, bigram, vocabulary),
+            ExactRanking(),
+            rng=np.random.default_rng(seed),
+            shaker=BuyRoom(),
+        )
+        first = [step.sentence for step in found.steps if step.round == 0]
+        assert first == [step.sentence for step in plain.steps]
+        scores = bigram.log_probs([plain.sentence, found.sentence])
+        assert scores[1] <= scores[0]
+        assert trigram.log_probs([found.sentence])[0] >= trigram.log_probs([start])[0]
+        assert all(scores[1] <= step.loss for step in found.steps)
+        improved += scores[1] < scores[0]
+        assert found.end in {End.EXHAUSTED, End.UNCHANGED}
+    assert improved

@@ -1,0 +1,129 @@
+"""Each constraint by hand, and all together on what a search finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contstim.errors import VocabularyError
+from contstim.optimization.search.candidates import Candidates
+from contstim.optimization.search.constraints import (
+    Constraint,
+    Fixed,
+    MaxChanges,
+    NoRepeats,
+    OnlyWords,
+    SameLength,
+    WithoutWords,
+)
+from contstim.optimization.search.synthesis import synthesize
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+
+DOG = Sentence.parse("The dog sees a cat")
+ANIMALS = Vocabulary(("The", "Two"), ("cat", "dog", "horse", "in", "sees", "a", "the", "Cat", "ox"))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text", "position", "expected"),
+    [
+        (NoRepeats(), "The dog sees a cat", 1, "horse in ox"),
+        (NoRepeats(frozenset({"the", "in"})), "The dog sees a cat", 4, "horse in the Cat ox"),
+        (Fixed(frozenset({1})), "The dog sees a cat", 1, ""),
+        (Fixed(frozenset({1})), "The dog sees a cat", 4, "dog horse in sees a the Cat ox"),
+        (OnlyWords(frozenset({"cat", "ox"})), "The dog sees a cat", 1, "cat Cat ox"),
+        (WithoutWords(frozenset({"cat", "ox"})), "The dog sees a cat", 1, "horse in sees a the"),
+        (SameLength(), "The dog sees a cat", 1, "cat the Cat"),
+        (SameLength(1), "The dog sees a cat", 1, "cat in sees the Cat ox"),
+        (SameLength(), "The horse sees a cat", 4, "a"),
+        (MaxChanges(1), "The dog sees a cat", 1, "cat horse in sees a the Cat ox"),
+        (MaxChanges(1), "The ox sees a cat", 1, "cat dog horse in sees a the Cat"),
+        (MaxChanges(1), "The ox sees a cat", 4, ""),
+        (MaxChanges(2), "The ox sees a horse", 4, "cat dog in sees a the Cat ox"),
+        (MaxChanges(1), "The ox sees a horse", 4, "cat"),
+    ],
+)
+def test_which_words_may_stand_there(
+    constraint: Constraint, text: str, position: int, expected: str
+) -> None:
+    """Witness: by hand; `Cat` and `cat` are one word, and the word that stands there is none."""
+    candidates = Candidates(ANIMALS, DOG, (constraint,))
+    allowed = candidates.allowed(Sentence.parse(text), position)
+    kept = [word for word, yes in zip(ANIMALS.at(position), allowed, strict=True) if yes]
+    assert sorted(kept) == sorted(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text", "fault"),
+    [
+        (NoRepeats(), "The dog sees the cat", "repeats the"),
+        (NoRepeats(frozenset({"the"})), "The dog sees the cat", ""),
+        (Fixed(frozenset({1, 4})), "The dog sees a horse", "fixed positions"),
+        (Fixed(frozenset({1})), "The dog sees a horse", ""),
+        (OnlyWords(frozenset({"ox"})), "The Ox sees a horse", "not allowed: horse"),
+        (WithoutWords(frozenset({"ox"})), "The Ox sees a horse", "excluded words: Ox"),
+        (SameLength(1), "The dog sees a horse", "2 characters longer"),
+        (SameLength(2), "The dog sees a horse", ""),
+        (MaxChanges(1), "The ox sees a horse", "2 of its words"),
+        (MaxChanges(2), "The ox sees a horse", ""),
+    ],
+)
+def test_what_is_wrong_with_a_finished_sentence(
+    constraint: Constraint, text: str, fault: str
+) -> None:
+    """Witness: by hand."""
+    found = constraint.broken(DOG, Sentence.parse(text))
+    assert (fault in found) if fault else not found
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        (Fixed(frozenset({0, 2})),),
+        (MaxChanges(2),),
+        (OnlyWords(frozenset("bcdefgh")), Fixed(frozenset({0}))),
+        (WithoutWords(frozenset("xyzuvw")),),
+        (MaxChanges(1), WithoutWords(frozenset("e"))),
+    ],
+)
+def test_whatever_is_found_keeps_every_constraint(constraints: tuple[Constraint, ...]) -> None:
+    """Property, judged by the text of the result."""
+    changed = 0
+    for seed in range(5):
+        pair = TableModel(seed), TableModel(seed + 50)
+        found = synthesize(*pair, NATURAL, WORDS, constraints=constraints).synthetic
+        assert not [c.broken(NATURAL, found) for c in constraints if c.broken(NATURAL, found)]
+        changed += found != NATURAL
+    assert changed
+
+
+def test_a_position_without_admissible_words_is_named() -> None:
+    pair = TableModel(1), TableModel(2)
+    short = Vocabulary(("A",), WORDS.inner)
+    with pytest.raises(VocabularyError, match=r"'A', word 1 of 'A b c d\.'"):
+        synthesize(*pair, NATURAL, short)
+    fixed = synthesize(*pair, NATURAL, short, constraints=[Fixed(frozenset({0}))])
+    assert fixed.synthetic.words[0] == "A"
+    with pytest.raises(VocabularyError, match="All positions"):
+        synthesize(*pair, NATURAL, WORDS, constraints=[Fixed(frozenset(range(4)))])
+
+
+def test_words_that_the_natural_sentence_repeats_may_stay() -> None:
+    natural = Sentence(("A", "b", "c", "b"))
+    for seed in range(5):
+        found = synthesize(TableModel(seed), TableModel(seed + 50), natural, WORDS).synthetic
+        words = [w.lower() for w in found.words if w.lower() != "a"]
+        assert len(set(words)) == len(words) or found.words[1] == found.words[3] == "b"
+
+
+def test_allowed_words_are_those_of_plain_loops() -> None:
+    """Witness: the rules in plain loops over the whole vocabulary."""
+    rules = (NoRepeats(), SameLength(1), WithoutWords(frozenset({"ox"})))
+    candidates = Candidates(ANIMALS, DOG, rules)
+    allowed = candidates.allowed(DOG, 4)
+    plain = [
+        w.lower() not in "the dog sees a ox cat".split() and abs(len(w) - 3) <= 1
+        for w in ANIMALS.inner
+    ]
+    np.testing.assert_array_equal(allowed & [w != "Cat" for w in ANIMALS.inner], plain)

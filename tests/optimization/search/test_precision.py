@@ -1,0 +1,194 @@
+"""Searches in bfloat16: checked with room for its rounding, judged and reported in float32."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.errors import ModelError, VerificationError
+from contstim.models import precision
+from contstim.models.base import Convention
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import Checkpoint, load_checkpoint
+from contstim.models.fingerprints import fingerprint_of_network
+from contstim.models.masked.adapter import MaskedModel
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.symmetric import synthesize_pair
+from contstim.optimization.search.synthesis import synthesize
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.models.contract import SENTENCES
+from tests.models.tiny import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from contstim.models.base import LanguageModel
+
+    Make = Callable[..., LanguageModel]
+
+WORDS = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS])
+NATURALS = [
+    Sentence.parse(text)
+    for text in ("She sleeps in the house.", "The dogs never travel more.", "Some people read it.")
+    if not WORDS.missing(Sentence.parse(text))
+]
+
+
+@pytest.fixture(scope="module")
+def make(tiny_checkpoint: Callable[[str], Path]) -> Make:
+    def make(kind: str, dtype: Any = "bfloat16", *, doubled: bool = False) -> LanguageModel:
+        checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu", dtype=dtype)
+        if doubled:  # the same weights as float32 numbers, by PyTorch's own means
+            network = copy.deepcopy(checkpoint.model).float()
+            checkpoint = Checkpoint(network, checkpoint.tokenizer, "x", "cpu", checkpoint.kind)
+        if checkpoint.kind == "causal":
+            return CausalModel(checkpoint, name=kind)
+        return MaskedModel(checkpoint, rule="pll-word-l2r", name=kind)
+
+    return make
+
+
+@pytest.mark.parametrize("pair", [("gpt2", "pythia"), ("roberta", "gpt2")])
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_searches_in_bfloat16_end_with_what_holds_in_float32(
+    make: Make, pair: tuple[str, str], recipe: str, seed: int
+) -> None:
+    """Witness: the same weights in networks that PyTorch cast to float32."""
+    accept, reject = map(make, pair)
+    natural = NATURALS[seed % len(NATURALS)]
+    found = synthesize(accept, reject, natural, WORDS, recipe=RECIPES[recipe], seed=seed)
+    for kind, before, after in zip(pair, found.natural_log_probs, found.log_probs, strict=True):
+        scores = make(kind, doubled=True).log_probs([natural, found.synthetic])
+        assert (before, after) == pytest.approx(tuple(scores), abs=1e-4)
+    assert found.log_probs[0] >= found.natural_log_probs[0]
+    assert found.log_probs[1] < found.natural_log_probs[1] or found.synthetic == natural
+
+
+def test_pairs_in_bfloat16_have_float32_scores(make: Make) -> None:
+    """Witness: the same weights in networks that PyTorch cast to float32."""
+    models = make("gpt2"), make("pythia")
+    found = synthesize_pair(*models, NATURALS[0], WORDS, seed=1)
+    both = [found.sentence_1, found.sentence_2]
+    expected = [make(kind, doubled=True).log_probs(both) for kind in ("gpt2", "pythia")]
+    np.testing.assert_allclose(found.log_probs, expected, atol=1e-4)
+    assert found.disagreement > 0
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama", "roberta", "modernbert"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_model_can_score_in_float32_and_stays_what_it_was(
+    make: Make, kind: str, dtype: str
+) -> None:
+    """Witness: a copy of the network that PyTorch cast to float32."""
+    model, twin = make(kind, dtype), make(kind, dtype, doubled=True)
+    network = (model._checkpoint if isinstance(model, CausalModel) else model.checkpoint).model  # type: ignore[attr-defined]
+    weights, scores = fingerprint_of_network(network), model.log_probs(SENTENCES)
+    np.testing.assert_allclose(
+        model.float32_log_probs(SENTENCES), twin.log_probs(SENTENCES), atol=1e-4
+    )
+    assert fingerprint_of_network(network) == weights
+    assert (model.log_probs(SENTENCES) == scores).all()
+
+
+def test_conventions_tell_precision_and_tolerance(make: Make) -> None:
+    coarse, fine = make("gpt2").convention, make("gpt2", "float32").convention
+    assert (fine.precision, fine.tolerance) == ("float32", 1e-6)
+    assert coarse.precision == "bfloat16"
+    assert 2**-8 <= coarse.tolerance < 0.1
+    assert make("gpt2").convention == coarse
+
+
+def test_records_from_before_precision_was_told_are_read() -> None:
+    told = asdict(Convention("chain", "", True, "f"))
+    old = {key: value for key, value in told.items() if key not in {"precision", "tolerance"}}
+    assert asdict(Convention(**old)) == told
+
+
+def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    model = make("gpt2")
+    assert isinstance(model, CausalModel)
+    before = fingerprint_of_network(model._checkpoint.model)
+    monkeypatch.setattr(precision, "_cast", no_room)
+    with pytest.raises(ModelError, match="computed in float32, for which the memory of cpu"):
+        synthesize(model, make("pythia"), NATURALS[0], WORDS)
+    assert fingerprint_of_network(model._checkpoint.model) == before
+
+
+def test_scores_beyond_the_tolerance_still_fail_the_check(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make("gpt2")
+    replacement_log_probs = model.replacement_log_probs
+
+    def lying(*arguments: Any) -> Any:
+        return replacement_log_probs(*arguments) + 30
+
+    monkeypatch.setattr(model, "replacement_log_probs", lying)
+    with pytest.raises(VerificationError, match="its scores are"):
+        synthesize(model, make("pythia"), NATURALS[0], WORDS)
+
+
+@pytest.fixture(params=[True, False])
+def asked(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether a program asks for TF32."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+    cudnn.allow_tf32 = matmul.allow_tf32 = request.param
+    yield request.param
+    cudnn.allow_tf32, matmul.allow_tf32 = before
+
+
+def test_networks_compute_float32_products_as_float32(make: Make, asked: bool) -> None:
+    """TF32 is off within every pass, whatever a program asks for, and as it was afterwards."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    seen = []
+    model = make("gpt2", "float32")
+    assert isinstance(model, CausalModel)
+    handle = model._checkpoint.model.register_forward_hook(
+        lambda *_: seen.append(cudnn.allow_tf32 or matmul.allow_tf32)
+    )
+    model.log_probs(SENTENCES)
+    model.replacements(SENTENCES[0], 3, ("dog", "house"))
+    handle.remove()
+    assert seen
+    assert not any(seen)
+    assert (cudnn.allow_tf32, matmul.allow_tf32) == (asked, asked)
+
+
+def test_a_study_begun_before_precision_was_told_goes_on() -> None:
+    """In float32 its description is as it was; a coarser one is another study."""
+    from contstim.optimization.jobs.study import Study
+    from contstim.optimization.jobs.tasks import Examined
+
+    study = Study(
+        models=("kenlm:a.arpa", "kenlm:b.arpa"),
+        sentences=(NATURALS[0],),
+        recipe="default",
+        seed=0,
+        per_pair=1,
+        vocabulary=None,
+        allow_unknown=False,
+    )
+    fine = Convention("chain", "", True, "f")
+    settings = [
+        study.settings([Examined(how, None)] * 2)
+        for how in (fine, replace(fine, precision="bfloat16", tolerance=0.01))
+    ]
+    assert not any("precision" in name or "tolerance" in name for name in settings[0])
+    assert settings[1].items() - settings[0].items() == {
+        ("model 1 precision", "bfloat16"),
+        ("model 2 precision", "bfloat16"),
+    }

@@ -1,0 +1,68 @@
+"""Pairs of sentences on which two models disagree as much as possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.optimization.search.constraints import MaxChanges
+from contstim.optimization.search.recipes import GOLAN2023, RECIPES
+from contstim.optimization.search.symmetric import synthesize_pair
+from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_each_model_prefers_its_own_sentence_and_no_single_word_adds_to_it(recipe: object) -> None:
+    """Witness: all single replacements in plain loops, on scores computed afresh."""
+    for seed in range(3):
+        models = TableModel(seed), TableModel(seed + 50)
+        pair = synthesize_pair(*models, NATURAL, WORDS, recipe=recipe)  # type: ignore[arg-type]
+        both = [pair.sentence_1, pair.sentence_2]
+        (a, b), (c, d) = ([m.score(s) for s in both] for m in models)
+        assert pair.log_probs == ((a, b), (c, d))
+        assert b >= a
+        assert c >= d
+        assert pair.disagreement == pytest.approx(b - a + c - d)
+        for position in range(4):
+            for word in WORDS.at(position):
+                changed = pair.sentence_1.replace(position, word)
+                lowered = [w.lower() for w in changed.words if w.lower() != "a"]
+                if len(set(lowered)) < len(lowered):
+                    continue
+                first, second = (m.score(changed) for m in models)
+                allowed = b >= first and second >= d
+                assert not allowed or b - first + second - d <= pair.disagreement + 1e-9
+
+
+def test_it_disagrees_at_least_as_much_as_a_triplet_does(
+    bigram: KenlmModel, trigram: KenlmModel, unseen: list[Sentence], english: list[Sentence]
+) -> None:
+    """Witness: the published objective under the same recipe, summed over six sentences."""
+    words = Vocabulary.from_sentences(english, min_count=3)
+    naturals = [s for s in unseen if not words.missing(s)][:6]
+    ours = theirs = 0.0
+    for natural in naturals:
+        pair = synthesize_pair(bigram, trigram, natural, words, recipe=GOLAN2023)
+        t, _, _ = synthesize_triplet(bigram, trigram, natural, words, recipe=GOLAN2023)
+        ours += pair.disagreement
+        theirs += t.log_prob_synthetic_2_model_1 - t.log_prob_synthetic_1_model_1
+        theirs += t.log_prob_synthetic_1_model_2 - t.log_prob_synthetic_2_model_2
+    assert ours > theirs
+
+
+def test_constraints_hold_for_both_sentences() -> None:
+    pair = synthesize_pair(
+        TableModel(1), TableModel(2), NATURAL, WORDS, constraints=[MaxChanges(1)]
+    )
+    for sentence in (pair.sentence_1, pair.sentence_2):
+        assert np.sum([x != y for x, y in zip(sentence.words, NATURAL.words, strict=True)]) <= 1
+
+
+def test_one_model_cannot_disagree_with_itself() -> None:
+    with pytest.raises(ModelError, match="the same model"):
+        synthesize_pair(TableModel(1), TableModel(1), NATURAL, WORDS)

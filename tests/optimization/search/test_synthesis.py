@@ -1,0 +1,355 @@
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contstim.arrays import BoolArray, FloatArray
+from contstim.errors import (
+    InputError,
+    ModelError,
+    SentenceError,
+    VerificationError,
+    VocabularyError,
+)
+from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.training import train_ngram
+from contstim.optimization.search import synthesis
+from contstim.optimization.search.guided import Guided
+from contstim.optimization.search.recipe import Recipe
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.models.tiny import build
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+
+BRIEF = Recipe("brief", Guided(share=0.1))
+
+
+class LetterModel(LanguageModel):
+    """Scores by letters; `lie` is added to what it says of replacements, `zero` to every score."""
+
+    def __init__(self, weight: float, lie: float = 0.0, zero: float = 0.0) -> None:
+        self.name = f"letters {weight}"
+        self.weight, self.lie, self.zero = weight, lie, zero
+
+    @property
+    def convention(self) -> Convention:
+        return Convention("letters", "", False, f"letters-{self.weight}-{self.lie}-{self.zero}")
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        return np.array(
+            [
+                self.zero
+                - abs(self.weight) * s.bare.count("e") * (1 if self.weight > 0 else -1)
+                - len(s.bare) * 0.1
+                - 50
+                for s in sentences
+            ]
+        )
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        return Replacements.known(self.replacement_log_probs(sentence, position, words) + self.lie)
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        return self.log_probs([sentence.replace(position, word) for word in words])
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        return np.ones(len(words), bool)
+
+    def vocabulary(self, min_count: int) -> None:
+        del min_count
+
+
+@pytest.fixture
+def words(english: list[Sentence]) -> Vocabulary:
+    return Vocabulary.from_sentences(english, min_count=2)
+
+
+@pytest.fixture
+def naturals(unseen: list[Sentence], words: Vocabulary) -> list[Sentence]:
+    return [s for s in unseen if not words.missing(s)]
+
+
+@pytest.fixture
+def natural(naturals: list[Sentence]) -> Sentence:
+    return naturals[0]
+
+
+def test_the_constraint_holds_exactly_and_the_loss_falls(
+    bigram: KenlmModel, trigram: KenlmModel, words: Vocabulary, naturals: list[Sentence]
+) -> None:
+    """Witness: both sentences scored afresh by KenLM."""
+    drops = []
+    for natural in naturals[:10]:
+        found = synthesize(trigram, bigram, natural, words, seed=1)
+        accepted, rejected = (m.log_probs([natural, found.synthetic]) for m in (trigram, bigram))
+        assert accepted[1] >= accepted[0]
+        assert rejected[1] < rejected[0] or found.synthetic == natural
+        assert found.natural_log_probs == (accepted[0], rejected[0])
+        assert found.log_probs == (accepted[1], rejected[1])
+        drops.append(rejected[0] - rejected[1])
+    assert sum(drop > 1 for drop in drops) >= 5
+
+
+def test_a_triplets_numbers_follow_equation_4(
+    bigram: KenlmModel, trigram: KenlmModel, words: Vocabulary, natural: Sentence
+) -> None:
+    """Witness: Eq. 4 from scores computed afresh; model_1 rejects synthetic_1."""
+    triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words)
+    texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
+    n, s1, s2 = np.stack([m.log_probs([*map(Sentence.parse, texts)]) for m in (bigram, trigram)]).T
+    assert triplet.controversiality == pytest.approx(n[0] - s1[0] + n[1] - s2[1])
+    assert s1[0] < n[0]
+    assert s1[1] >= n[1]
+    assert s2[1] < n[1]
+    assert s2[0] >= n[0]
+    assert (triplet.log_prob_synthetic_1_model_2, triplet.log_prob_synthetic_2_model_1) == (
+        s1[1],
+        s2[0],
+    )
+
+
+def test_unusable_input_is_refused(
+    bigram: KenlmModel, trigram: KenlmModel, trained: Path, words: Vocabulary, natural: Sentence
+) -> None:
+    with pytest.raises(SentenceError, match="one word"):
+        synthesize(trigram, bigram, Sentence.parse("Hello"), words)
+    with pytest.raises(VocabularyError, match="xylograph"):
+        synthesize(trigram, bigram, natural.replace(1, "xylograph"), words)
+    again = KenlmModel(trained / "2gram.arpa", name="another name")
+    with pytest.raises(ModelError, match="the same model"):
+        synthesize(again, bigram, natural, words)
+    zero = LetterModel(1, zero=-np.inf)
+    with pytest.raises(ModelError, match="probability zero"):
+        synthesize(zero, bigram, natural, words)
+    with pytest.raises(ModelError, match="probability zero"):
+        synthesize(bigram, zero, natural, words)
+    with pytest.raises(ModelError, match="at least one accept model"):
+        synthesize([], bigram, natural, words)
+    with pytest.raises(InputError, match="have one name"):
+        synthesize([trigram, KenlmModel(trained / "4gram.arpa", "3-gram")], bigram, natural, words)
+    with pytest.raises(InputError, match="below the floor of 0"):
+        synthesize(trigram, bigram, natural, words, fluency=(LetterModel(1), 0.0))
+    with pytest.raises(InputError, match="have one name"):
+        synthesize(trigram, bigram, natural, words, fluency=(bigram, -100.0))
+    with pytest.raises(InputError, match="negative"):
+        synthesize(trigram, bigram, natural, words, seed=-1)
+
+
+def test_a_model_whose_replacements_lie_is_caught(
+    bigram: KenlmModel, words: Vocabulary, natural: Sentence
+) -> None:
+    """The check at the end scores the result from scratch."""
+    with pytest.raises(VerificationError, match="failed its check"):
+        synthesize(LetterModel(1, lie=3.0), bigram, natural, words)
+
+
+@pytest.fixture
+def fourgram(trained: Path) -> KenlmModel:
+    return KenlmModel(trained / "4gram.arpa", name="4-gram")
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_one_model_against_many(
+    bigram: KenlmModel,
+    trigram: KenlmModel,
+    fourgram: KenlmModel,
+    words: Vocabulary,
+    naturals: list[Sentence],
+    recipe: Recipe,
+) -> None:
+    """Witness: scores computed afresh; one rejects what two accept, and the reverse."""
+    rejected = 0.0
+    for natural in naturals[:4]:
+        found = synthesize([trigram, fourgram], bigram, natural, words, recipe=recipe)
+        for model in (trigram, fourgram):
+            scores = model.log_probs([natural, found.synthetic])
+            assert scores[1] >= scores[0]
+        scores = bigram.log_probs([natural, found.synthetic])
+        rejected += scores[0] - scores[1]
+        assert (found.accept, found.reject) == ("3-gram & 4-gram", "2-gram")
+        assert found.log_probs[2] == scores[1]
+        back = synthesize(bigram, [trigram, fourgram], natural, words, recipe=recipe)
+        scores = bigram.log_probs([natural, back.synthetic])
+        assert scores[1] >= scores[0]
+        for model in (trigram, fourgram):
+            scores = model.log_probs([natural, back.synthetic])
+            assert scores[1] <= scores[0]
+    assert rejected > 4
+
+
+def test_a_judge_of_fluency_keeps_its_floor() -> None:
+    """Witness: the judge asked afresh; without it the floor would be broken."""
+    broken = changed = 0
+    for seed in range(5):
+        accept, reject, judge = (TableModel(seed + n, "estimate") for n in (0, 100, 200))
+        floor = judge.score(NATURAL) + 1e-9 - 1
+        free = synthesize(accept, reject, NATURAL, WORDS)
+        found = synthesize(accept, reject, NATURAL, WORDS, fluency=(judge, floor))
+        assert judge.score(found.synthetic) >= floor
+        assert accept.score(found.synthetic) >= accept.score(NATURAL)
+        assert found.roles == ("accept", "reject", "fluency")
+        assert found.log_probs[2] == pytest.approx(judge.score(found.synthetic))
+        broken += judge.score(free.synthetic) < floor
+        changed += found.synthetic != NATURAL
+    assert broken
+    assert changed
+
+
+GERMAN = """
+der alte Mann liest ein gutes Buch
+die kleine Frau öffnet eine schwere Tür
+das müde Kind hört ein schönes Märchen
+der große Hund frißt einen süßen Apfel
+die alte Frau schließt das große Fenster
+ein kleines Mädchen trägt den schweren Korb
+der müde Bäcker verkauft das süße Brot
+eine große Straße führt über den alten Fluß
+das gute Kind grüßt die müde Bäuerin
+der kleine Vogel baut ein rundes Nest
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("n_words", [3, 6, 12, 20])
+def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
+    """Witness: KenLM's scores; German n-grams, sentences of 3 to 20 words with umlauts."""
+    rng = np.random.default_rng(n_words)
+    lines = [" ".join(rng.permutation(GERMAN).tolist()).split() for _ in range(40)]
+    text = [Sentence((line[0].title(), *line[1:n_words])) for line in lines]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for order in (1, 2):
+            train_ngram(text, order, tmp_path / f"{order}.arpa")
+    unigram, bigram = (KenlmModel(tmp_path / f"{order}.arpa") for order in (1, 2))
+    vocabulary = Vocabulary.from_sentences(text)
+    found = synthesize(unigram, bigram, text[0], vocabulary)
+    accept, reject = (m.log_probs([text[0], found.synthetic]) for m in (unigram, bigram))
+    assert accept[1] >= accept[0]
+    assert reject[1] < reject[0]
+    assert len(found.synthetic) == n_words
+
+
+@pytest.mark.parametrize("n_words", [3, 11])
+def test_masked_against_causal_in_another_language(tmp_path: Path, n_words: int) -> None:
+    """Witness: both models asked afresh; beyond the exact limit the masked one is sampled."""
+    roberta, gpt2 = (
+        load_checkpoint(str(build(name, tmp_path)), device="cpu") for name in ("roberta", "gpt2")
+    )
+    masked, causal = MaskedModel(roberta, pass_budget=128), CausalModel(gpt2)
+    words = tuple("şu ev su kuş üç göl ay bu at iş öç yol".split())
+    natural = Sentence(
+        tuple(word.title() if not i else word for i, word in enumerate(words))[:n_words]
+    )
+    vocabulary = Vocabulary((natural.words[0], "Köy", "Dağ"), words)
+    assert masked.exact([natural])[0] == (n_words == 3)
+    both: tuple[LanguageModel, LanguageModel] = (masked, causal)
+    for first, second in (both, both[::-1]):
+        found = synthesize(first, second, natural, vocabulary, recipe=BRIEF)
+        accept, reject = (m.log_probs([natural, found.synthetic]) for m in (first, second))
+        assert accept[1] >= accept[0] - 1e-4
+        assert reject[1] <= reject[0] + 1e-4
+        assert found.costs[masked.name].rows > 0
+
+
+def test_evaluations_and_costs_tell_the_whole_story() -> None:
+    """Property of toy models: what was scored is what they were asked; costs are what they did."""
+    accept, reject = (TableModel(seed, "estimate", 1.0) for seed in (3, 4))
+    found = synthesize(accept, reject, NATURAL, WORDS)
+    scored = {evaluation.sentence for evaluation in found.evaluations}
+    assert {step.sentence for step in found.climb.steps} <= scored
+    assert [e.visit for e in found.evaluations] == sorted(e.visit for e in found.evaluations)
+    for model in (accept, reject):
+        asked = model.asked
+        assert len(asked) - 1 == len(set(asked))  # the result once more
+        assert found.costs[model.name].rows > len(scored)
+    assert [s.cost.rows for s in found.climb.steps] == sorted(
+        s.cost.rows for s in found.climb.steps
+    )
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_one_seed_gives_one_synthesis(recipe: Recipe) -> None:
+    runs = [
+        synthesize(
+            TableModel(3, "estimate", 1.0), TableModel(4, "bound"), NATURAL, WORDS, recipe=recipe
+        )
+        for _ in range(2)
+    ]
+    assert [e.sentence for e in runs[0].evaluations] == [e.sentence for e in runs[1].evaluations]
+    assert runs[0].costs == runs[1].costs
+
+
+class Unsteady(TableModel):
+    """Scored alone, every sentence but the natural one is a hair less likely than in company."""
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        alone = len(sentences) == 1 and sentences[0] != NATURAL
+        return super().log_probs(sentences) - 1e-5 * alone
+
+
+def test_a_constraint_kept_only_by_rounding_is_not_kept() -> None:
+    """Property: scored alone, as the floor was, every result reaches it."""
+    for seed in range(10):
+        accept = Unsteady(seed, "estimate")
+        found = synthesize(
+            accept, TableModel(seed + 50), NATURAL, WORDS, recipe=RECIPES["golan2023"]
+        )
+        scores = [accept.log_probs([sentence])[0] for sentence in (NATURAL, found.synthetic)]
+        assert scores[1] >= scores[0]
+
+
+FEW_WORDS = Vocabulary(tuple("AEF"), tuple("bcdg"), frozenset())
+
+
+def test_further_seeds_are_tried_where_a_search_finds_nothing() -> None:
+    """Witness: `synthesize` with each seed by itself; costs are those of all searches."""
+    accept, reject = TableModel(197), TableModel(697)
+    natural = Sentence(("A", "b", "c", "d"))
+    alone = [synthesize(accept, reject, natural, FEW_WORDS, seed=seed) for seed in range(2)]
+    assert [one.changed for one in alone] == [False, True]
+    without, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS)
+    assert without.synthetic_1 == natural.text
+    assert "table 697 exact is to reject is the natural one" in without.alike
+    triplet, first, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=3)
+    assert triplet.synthetic_1 == alone[1].synthetic.text
+    for name, cost in first.costs.items():
+        assert cost == alone[0].costs[name] + alone[1].costs[name]
+    later, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seed=1, seeds=3)
+    assert later.synthetic_1 == triplet.synthetic_1
+    with pytest.raises(InputError, match="1 seed or more"):
+        synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=0)
+
+
+def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is searched again with the next seed, the first is left as it is."""
+    natural, same, other = (Sentence(("A", "b", "c", word)) for word in "dge")
+    asked: list[tuple[str, int]] = []
+    genuine = synthesis.synthesize
+
+    def synthesize_as_told(accept: TableModel, *rest: Any, seed: int, **options: Any) -> Any:
+        asked.append((accept.name, seed))
+        found = genuine(accept, *rest, seed=seed, **options)
+        sentence = other if seed == 6 else same
+        return replace(found, climb=replace(found.climb, sentence=sentence))
+
+    monkeypatch.setattr(synthesis, "synthesize", synthesize_as_told)
+    models = TableModel(1), TableModel(2)
+    triplet, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5, seeds=3)
+    assert asked == [(models[1].name, 5), (models[0].name, 5), (models[0].name, 6)]
+    assert (triplet.synthetic_1, triplet.synthetic_2) == (same.text, other.text)
+    assert triplet.alike == ""
+    again, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5)
+    assert again.alike == "both models are to reject the same sentence"

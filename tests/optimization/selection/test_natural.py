@@ -1,0 +1,332 @@
+"""Selection of natural pairs against exhaustive search, SciPy's solvers, and its own rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.stats import rankdata
+
+from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
+from contstim.optimization.selection.natural import match_by_length, select_natural
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from tests.optimization.selection.tables import random_table, repetitive_table
+
+
+@st.composite
+def small_questions(draw: st.DrawFn) -> tuple[ScoreTable, int]:
+    """Scores with ties and -inf, and a number of pairs that may be too large for them."""
+    n_models, per_pair, most = draw(st.sampled_from([(2, 1, 7), (2, 2, 7), (3, 1, 8)]))
+    n_sentences = draw(st.integers(max(1, most - 5), most))
+    score = st.sampled_from([-np.inf, -5.0, -4.0, -3.5, -3.0, -2.0, -1.0, 0.0])
+    size = n_sentences * n_models
+    scores = np.array(draw(st.lists(score, min_size=size, max_size=size)))
+    models = tuple("abc"[:n_models])
+    return ScoreTable(None, models, scores.reshape(n_sentences, n_models)), per_pair
+
+
+def exhaustive(
+    table: ScoreTable, per_pair: int, usable: frozenset[int] | None = None
+) -> float | None:
+    """The least sum of fractional ranks by trying every set; None where there is no set at all."""
+    n_sentences, n_models = table.log_probs.shape
+    ranks = np.stack([rankdata(column) for column in table.log_probs.T]) / n_sentences
+    sources = list(permutations(range(n_models), 2))
+
+    def least(k: int, free: frozenset[int]) -> float:
+        if k == len(sources):
+            return 0.0
+        reject, accept = sources[k]
+        admitted = [s for s in free if ranks[accept, s] >= 0.5]
+        return min(
+            (
+                float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
+                for some in combinations(admitted, per_pair)
+            ),
+            default=np.inf,
+        )
+
+    best = least(0, frozenset(range(n_sentences)) if usable is None else usable)
+    return None if best == np.inf else best
+
+
+@settings(max_examples=150)
+@given(small_questions())
+def test_optimum_is_the_one_of_exhaustive_search(question: tuple[ScoreTable, int]) -> None:
+    table, per_pair = question
+    witness = exhaustive(table, per_pair)
+    if witness is None:
+        with pytest.raises(InfeasibleError):
+            select_natural(table, per_pair=per_pair)
+    else:
+        certificate = select_natural(table, per_pair=per_pair).certificate
+        assert certificate.objective == pytest.approx(witness, abs=1e-12)
+        assert certificate.bound_numerator == certificate.objective_numerator
+
+
+@pytest.mark.parametrize(("n_sentences", "n_models", "per_pair"), [(16, 3, 2), (48, 4, 3)])
+def test_scarce_sentences_give_the_optimum_of_highs(
+    n_sentences: int, n_models: int, per_pair: int
+) -> None:
+    """Nearly every sentence is needed, so that sources compete; SciPy's HiGHS solves the LP."""
+    table = random_table(n_sentences, n_models)
+    ranks = table.ranks().T
+    sources = list(permutations(range(n_models), 2))
+    cost = np.stack([np.where(ranks[a] >= 0.5, ranks[r], 1e3) for r, a in sources])
+    served = np.kron(np.eye(len(sources)), np.ones(n_sentences))
+    used = np.kron(np.ones(len(sources)), np.eye(n_sentences))
+    demand = np.full(len(sources), per_pair)
+    witness = linprog(cost.ravel(), used, np.ones(n_sentences), served, demand, bounds=(0, 1))
+    assert witness.fun < 1e3, "the question must have an answer"
+    certificate = select_natural(table, per_pair=per_pair).certificate
+    assert certificate.objective == pytest.approx(witness.fun, abs=1e-9)
+
+
+@given(
+    small_questions(),
+    st.lists(st.integers(-5, 40), min_size=6, max_size=6),
+)
+def test_sentence_prices_are_their_definition(
+    question: tuple[ScoreTable, int], prices: list[int]
+) -> None:
+    """The formula of the dual, sentence by sentence, for any prices at all."""
+    doubled = question[0].doubled_ranks().T
+    n_models, n_sentences = doubled.shape
+    sources = list(permutations(range(n_models), 2))
+    prices = prices[: len(sources)]
+    witness = [0] * n_sentences
+    for (reject, accept), price in zip(sources, prices, strict=True):
+        for s in range(n_sentences):
+            if doubled[accept, s] >= n_sentences:
+                witness[s] = max(witness[s], price - doubled[reject, s])
+    assert sentence_prices(doubled, np.array(prices)).tolist() == witness
+
+
+def test_a_plan_that_is_not_optimal_has_no_prices() -> None:
+    """Two sources hold each other's sentence: swapping saves two, a negative cycle."""
+    costs = np.array([[2, 1], [1, 2]], dtype=np.int64)
+    with pytest.raises(VerificationError, match="rearranged at a lower cost"):
+        dual_prices(costs, np.array([0, 1]), np.array([9, 9]))
+    only = np.array([[1, NEVER], [NEVER, 1]], dtype=np.int64)
+    assert dual_prices(only, np.array([0, 1]), np.array([9, 7])).tolist() == [9, 7]
+
+
+def test_every_sentence_serves_once_and_meets_its_constraint() -> None:
+    table = random_table()
+    ranks = table.ranks()
+    pairs = select_natural(table, per_pair=4).pairs
+    rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
+    assert len(set(rows)) == len(rows) == 2 * 4 * 3
+    for pair in pairs:
+        m1, m2 = table.models.index(pair.model_1), table.models.index(pair.model_2)
+        assert pair.rank_1_model_1 == ranks[pair.row_1, m1]
+        assert pair.rank_2_model_2 == ranks[pair.row_2, m2]
+        assert pair.rank_1_model_2 == ranks[pair.row_1, m2] >= 0.5
+        assert pair.rank_2_model_1 == ranks[pair.row_2, m1] >= 0.5
+
+
+def test_pairs_stand_in_the_order_of_columns_then_rows() -> None:
+    table = random_table()
+    pairs = select_natural(table, per_pair=4).pairs
+    assert [(p.model_1, p.model_2) for p in pairs[::4]] == list(combinations(table.models, 2))
+    for start in range(0, len(pairs), 4):
+        rows = [pair.row_1 for pair in pairs[start : start + 4]]
+        assert rows == sorted(rows)
+
+
+def test_same_scores_give_the_same_pairs_and_names() -> None:
+    first, second = (select_natural(random_table(), per_pair=4) for _ in range(2))
+    assert first.pairs == second.pairs
+    assert replace(first.certificate, seconds=0.0) == replace(second.certificate, seconds=0.0)
+    assert len({pair.trial_id for pair in first.pairs}) == len(first.pairs)
+
+
+def test_objective_does_not_depend_on_the_order_of_rows_or_models() -> None:
+    table = random_table()
+    turned = ScoreTable(None, table.models[::-1], np.ascontiguousarray(table.log_probs[::-1, ::-1]))
+    objectives = [select_natural(t, per_pair=5).certificate.objective for t in (table, turned)]
+    assert objectives[0] == objectives[1]
+
+
+def test_scores_without_sentences_are_matched_by_row(tmp_path: Path) -> None:
+    table = random_table()
+    ScoreTable(None, table.models, table.log_probs).write(tmp_path / "scores.npz")
+    selection = select_natural(ScoreTable.read(tmp_path / "scores.npz"), per_pair=4)
+    assert {text for p in selection.pairs for text in (p.sentence_1, p.sentence_2)} == {""}
+    for start in range(0, len(selection.pairs), 4):
+        rows = [pair.row_2 for pair in selection.pairs[start : start + 4]]
+        assert rows == sorted(rows)
+    with_texts = select_natural(table, per_pair=4).certificate
+    assert selection.certificate.objective == with_texts.objective
+
+
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=10))
+def test_matching_is_the_best_of_all_permutations(lengths: list[int]) -> None:
+    half = len(lengths) // 2
+    sentences = ["x" * length + "!" for length in lengths]
+    rows_1, rows_2 = range(half), range(half, 2 * half)
+
+    def apart(matched: list[tuple[int, int]]) -> int:
+        return sum(abs(lengths[one] - lengths[two]) for one, two in matched)
+
+    witness = min(apart(list(zip(rows_1, order, strict=True))) for order in permutations(rows_2))
+    assert apart(match_by_length(sentences, rows_1, rows_2)) == witness
+
+
+def test_matching_counts_characters_without_end_marks_and_breaks_ties_by_row() -> None:
+    sentences = ["ccc", "bb", "aa.", "dd!", "ccc?", "ee"]
+    assert match_by_length(sentences, [2, 0, 1], [5, 4, 3]) == [(1, 3), (2, 5), (0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("repeatable", "banned"),
+    [(None, ()), (frozenset({"The"}), (0,)), (frozenset(), (0, 1)), (frozenset({"dogs"}), (1,))],
+)
+def test_word_repetition_rule_drops_sentences_after_ranking(
+    repeatable: frozenset[str] | None, banned: tuple[int, ...]
+) -> None:
+    """Exhaustive search over the sentences left, whose ranks are those among all sentences."""
+    table = repetitive_table()
+    usable = frozenset(r for r in range(24) if r % 3 not in banned)
+    selection = select_natural(table, per_pair=2, repeatable=repeatable)
+    rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
+    assert rows <= usable
+    assert selection.certificate.n_sentences == 24
+    assert selection.certificate.objective == pytest.approx(exhaustive(table, 2, usable))
+
+
+def test_end_marks_do_not_hide_a_repetition() -> None:
+    table = ScoreTable(
+        ("Dogs see dogs!", "Owls see cats.", "Cats see owls.", "Owls see dogs."),
+        ("a", "b"),
+        np.array([[-9.0, -1.0], [-8.0, -2.0], [-2.0, -8.0], [-1.0, -9.0]]),
+    )
+    rows = [
+        select_natural(table, per_pair=1, repeatable=rule).pairs[0].row_1
+        for rule in (None, frozenset[str]())
+    ]
+    assert rows == [0, 1]
+
+
+def test_a_text_that_stands_twice_is_chosen_once() -> None:
+    scores = [[-9.0, -1.0], [-9.0, -1.0], [-8.0, -2.0], [-2.0, -8.0], [-1.0, -9.0], [-3.0, -7.0]]
+    texts = ("Cats purr.", "Cats purr.", "Dogs bark.", "Owls hoot.", "Owls fly.", "Owls see.")
+    pairs = select_natural(ScoreTable(texts, ("a", "b"), np.array(scores)), per_pair=2).pairs
+    assert {pair.row_1 for pair in pairs} == {0, 2}
+
+
+def test_sentences_that_look_alike_are_chosen_once() -> None:
+    """People see no end mark; exhaustive search over the sentences left."""
+    scores = [[-9.0, -1.0], [-1.0, -9.0], [-8.0, -2.0], [-2.0, -8.0]]
+    texts = ("What a day!", "What a day.", "Dogs bark.", "Owls hoot.")
+    table = ScoreTable(texts, ("a", "b"), np.array(scores))
+    found = select_natural(table, per_pair=1)
+    rows = {row for pair in found.pairs for row in (pair.row_1, pair.row_2)}
+    assert len({Sentence.parse(texts[row]).bare for row in rows}) == 2
+    assert found.certificate.objective == exhaustive(table, 1, frozenset({0, 2, 3}))
+
+
+def test_pairs_hold_the_text_by_which_sentences_are_joined() -> None:
+    scores = np.array([[-9.0, -1.0], [-1.0, -9.0]])
+    table = ScoreTable(("  Dogs   bark", "Owls hoot !"), ("a", "b"), scores)
+    (pair,) = select_natural(table, per_pair=1).pairs
+    assert (pair.sentence_1, pair.sentence_2) == ("Dogs bark.", "Owls hoot!")
+
+
+def scores_of(*columns: list[float]) -> ScoreTable:
+    return ScoreTable(None, ("rnn", "lstm"), np.array(columns, dtype=np.float64).T)
+
+
+def test_too_few_admissible_sentences_are_counted_for_each_model_pair() -> None:
+    table = scores_of([-3, -2, -1], [-1, -2, -3])
+    with pytest.raises(InfeasibleError) as caught:
+        select_natural(table, per_pair=3)
+    assert "rnn against lstm needs 3 sentences, only 2 usable ones" in str(caught.value)
+    assert "lstm against rnn needs 3 sentences, only 2 usable ones" in str(caught.value)
+
+
+def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
+    """Three sentences are admissible to both sources, which need two each."""
+    table = scores_of([-4, -3, -2, -1], [-4, -3, -2, -1])
+    with pytest.raises(InfeasibleError, match="lacks 1 of 4 sentences") as caught:
+        select_natural(table, per_pair=2)
+    assert "lacks 1 of 2 sentences" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "per_pair", "repeatable", "message"),
+    [
+        (random_table(), 0, None, "ask for at least 1"),
+        (random_table(n_models=1), 1, None, "at least two"),
+        (scores_of([-2, -1], [-1, -2]), 1, frozenset[str](), "needs the sentences' texts"),
+    ],
+)
+def test_unusable_questions_are_refused(
+    table: ScoreTable, per_pair: int, repeatable: frozenset[str] | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        select_natural(table, per_pair=per_pair, repeatable=repeatable)
+
+
+COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "model-2"): 3}
+
+
+def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
+    """SciPy's HiGHS solves the LP with one demand for each ordered pair of models."""
+    table = random_table(40)
+    ranks = table.ranks().T
+    sources = list(permutations(range(3), 2))
+    cost = np.stack([np.where(ranks[a] >= 0.5, ranks[r], 1e3) for r, a in sources])
+    demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in sources]
+    served, used = (
+        np.kron(np.eye(6), np.ones(40)),
+        np.kron(np.ones(6), np.eye(40)),
+    )
+    witness = linprog(cost.ravel(), used, np.ones(40), served, demand, bounds=(0, 1))
+    selection = select_natural(table, per_pair=5, counts=COUNTS)
+    assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)
+    assert selection.certificate.bound_numerator == selection.certificate.objective_numerator
+    assert [p.model_1 + p.model_2 for p in selection.pairs] == (
+        ["model-0model-1"] + ["model-1model-2"] * 3
+    )
+
+
+def test_excluded_sentences_keep_their_ranks_and_are_not_chosen() -> None:
+    """Exhaustive search over the sentences left; end marks do not hide a sentence."""
+    table = random_table(12, 2, seed=4)
+    assert table.sentences is not None
+    out = [Sentence.parse(f"{Sentence.parse(table.sentences[r]).bare}!") for r in (0, 3, 5)]
+    selection = select_natural(table, per_pair=1, excluded=out)
+    left = frozenset(range(12)) - {0, 3, 5}
+    assert selection.certificate.objective == pytest.approx(exhaustive(table, 1, left))
+    assert selection.certificate.excluded == 3
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({("model-1", "model-0"): 1}, "in the order of the scores"),
+        ({("model-0", "model-1"): -1}, "Cannot choose -1"),
+        (dict.fromkeys(COUNTS, 0), "leave one count above 0"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(
+    counts: dict[tuple[str, str], int], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        select_natural(random_table(), per_pair=1, counts=counts)
+
+
+def test_sentences_cannot_be_left_out_of_scores_alone() -> None:
+    table = random_table()
+    nameless = ScoreTable(None, table.models, table.log_probs)
+    with pytest.raises(InputError, match="add the column 'sentence'"):
+        select_natural(nameless, per_pair=1, excluded=[Sentence.parse("Dogs bark")])

@@ -1,0 +1,418 @@
+"""Selection of triplets against exhaustive search over every set there is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
+from contstim.optimization.selection.programs import priced_bound
+from contstim.optimization.selection.triplet_objective import as_bound, triplet_costs, worst_ranks
+from contstim.optimization.selection.triplet_question import TripletQuestion, build_rules
+from contstim.optimization.selection.triplet_verification import verify_triplets
+from contstim.optimization.selection.triplets import select_triplets
+from contstim.stimuli import Triplet, content_id, read_triplets, write_triplets
+from tests.optimization.selection.triplet_recount import (
+    counted_rules,
+    proved_bound,
+    quantile_places,
+    ranks,
+)
+
+NATURALS = ("Cats sleep.", "Dogs bark!", "Owls hoot.", "Cats sleep!")
+TOKENS = {"One cat": 2, "Two cats ran": 4, "Three dogs ran away": 7}
+COUNTED = {(f"{text}.", model): n for text, n in TOKENS.items() for model in "abc"}
+
+
+def triplet(
+    number: int,
+    models: tuple[str, str],
+    log_probs: tuple[float, float, float, float],
+    texts: tuple[str, str, str],
+) -> Triplet:
+    natural_1, natural_2, rejected_1, rejected_2 = log_probs
+    return Triplet(
+        content_id("triplet", number),
+        *models,
+        *texts,
+        log_prob_natural_model_1=natural_1,
+        log_prob_natural_model_2=natural_2,
+        log_prob_synthetic_1_model_1=rejected_1,
+        log_prob_synthetic_1_model_2=natural_2,
+        log_prob_synthetic_2_model_1=natural_1,
+        log_prob_synthetic_2_model_2=rejected_2,
+        controversiality=natural_1 - rejected_1 + natural_2 - rejected_2,
+    )
+
+
+def some_triplets(sizes: tuple[int, ...], seed: int) -> list[Triplet]:
+    """Triplets of the model pairs a-b and a-c, with ties, shared naturals and shared words."""
+    rng = np.random.default_rng(seed)
+    made: list[Triplet] = []
+    for models, size in zip((("a", "b"), ("a", "c")), sizes, strict=False):
+        for _ in range(size):
+            log_probs = rng.integers(-8, 0, 4) + 0.1 * rng.integers(0, 3, 4)
+            log_probs[2:] -= 8
+            one, two = (f"{text}." for text in rng.choice(list(TOKENS), 2))
+            texts = (str(rng.choice(NATURALS)), one, two)
+            a, b, c, d = map(float, log_probs)
+            made.append(triplet(len(made), models, (a, b, c, d), texts))
+    return made
+
+
+@st.composite
+def small_questions(draw: st.DrawFn) -> tuple[list[Triplet], TripletQuestion]:
+    sizes = draw(st.sampled_from([(5,), (7,), (4, 4), (5, 5)]))
+    quantiles = draw(st.sampled_from([None, 1, 2]))
+    question = TripletQuestion(
+        per_pair=draw(st.sampled_from([2, 4] if quantiles == 2 else [1, 2])),
+        objective=draw(st.sampled_from(["controversiality", "worst-rank"])),
+        quantiles=quantiles,
+        natural_once=draw(st.booleans()),
+        word_cap=draw(st.sampled_from([None, 2, 3, 6])),
+        token_balance=draw(st.sampled_from([None, 0.0, 1.0])),
+        counts=draw(st.sampled_from([{}, {("a", "b"): 0}])) if len(sizes) > 1 else {},
+    )
+    return some_triplets(sizes, draw(st.integers(0, 10_000))), question
+
+
+def halves(values: list[float], n: int) -> list[int]:
+    """One or two groups by their definition: a value up to the median is in the first."""
+    median = np.median(values) if n == 2 else max(values)
+    return [int(value > median) for value in values]
+
+
+def spread_evenly(own: list[Triplet], some: tuple[int, ...], n: int) -> bool:
+    for values in (
+        [t.log_prob_natural_model_1 for t in own],
+        [t.log_prob_natural_model_2 for t in own],
+    ):
+        groups = halves(values, n)
+        if [sum(groups[i] == g for i in some) for g in range(n)] != [len(some) // n] * n:
+            return False
+    return True
+
+
+def allowed_sets(triplets: list[Triplet], question: TripletQuestion) -> Iterator[list[Triplet]]:
+    """Every set that keeps the rules, by their definitions."""
+    choices = []
+    for pair in dict.fromkeys((t.model_1, t.model_2) for t in triplets):
+        own = [t for t in triplets if (t.model_1, t.model_2) == pair]
+        sets = combinations(range(len(own)), question.count(pair))
+        n = question.quantiles or 1
+        choices.append([[own[i] for i in some] for some in sets if spread_evenly(own, some, n)])
+    for parts in product(*choices):
+        if keeps_joint_rules(parts, question):
+            yield [t for part in parts for t in part]
+
+
+def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestion) -> bool:
+    chosen = [t for part in parts for t in part]
+    naturals = Counter(t.natural.strip(".!") for t in chosen)
+    texts = [s for t in chosen for s in (t.natural, t.synthetic_1, t.synthetic_2)]
+    words = Counter(" ".join(text.strip(".!").lower() for text in texts).split())
+    tokens = {f"{text}.": n for text, n in TOKENS.items()}
+    surplus = [sum(tokens[t.synthetic_1] - tokens[t.synthetic_2] for t in part) for part in parts]
+    most = np.inf if question.token_balance is None else question.token_balance
+    return (
+        (not question.natural_once or max(naturals.values(), default=0) <= 1)
+        and (question.word_cap is None or max(words.values(), default=0) <= question.word_cap)
+        and all(abs(s) <= most * len(part) for s, part in zip(surplus, parts, strict=True) if part)
+    )
+
+
+def value_of(triplets: list[Triplet], chosen: list[Triplet], objective: str) -> float:
+    if objective == "controversiality":
+        return sum(t.controversiality for t in chosen)
+    total = 0
+    for pair in {(t.model_1, t.model_2) for t in triplets}:
+        own = [t for t in triplets if (t.model_1, t.model_2) == pair]
+        first = [t.log_prob_synthetic_1_model_1 - t.log_prob_natural_model_1 for t in own]
+        second = [t.log_prob_synthetic_2_model_2 - t.log_prob_natural_model_2 for t in own]
+        worse = np.maximum(rankdata(first), rankdata(second))
+        ranks = pd.Series(worse).rank(method="first")
+        total += sum(int(ranks[own.index(t)]) for t in chosen if t in own)
+    return float(total)
+
+
+@settings(max_examples=150)
+@given(small_questions())
+def test_optimum_is_the_one_of_exhaustive_search(
+    asked: tuple[list[Triplet], TripletQuestion],
+) -> None:
+    triplets, question = asked
+    sets = allowed_sets(triplets, question)
+    values = [value_of(triplets, chosen, question.objective) for chosen in sets]
+    if not values:
+        with pytest.raises(InfeasibleError, match="breaks"):
+            select_triplets(triplets, question, tokens=COUNTED)
+        return
+    best = max(values) if question.objective == "controversiality" else min(values)
+    certificate = select_triplets(triplets, question, tokens=COUNTED).certificate
+    assert certificate.objective == pytest.approx(best, abs=1e-6)
+    assert certificate.status == "optimal"
+    assert certificate.bound == pytest.approx(best, abs=3e-6)
+    sign = 1 if question.objective == "controversiality" else -1
+    assert sign * (certificate.price_bound - best) >= -1e-9, "the prices must prove a true bound"
+
+
+@given(small_questions(), st.integers(0, 2**16), st.lists(st.floats(-3, 3), min_size=40))
+def test_rules_ranks_and_bounds_are_those_of_a_second_account(
+    asked: tuple[list[Triplet], TripletQuestion], drawn: int, values: list[float]
+) -> None:
+    """Any set, not only an optimal one, keeps the rules of both accounts or breaks both."""
+    triplets, question = asked
+    some = [place for place in range(len(triplets)) if drawn >> place & 1]
+    rules, recounted = (
+        build_rules(triplets, question, COUNTED),
+        counted_rules(triplets, question, COUNTED),
+    )
+    kept = all(
+        r.lower <= sum(w for m, w in zip(r.members, r.weights, strict=True) if m in some) <= r.upper
+        for r in rules
+    )
+    assert kept == all(
+        r.least <= sum(r.weights.get(place, 0) for place in some) <= r.most
+        for r in recounted.values()
+    )
+    assert worst_ranks(triplets).tolist() == ranks(triplets).tolist()
+    prices = dict(zip((rule.name for rule in rules), values, strict=False))
+    bound = priced_bound(triplet_costs(triplets, question).tolist(), rules, prices)
+    witness = proved_bound(prices, triplets, question, recounted)
+    assert as_bound(bound, question.objective) == pytest.approx(witness, abs=1e-9)
+
+
+QUESTION = TripletQuestion(per_pair=4, quantiles=2)
+
+
+def selected(**rules: Any) -> tuple[list[Triplet], TripletQuestion, TripletSelection]:
+    triplets = some_triplets((20, 20), seed=3)
+    question = replace(QUESTION, **rules)
+    return triplets, question, select_triplets(triplets, question, tokens=COUNTED)
+
+
+def test_deciles_alone_are_proved_by_prices() -> None:
+    certificate = selected()[2].certificate
+    assert certificate.price_bound == pytest.approx(certificate.objective, abs=1e-9)
+    assert "simplex" in certificate.solver
+
+
+def test_counts_differ_by_model_pair() -> None:
+    found = selected(counts={("a", "b"): 8, ("a", "c"): 0})[2]
+    assert Counter(t.model_2 for t in found.triplets) == {"b": 8}
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [((-9.0, -8.5, -8.4, -1.0), (1, 2)), ((-20.0, -8.5, -8.4, -8.3), (0, 3))],
+)
+def test_equal_rank_sums_are_decided_by_controversiality(
+    losses: tuple[float, ...], expected: tuple[int, int]
+) -> None:
+    """The medians allow the ranks 1 + 4 and 2 + 3 only."""
+    naturals = [(-1.0, -1.0), (-1.0, -9.0), (-9.0, -1.0), (-9.0, -9.0)]
+    triplets = [
+        triplet(i, ("a", "b"), (*n, n[0] + loss, n[1] + loss), ("Cats sleep.", "One.", "Two."))
+        for i, (n, loss) in enumerate(zip(naturals, losses, strict=True))
+    ]
+    assert worst_ranks(triplets).tolist() == [1, 2, 3, 4]
+    question = TripletQuestion(per_pair=2, quantiles=2, objective="worst-rank")
+    found = select_triplets(triplets, question)
+    assert found.certificate.objective == found.certificate.bound == 5
+    assert found.triplets == tuple(triplets[i] for i in expected)
+
+
+def test_certificate_is_written(tmp_path: Path) -> None:
+    certificate = selected()[2].certificate
+    certificate.save(tmp_path / "c.json")
+    text = (tmp_path / "c.json").read_text()
+    for name in "objective bound status solver version tie_rule candidates seconds".split():
+        assert f'"{name}"' in text
+
+
+def test_a_decile_that_cannot_be_filled_is_named() -> None:
+    triplets = [
+        triplet(i, ("a", "b"), (-1.0 - i, -3.0, -20.0, -20.0), ("Cats sleep.", "One.", "Two."))
+        for i in range(10)
+    ]
+    with pytest.raises(InfeasibleError, match=r"quartile 2 of p\(n\|b\) for a-b \(1\)"):
+        select_triplets(triplets, TripletQuestion(per_pair=4, quantiles=4))
+
+
+def test_a_word_that_stands_too_often_is_named() -> None:
+    with pytest.raises(InfeasibleError, match="word 'c"):
+        selected(word_cap=1, quantiles=None)
+
+
+def forge_drop(found: TripletSelection) -> TripletSelection:
+    return replace(found, triplets=found.triplets[:-1])
+
+
+def forge_text(found: TripletSelection) -> TripletSelection:
+    first = replace(found.triplets[0], natural="Pigs fly.")
+    return replace(found, triplets=(first, *found.triplets[1:]))
+
+
+def forge_twice(found: TripletSelection) -> TripletSelection:
+    return replace(found, triplets=(found.triplets[1], *found.triplets[1:]))
+
+
+def forge_bound(found: TripletSelection) -> TripletSelection:
+    lower = replace(found.certificate, bound=found.certificate.objective - 1)
+    return replace(found, certificate=lower)
+
+
+def forge_price(found: TripletSelection) -> TripletSelection:
+    (name, price), *others = found.certificate.prices
+    changed = replace(found.certificate, prices=((name, price + 0.5), *others))
+    return replace(found, certificate=changed)
+
+
+def forge_objective(found: TripletSelection) -> TripletSelection:
+    return replace(found, certificate=replace(found.certificate, objective=1.0))
+
+
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [
+        (forge_drop, "1 in all, allowed is 2|3 in all, allowed is 4"),
+        (forge_text, "was not given"),
+        (forge_twice, "used 2 times"),
+        (forge_bound, "the bound"),
+        (forge_price, "its prices prove"),
+        (forge_objective, "it is worth"),
+    ],
+)
+def test_the_verifier_catches_forgeries(forge: Any, message: str) -> None:
+    triplets, question, found = selected()
+    verify_triplets(triplets, found, question, tokens=COUNTED)
+    with pytest.raises(VerificationError, match=message):
+        verify_triplets(triplets, forge(found), question, tokens=COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"natural_once": True}, "natural sentence '.*': "),
+        ({"word_cap": 2}, "word '.*': .* allowed is 0 to 2"),
+        ({"token_balance": 0.0}, "balance of .* tokens"),
+        ({"quantiles": 4}, "quartile"),
+    ],
+)
+def test_the_verifier_knows_the_joint_rules(rules: dict[str, Any], message: str) -> None:
+    """A set that was chosen freely, and claims another question, is held against each rule."""
+    triplets, question, found = selected()
+    broken = replace(question, **rules)
+    with pytest.raises(VerificationError, match=f"for {next(iter(rules))}"):
+        verify_triplets(triplets, found, broken, tokens=COUNTED)
+    if "word_cap" in rules:
+        rules = {**rules, "uncapped": tuple(sorted(question.uncapped))}
+    claimed = replace(found, certificate=replace(found.certificate, **rules))
+    with pytest.raises(VerificationError, match=message):
+        verify_triplets(triplets, claimed, broken, tokens=COUNTED)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"candidates": 7}, {"tie_rule": "none"}, {"quantiles": None}, {"uncapped": ("a",)}],
+)
+def test_the_verifier_checks_every_answer_about_the_question(claim: dict[str, Any]) -> None:
+    triplets, question, found = selected()
+    forged = replace(found, certificate=replace(found.certificate, **claim))
+    with pytest.raises(VerificationError, match=f"its certificate is for {next(iter(claim))}"):
+        verify_triplets(triplets, forged, question, tokens=COUNTED)
+
+
+def test_a_set_read_back_from_files_verifies(tmp_path: Path) -> None:
+    triplets, question, found = selected(natural_once=False, token_balance=2.0, word_cap=30)
+    write_triplets(tmp_path / "t.csv", found.triplets)
+    found.certificate.save(tmp_path / "t.json")
+    again = TripletSelection(
+        read_triplets(tmp_path / "t.csv"), TripletCertificate.load(tmp_path / "t.json")
+    )
+    assert again == found
+    verify_triplets(triplets, again, question, tokens=COUNTED)
+    (tmp_path / "t.json").write_text("{}")
+    with pytest.raises(InputError, match=r"certificate of triplets\) lacks"):
+        TripletCertificate.load(tmp_path / "t.json")
+
+
+@given(st.lists(st.integers(-5, 5), min_size=10, max_size=40), st.sampled_from([2, 4, 5, 10]))
+def test_the_verifier_finds_the_quantile_groups_of_pandas(values: list[int], n: int) -> None:
+    column = np.array(values) / 8 + np.arange(len(values)) * 0.001
+    witness = pd.qcut(column, n, labels=False)
+    assert quantile_places(column, n).tolist() == witness.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"per_pair": 0}, "ask for 1 or more"),
+        ({"per_pair": 3}, "cannot be spread evenly over 2 2-quantiles"),
+        ({"quantiles": 0}, "1 or more quantile groups"),
+        ({"word_cap": 0}, "at least once"),
+        ({"token_balance": -1.0}, "0 tokens or more"),
+        ({"counts": {("b", "a"): 2}}, "in which order there are no triplets"),
+        ({"counts": {("a", "b"): -2}}, "Cannot choose -2"),
+    ],
+)
+def test_unusable_questions_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        selected(**change)
+
+
+def test_unusable_triplets_are_refused() -> None:
+    good = some_triplets((4, 4), seed=0)
+    one = good[0]
+    for bad, message in (
+        ([], "no triplets"),
+        ([one, one], "stand twice"),
+        ([*good, replace(one, triplet_id="t", model_1="b", model_2="a")], "in both orders"),
+        ([replace(one, log_prob_natural_model_1=-np.inf)], "not finite"),
+        ([replace(one, controversiality=0.0)], "do not belong together"),
+        ([replace(one, controversiality=one.controversiality + 0.01)], "do not belong together"),
+        ([replace(one, controversiality=float("nan"))], "do not belong together"),
+    ):
+        with pytest.raises(InputError, match=message):
+            select_triplets(bad, QUESTION)
+    with pytest.raises(InputError, match=r"'.*' under a, which is not given"):
+        select_triplets(good, replace(QUESTION, token_balance=1.0))
+
+
+def test_log_probabilities_of_float32_make_the_controversiality_anew() -> None:
+    """Witness: Eq. 4 from the log-probabilities as they stand, for each that is chosen."""
+    columns = [field.name for field in fields(Triplet) if field.name.startswith("log_prob")]
+
+    def coarse(t: Triplet) -> Triplet:
+        values: dict[str, Any] = {c: float(np.float32(1.7 * getattr(t, c) - 60)) for c in columns}
+        return replace(t, **values)
+
+    rounded = [coarse(t) for t in some_triplets((6, 6), seed=1)]
+
+    def stated(t: Triplet, off: float) -> Triplet:
+        made = t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
+        made += t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
+        return replace(t, controversiality=made + off)
+
+    off = [stated(t, (-1) ** n * 6e-5) for n, t in enumerate(rounded)]
+    question = replace(QUESTION, objective="controversiality")
+    chosen = select_triplets(off, question)
+    assert chosen.triplets == select_triplets([stated(t, 0) for t in rounded], question).triplets
+    for one in chosen.triplets:
+        assert one.controversiality == pytest.approx(stated(one, 0).controversiality, abs=1e-12)
+    verify_triplets(off, chosen, question)
+    false = replace(chosen, triplets=(stated(chosen.triplets[0], 1), *chosen.triplets[1:]))
+    with pytest.raises(VerificationError, match="states another controversiality"):
+        verify_triplets(off, false, question)

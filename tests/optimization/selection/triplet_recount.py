@@ -1,0 +1,170 @@
+"""A second account of what triplets are worth and which rules they keep: an oracle for tests.
+
+Written from the definitions, and apart from the code that selects and checks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from contstim.optimization.selection.quantiles import quantile_name
+from contstim.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.stimuli import Triplet
+
+
+class Counted(NamedTuple):
+    """A rule: place of a triplet → what it counts, and the least and greatest sum."""
+
+    weights: dict[int, int]
+    least: int
+    most: int
+
+
+def places_of(triplets: Sequence[Triplet]) -> dict[tuple[str, str], list[int]]:
+    """Places of each model pair's triplets."""
+    places: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, triplet in enumerate(triplets):
+        places[triplet.model_1, triplet.model_2].append(place)
+    return dict(places)
+
+
+def disagreements(triplets: Sequence[Triplet]) -> FloatArray:
+    """Both terms of Eq. 4, (2, n_triplets), nats: the higher, the more controversial."""
+    return np.array(
+        [
+            [t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1 for t in triplets],
+            [t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2 for t in triplets],
+        ]
+    )
+
+
+def ranks(triplets: Sequence[Triplet]) -> FloatArray:
+    """1 for the most controversial of its model pair, (n_triplets,), by SciPy's ranks."""
+    from scipy.stats import rankdata
+
+    terms, found = disagreements(triplets), np.empty(len(triplets))
+    for places in places_of(triplets).values():
+        worse = rankdata(-terms[:, places], axis=1).max(axis=0)
+        found[places] = rankdata(worse, method="ordinal")
+    return found
+
+
+def costs(triplets: Sequence[Triplet], question: TripletQuestion) -> FloatArray:
+    """What is minimised, (n_triplets,); controversiality decides among equal sums of ranks."""
+    values: FloatArray = disagreements(triplets).sum(axis=0)
+    if question.objective == "controversiality":
+        return -values
+    chosen = max(1, sum(question.count(pair) for pair in places_of(triplets)))
+    above = values - values.min()
+    tie_break = above / (2 * chosen * max(1.0, above.max()))
+    found: FloatArray = ranks(triplets) - tie_break
+    return found
+
+
+def quantile_places(values: FloatArray, n: int) -> IntArray:
+    """0-based quantile groups: k is the first whose edge, interpolated exactly, is not below.
+
+    Between two neighbours in size an edge admits the lower one only, so that the edge's own value
+    is not needed.
+    """
+    ordered = np.sort(values)
+    tops = ordered[[(len(values) - 1) * k // n for k in range(1, n + 1)]]
+    return np.searchsorted(tops, values, side="left").astype(np.int64)
+
+
+def surplus(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
+    """Tokens under a model of the sentence that it rejects, less those of the one it accepts."""
+    first, second = (
+        tokens[Sentence.parse(text).text, model]
+        for text in (triplet.synthetic_1, triplet.synthetic_2)
+    )
+    return first - second if triplet.model_1 == model else second - first
+
+
+def words_of(triplet: Triplet) -> list[str]:
+    """All words of a triplet's sentences, in lower case, as often as they stand there."""
+    texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
+    return [word.lower() for text in texts for word in Sentence.parse(text).words]
+
+
+def counted_rules(
+    triplets: Sequence[Triplet],
+    question: TripletQuestion,
+    tokens: Mapping[tuple[str, str], int],
+) -> dict[str, Counted]:
+    """Every rule of a question, by the name that prices refer to."""
+    rules: dict[str, Counted] = {}
+    for pair, places in places_of(triplets).items():
+        rules |= _rules_of_pair(triplets, places, pair, question, tokens)
+    if question.natural_once:
+        for place, triplet in enumerate(triplets):
+            _count(rules, f"natural sentence {Sentence.parse(triplet.natural).bare!r}", place, 1)
+    if question.word_cap is not None:
+        exempt = {word.lower() for word in question.uncapped}
+        for place, triplet in enumerate(triplets):
+            for word in words_of(triplet):
+                if word not in exempt:
+                    _count(rules, f"word {word!r}", place, question.word_cap)
+    return rules
+
+
+def _count(rules: dict[str, Counted], name: str, place: int, most: int) -> None:
+    weights = rules.setdefault(name, Counted({}, 0, most)).weights
+    weights[place] = weights.get(place, 0) + 1
+
+
+def _rules_of_pair(
+    triplets: Sequence[Triplet],
+    places: list[int],
+    pair: tuple[str, str],
+    question: TripletQuestion,
+    tokens: Mapping[tuple[str, str], int],
+) -> dict[str, Counted]:
+    name, needs, n = "-".join(pair), question.count(pair), question.quantiles
+    own = [triplets[place] for place in places]
+    rules = {f"triplets for {name}": Counted(dict.fromkeys(places, 1), needs, needs)}
+    columns = (
+        [t.log_prob_natural_model_1 for t in own],
+        [t.log_prob_natural_model_2 for t in own],
+    )
+    for model, column in zip(pair, columns, strict=True):
+        for group in range(n or 0):
+            inside = quantile_places(np.array(column), n or 1) == group
+            members = {place: 1 for place, here in zip(places, inside, strict=True) if here}
+            each = needs // (n or 1)
+            title = f"{quantile_name(n or 1)} {group + 1} of p(n|{model}) for {name}"
+            rules[title] = Counted(members, each, each)
+        if question.token_balance is not None:
+            most = int(question.token_balance * needs + 1e-9)
+            weights = {place: surplus(triplets[place], model, tokens) for place in places}
+            rules[f"balance of {model}'s tokens for {name}"] = Counted(weights, -most, most)
+    return rules
+
+
+def proved_bound(
+    prices: Mapping[str, float],
+    triplets: Sequence[Triplet],
+    question: TripletQuestion,
+    rules: Mapping[str, Counted],
+) -> float:
+    """What no set's worth can go beyond, by weak duality, in fractions."""
+    left = [Fraction(cost) for cost in costs(triplets, question).tolist()]
+    bound = Fraction(0)
+    for name, price in prices.items():
+        rule, exact = rules[name], Fraction(price)
+        bound += exact * (rule.least if exact > 0 else rule.most)
+        for place, weight in rule.weights.items():
+            left[place] -= exact * weight
+    bound += sum(cost for cost in left if cost < 0)
+    return -float(bound) if question.objective == "controversiality" else float(ceil(bound))
