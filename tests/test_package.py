@@ -114,10 +114,10 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
     assert {
         "contstim/py.typed",
         "contstim/english/lexicon.tsv",
-        "contstim/published/registry.txt",
-        "contstim/experiments/export/templates/pcibex.js",
-        "contstim/experiments/export/jspsych/page/index.html",
-        "contstim/experiments/export/jspsych/defaults/consent.md",
+        "contstim/experiments/reproduce/published/registry.txt",
+        "contstim/experiments/platforms/templates/pcibex.js",
+        "contstim/experiments/platforms/jspsych/page/index.html",
+        "contstim/experiments/platforms/jspsych/defaults/consent.md",
     } <= set(names)
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}
