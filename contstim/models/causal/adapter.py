@@ -26,7 +26,7 @@ from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
 from contstim.models.training_text import TrainingText
 from contstim.models.word_tokens import around
-from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
+from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,9 +206,9 @@ class CausalModel(LanguageModel):
         """See `LanguageModel.tokens_per_word`."""
         return self._candidates.in_place(words, initial=initial).lengths.copy()
 
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `LanguageModel.refusals`."""
-        return refusals(self._encode, sentences)
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
 
     def _encode(
         self, sentences: Sequence[Sentence], *, end_apart: bool | None = None

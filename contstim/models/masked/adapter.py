@@ -34,7 +34,7 @@ from contstim.models.words import (
     SPECIAL,
     Encoding,
     encode_batch,
-    refusals,
+    unscorable,
     words_are_independent,
 )
 from contstim.sentence import Sentence
@@ -267,7 +267,7 @@ class MaskedModel(LanguageModel):
         try:
             tokens = self._in_places(words, PlaceKind(inner=True)).tokens
         except ModelError:  # it has no tokens for some of the words, or reads them as special ones
-            reasons = self.refusals([Sentence(("a", word, "a")) for word in words])
+            reasons = self.unscorable([Sentence(("a", word, "a")) for word in words])
             known = np.array([reason is None for reason in reasons], np.bool_)
             known[known] = self.knows(list(compress(words, known)))
             return known
@@ -347,9 +347,9 @@ class MaskedModel(LanguageModel):
         for (encoding, plan), part in zip(waiting, parts, strict=True):
             yield encoding, plan, part
 
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `LanguageModel.refusals`."""
-        return refusals(self._encode, sentences)
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
         encodings = encode_batch(self.checkpoint.tokenizer, sentences, end_apart=not self._is_pll)
