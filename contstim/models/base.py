@@ -107,9 +107,14 @@ class Replacements:
     before: float = math.nan
 
     @classmethod
-    def known(cls, log_probs: FloatArray) -> Replacements:
+    def all_exact(cls, log_probs: FloatArray) -> Replacements:
         """All three from exact log-probabilities, (n_words,), nats."""
         return cls(exact=log_probs, estimate=log_probs, upper_bound=log_probs)
+
+    @classmethod
+    def nothing_known(cls, n_words: int) -> Replacements:
+        """What a model says that only scores whole sentences: every candidate looks alike."""
+        return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
     @property
     def complete(self) -> bool:
@@ -290,15 +295,15 @@ class LanguageModel(Scorer):
         """
         return self.log_probs(sentences)
 
-    @abstractmethod
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Cheap knowledge about the sentence with each word at a 0-based position.
+        """Cheap knowledge about the sentence with each word at a 0-based position; here none.
 
         Raises:
             SentenceError: the sentence has no such position.
         """
+        sentence.check_position(position)
+        return Replacements.nothing_known(len(words))
 
-    @abstractmethod
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
@@ -307,6 +312,8 @@ class LanguageModel(Scorer):
         Raises:
             SentenceError: the sentence has no such position.
         """
+        sentence.check_position(position)
+        return self.log_probs([sentence.replace(position, word) for word in words])
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """A model whose scores estimate this one's at a fraction of the cost.

@@ -198,10 +198,6 @@ class CausalModel(LanguageModel):
         """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
         return readable(self._tokenizer, words)
 
-    def vocabulary(self, min_count: int) -> None:
-        """See `LanguageModel.vocabulary`: every word can be written in tokens."""
-        del min_count
-
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
         return self._candidates.in_place(words, initial=initial).lengths.copy()

@@ -238,13 +238,6 @@ class MaskedModel(LanguageModel):
         )
         return np.fromiter(same, np.bool_, len(words))
 
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`; equal passes of all words are run once."""
-        sentence.check_position(position)
-        return self.log_probs([sentence.replace(position, word) for word in words])
-
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
 
@@ -272,10 +265,6 @@ class MaskedModel(LanguageModel):
             known[known] = self.knows(list(compress(words, known)))
             return known
         return np.fromiter((unknown not in word for word in tokens), np.bool_, len(words))
-
-    def vocabulary(self, min_count: int) -> None:  # noqa: ARG002
-        """See `LanguageModel.vocabulary`: none of its own."""
-        return
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""

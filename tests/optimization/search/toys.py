@@ -61,7 +61,7 @@ class TableModel(LanguageModel):
         changed = [sentence.replace(position, word) for word in words]
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
-            return Replacements.known(np.array([self.score(s) for s in changed]))
+            return Replacements.all_exact(np.array([self.score(s) for s in changed]))
         count(1, len(sentence))
         if self.says == "estimate":
             own = np.array([self.number(word) for word in words])
