@@ -97,14 +97,15 @@ class Replacements:
         exact: the log-probability itself, nan where it is not known.
         estimate: correlates with the exact value; to be calibrated by regression.
         upper_bound: the exact value can never exceed it; +inf where nothing is known.
-        before: log-probability of the words before the position, for models that read from left to
-            right, whose upper bounds are this plus a word's own given these words; else nan.
+        prefix_log_prob: log-probability of the words before the position, for models that read
+            from left to right, whose upper bounds are this plus a word's own given these words;
+            else nan.
     """
 
     exact: FloatArray
     estimate: FloatArray
     upper_bound: FloatArray
-    before: float = math.nan
+    prefix_log_prob: float = math.nan
 
     @classmethod
     def all_exact(cls, log_probs: FloatArray) -> Replacements:
@@ -122,9 +123,9 @@ class Replacements:
         return not np.isnan(self.exact).any()
 
     @property
-    def reads_on(self) -> bool:
-        """Whether the model reads from left to right, and `before` is known."""
-        return not math.isnan(self.before)
+    def is_left_to_right(self) -> bool:
+        """Whether the model reads from left to right, and `prefix_log_prob` is known."""
+        return not math.isnan(self.prefix_log_prob)
 
 
 class TokenScore(NamedTuple):

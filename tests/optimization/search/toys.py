@@ -67,7 +67,7 @@ class TableModel(LanguageModel):
             own = np.array([self.number(word) for word in words])
             return Replacements(unknown, own, np.full(len(words), np.inf))
         bound = np.array([self.score(s, position + 1) for s in changed])
-        return Replacements(unknown, bound, bound, before=self.score(sentence, position))
+        return Replacements(unknown, bound, bound, prefix_log_prob=self.score(sentence, position))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
