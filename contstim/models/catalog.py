@@ -18,6 +18,7 @@ from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import is_file
 from contstim.models.given import GivenModel
+from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints import Device, Precision
 
 CAUSAL_RULES = ("log-likelihood", "chain")
-MASKED_RULES = (
-    "chain",
-    "chain-sampled",
-    "chain-unrestricted",
-    "pll-original",
-    "pll-word-l2r",
-    "pll-whole-word",
-    "pll-sentence-l2r",
-)
 CLASSIFIER_RULES = ("signed-confidence",)
 
 
@@ -126,7 +118,7 @@ FAMILIES: dict[str, Family] = {
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
-            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
+            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
             options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
         ),
         Family(

@@ -10,8 +10,6 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.base import Scorer
 from contstim.models.catalog import (
-    CAUSAL_RULES,
-    MASKED_RULES,
     Specification,
     load_model,
     load_models,
@@ -149,11 +147,3 @@ def test_a_folder_with_a_configuration_needs_no_family(
     model = load_model(location, device="cpu")
     assert model.name == location
     assert model.convention.rule == "log-likelihood"
-
-
-def test_the_catalogue_and_the_adapters_list_the_same_rules() -> None:
-    from contstim.models.masked import adapter as masked
-
-    assert set(MASKED_RULES) == set(masked.RULES)
-    assert MASKED_RULES[0] == masked.RULES[0]
-    assert CAUSAL_RULES[0] == "log-likelihood"
