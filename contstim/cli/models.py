@@ -13,18 +13,17 @@ def models(quiet: Quiet = False) -> None:
     del quiet  # it prints nothing but its result
     from rich.table import Table
 
-    from contstim.models.catalog import CATALOGUE, FAMILIES
+    from contstim.models.catalog import CATALOGUE
+    from contstim.models.families import families
 
-    families = Table(
-        "family", "what it is", "scoring rules", title="Families", title_justify="left"
-    )
-    for family in FAMILIES.values():
-        families.add_row(f"{family.name}:", family.summary, ", ".join(family.rules))
+    table = Table("family", "what it is", "scoring rules", title="Families", title_justify="left")
+    for family in families():
+        table.add_row(f"{family.name}:", family.summary, ", ".join(family.rules))
     entries = Table("name", "stands for", "what it is", "loads", title_justify="left")
     entries.title = "Models of Golan et al. (2023)"
     for entry in CATALOGUE.values():
         loads = "yes" if entry.loadable else "not in this version"
         entries.add_row(entry.name, entry.specification, entry.summary, loads)
     console = terminal()
-    console.print(families)
+    console.print(table)
     console.print(entries)

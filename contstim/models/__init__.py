@@ -1,7 +1,8 @@
 """Language-model adapters and how they score a sentence.
 
 base           the contracts: Scorer, LanguageModel, Replacements, Convention
-catalog        specifications such as `kenlm:trigram.arpa`, families, the 2023 study's models
+families       kinds of models, built in or added by installed packages
+catalog        specifications such as `kenlm:trigram.arpa`, loading, the 2023 study's models
 given          models as a user gives them, `[NAME=]SPECIFICATION`
 turns          one model at a time in memory
 scoring        many sentences under several models, cached and resumable; scores word by word

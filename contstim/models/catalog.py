@@ -1,4 +1,4 @@
-"""Model specifications, the families they name, and the models of the 2023 study.
+"""Model specifications, how they are loaded, and the models of the 2023 study.
 
 A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:trigram.arpa` or
 `hf:gpt2@chain+mean`; a name may stand before it, as in `gpt2=hf:gpt2@chain`. Families load lazily:
@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import is_file
+from contstim.models.families import FAMILIES, attribute, families, family_named
 from contstim.models.given import GivenModel
-from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,37 +26,8 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.checkpoints import Device, Precision
 
-CAUSAL_RULES = ("log-likelihood", "chain")
-CLASSIFIER_RULES = ("signed-confidence",)
-
-
 RECURRENT_CONFIGURATION = "recurrent.json"
 """The file by which a folder is known to hold a recurrent model."""
-
-
-@dataclass(frozen=True)
-class Family:
-    """A kind of model.
-
-    Attributes:
-        name: what a specification begins with.
-        summary: what it is.
-        loader: `module:attribute`, called with the location, `name` and the options it takes.
-        rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype`, `prompt`, `trust_remote_code` and
-            `weights` the loader takes.
-        endings: file names that mean this family where none is given.
-        checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
-            moment what cannot be loaded; where there is none, the location must exist.
-    """
-
-    name: str
-    summary: str
-    loader: str
-    rules: tuple[str, ...]
-    options: tuple[str, ...] = ()
-    endings: tuple[str, ...] = ()
-    checker: str = ""
 
 
 class LoadOptions(TypedDict, total=False):
@@ -89,7 +59,7 @@ class Specification:
     """A parsed model specification.
 
     Attributes:
-        family: a key of `FAMILIES`.
+        family: the name of a family.
         location: a file, a folder, or a name on the hub.
         rule: empty for the default.
         transform: a key of `TRANSFORMS`, or empty.
@@ -102,50 +72,6 @@ class Specification:
     transform: str = ""
     argument: str = ""
 
-
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        Family(
-            name="kenlm",
-            summary="n-gram model from an ARPA or KenLM binary file",
-            loader="contstim.models.ngram.adapter:KenlmModel",
-            rules=("log-likelihood",),
-            endings=(".arpa", ".binary", ".klm"),
-        ),
-        Family(
-            name="hf",
-            summary="causal or masked transformer from a folder or the Hugging Face hub",
-            loader="contstim.models.transformer:load_transformer",
-            checker="contstim.models.checkpoints.source:check_source",
-            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
-            options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
-        ),
-        Family(
-            name="classifier",
-            summary="classifier of sequences that says how surely a sentence is acceptable; its "
-            "scores are not log-probabilities",
-            loader="contstim.models.classifier.adapter:load_classifier",
-            checker="contstim.models.checkpoints.source:check_source",
-            rules=CLASSIFIER_RULES,
-            options=("device", "dtype", "trust_remote_code"),
-        ),
-        *(
-            Family(
-                name=kind,
-                summary=f"{what} from a folder that contstim trained",
-                loader="contstim.models.recurrent.loading:load_recurrent",
-                rules=(rule,),
-                options=("family", "device"),
-            )
-            for kind, what, rule in (
-                ("rnn", "recurrent network of words", "log-likelihood"),
-                ("lstm", "long short-term memory of words", "log-likelihood"),
-                ("bilstm", "LSTM that reads from both sides", "pseudo-log-likelihood"),
-            )
-        ),
-    )
-}
 
 TRANSFORMS: dict[str, str] = {
     "mean": "+mean: log p / number of tokens that the rule scores",
@@ -189,24 +115,24 @@ def parse_specification(text: str) -> Specification:
     family, location = match["family"], match["location"]
     if family is None and location in CATALOGUE:
         family, _, location = CATALOGUE[location].specification.partition(":")
-    family = family or _family_of(location)
-    if family not in FAMILIES:
+    kind = family_named(family or _family_of(location))
+    if kind is None:
         raise ModelError(
             f"{text!r} does not name a model that this version can load. Families: "
-            + "; ".join(f"{f.name}: ({f.summary})" for f in FAMILIES.values())
+            + "; ".join(f"{f.name}: ({f.summary})" for f in families())
             + ". 'contstim models' lists them."
         )
     rule, transform, argument = (match[g] or "" for g in ("rule", "transform", "argument"))
-    if rule and rule not in FAMILIES[family].rules:
+    if rule and rule not in kind.rules:
         raise ModelError(
-            f"{family} models have no rule {rule!r}; they have {', '.join(FAMILIES[family].rules)}."
+            f"{kind.name} models have no rule {rule!r}; they have {', '.join(kind.rules)}."
         )
     if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
         raise ModelError(
             f"'+{transform}' in {text!r} is not a transform; there are "
             f"{'; '.join(TRANSFORMS.values())}."
         )
-    return Specification(family, location, rule, transform, argument)
+    return Specification(kind.name, location, rule, transform, argument)
 
 
 def given_models(texts: Sequence[str]) -> list[GivenModel]:
@@ -253,20 +179,16 @@ def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
             configuration damaged.
     """
     parsed = parse_specification(specification)
-    checker = FAMILIES[parsed.family].checker
-    if checker:
-        check = cast("Callable[..., None]", _attribute(checker))
+    family = family_named(parsed.family)
+    assert family is not None  # or it would not have been parsed
+    if family.checker:
+        check = cast("Callable[..., None]", attribute(family.checker))
         check(parsed.location, trust_remote_code=trust_remote_code)
-    elif not Path(parsed.location).exists():
+    elif family.is_path and not Path(parsed.location).exists():
         raise ModelError(
-            f"There is no {FAMILIES[parsed.family].summary} at {parsed.location}. Give its path; "
-            f"'contstim train' makes one."
+            f"There is no {family.summary} at {parsed.location}. Give its path; 'contstim train' "
+            f"makes one."
         )
-
-
-def _attribute(path: str) -> object:
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
 
 
 def load_scorer(
@@ -296,7 +218,8 @@ def load_scorer(
     """
     chosen = GivenModel(name, specification) if name else GivenModel.parse(specification)
     parsed = parse_specification(chosen.specification)
-    family = FAMILIES[parsed.family]
+    family = family_named(parsed.family)
+    assert family is not None  # or it would not have been parsed
     given = {
         "family": parsed.family,
         "rule": parsed.rule,
@@ -306,12 +229,9 @@ def load_scorer(
         "trust_remote_code": trust_remote_code,
         "weights": weights,
     }
-    loader = cast("Callable[..., Scorer]", _attribute(family.loader))
-    model = loader(
-        parsed.location,
-        name=chosen.name,
-        **{option: given[option] for option in family.options},
-    )
+    loader = cast("Callable[..., Scorer]", attribute(family.loader))
+    options = {option: given[option] for option in family.options}
+    model = loader(parsed.location, name=chosen.name, **options)
     if parsed.transform:
         from contstim.models.transforms import transformed
 

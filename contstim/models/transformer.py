@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.foreign import foreign_errors
+from contstim.models.families import CAUSAL_RULES
 from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:

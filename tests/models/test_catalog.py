@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.catalog import CATALOGUE, FAMILIES, load_models, parse_specification
+from contstim.models.catalog import CATALOGUE, load_models, parse_specification
+from contstim.models.families import FAMILIES
 
 
 def test_the_catalogue_lists_the_nine_models_of_2023() -> None:

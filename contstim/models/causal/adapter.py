@@ -18,10 +18,10 @@ from contstim.models.base import (
     TokenScore,
 )
 from contstim.models.batching import Budget
-from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, Prefix
+from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
 from contstim.models.training_text import TrainingText

@@ -12,9 +12,9 @@ import torch
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Scorer
 from contstim.models.batching import Budget, forward_in_batches
-from contstim.models.catalog import CLASSIFIER_RULES
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.classifier.labels import acceptable_label
+from contstim.models.families import CLASSIFIER_RULES
 from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
 from contstim.models.training_text import TrainingText
 from contstim.models.words import unscorable

@@ -1,0 +1,160 @@
+"""Families of models: those built in, and those that installed packages add.
+
+A package adds a family by an entry point in the group `contstim.models` whose name is the family's
+and whose value is a `Family`:
+
+    [project.entry-points."contstim.models"]
+    mine = "my_package:FAMILY"
+
+Then `--model mine:location` works wherever a command takes a model. Entry points are looked up only
+for names that are not built in, and where families are listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from contstim.errors import ModelError
+from contstim.models.masked.rules import RULES
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "contstim.models"
+"""The group of entry points that name a `Family`."""
+
+CAUSAL_RULES = ("log-likelihood", "chain")
+CLASSIFIER_RULES = ("signed-confidence",)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of model.
+
+    Attributes:
+        name: what a specification begins with; small letters and digits.
+        summary: what it is.
+        loader: `module:attribute`, called with the location, `name` and the options it takes;
+            gives a `Scorer`.
+        rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
+        options: which of `family`, `rule`, `device`, `dtype`, `prompt`, `trust_remote_code` and
+            `weights` the loader takes.
+        endings: file names that mean this family where none is given.
+        is_path: whether the location is a file or a folder, which must exist; not so for services.
+        checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
+            moment what cannot be loaded.
+    """
+
+    name: str
+    summary: str
+    loader: str
+    rules: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    is_path: bool = True
+    checker: str = ""
+
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        Family(
+            name="kenlm",
+            summary="n-gram model from an ARPA or KenLM binary file",
+            loader="contstim.models.ngram.adapter:KenlmModel",
+            rules=("log-likelihood",),
+            endings=(".arpa", ".binary", ".klm"),
+        ),
+        Family(
+            name="hf",
+            summary="causal or masked transformer from a folder or the Hugging Face hub",
+            loader="contstim.models.transformer:load_transformer",
+            checker="contstim.models.checkpoints.source:check_source",
+            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
+            options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
+        ),
+        Family(
+            name="classifier",
+            summary="classifier of sequences that says how surely a sentence is acceptable; its "
+            "scores are not log-probabilities",
+            loader="contstim.models.classifier.adapter:load_classifier",
+            checker="contstim.models.checkpoints.source:check_source",
+            rules=CLASSIFIER_RULES,
+            options=("device", "dtype", "trust_remote_code"),
+        ),
+        *(
+            Family(
+                name=kind,
+                summary=f"{what} from a folder that contstim trained",
+                loader="contstim.models.recurrent.loading:load_recurrent",
+                rules=(rule,),
+                options=("family", "device"),
+            )
+            for kind, what, rule in (
+                ("rnn", "recurrent network of words", "log-likelihood"),
+                ("lstm", "long short-term memory of words", "log-likelihood"),
+                ("bilstm", "LSTM that reads from both sides", "pseudo-log-likelihood"),
+            )
+        ),
+    )
+}
+
+
+def families() -> list[Family]:
+    """All families, those built in first.
+
+    Raises:
+        ModelError: see `family_named`.
+    """
+    names = sorted({entry.name for entry in entry_points(group=GROUP)} - FAMILIES.keys())
+    return [*FAMILIES.values(), *(family for name in names if (family := family_named(name)))]
+
+
+def family_named(name: str) -> Family | None:
+    """The family of a name; None where there is none, built in or added.
+
+    Raises:
+        ModelError: two packages add this family, or what one adds cannot be loaded.
+    """
+    return FAMILIES.get(name) or _added(name)
+
+
+@cache
+def _added(name: str) -> Family | None:
+    entries = list(entry_points(group=GROUP, name=name))
+    if len({entry.value for entry in entries}) > 1:
+        raise ModelError(
+            f"Several packages add the family {name!r}: {', '.join(map(_origin, entries))}. "
+            f"Uninstall all but one of them."
+        )
+    if not entries:
+        return None
+    (entry, *_) = entries
+    try:
+        family = entry.load()
+    except Exception as error:
+        raise ModelError(
+            f"The family {name!r} of {_origin(entry)} cannot be loaded: "
+            f"{type(error).__name__}: {error}. Mend or uninstall that package."
+        ) from error
+    if not isinstance(family, Family) or family.name != name:
+        raise ModelError(
+            f"The entry point {name!r} of {_origin(entry)} is not a Family of that name, but "
+            f"{family!r}. Its value names a contstim.models.families.Family(name={name!r}, …)."
+        )
+    return family
+
+
+def _origin(entry: EntryPoint) -> str:
+    package = entry.dist.name if entry.dist else "an unknown package"
+    return f"{package} ({entry.value})"
+
+
+def attribute(path: str) -> object:
+    """What `module:attribute` names, imported now."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,145 @@
+"""A family that another package adds, found by its entry point, on the command line."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PACKAGE = '''
+"""A model behind a service: whoever asks gets the number of letters, in nats."""
+
+from http.client import HTTPConnection
+
+import numpy as np
+
+from contstim.models.base import Convention, LanguageModel
+from contstim.models.families import Family
+
+SUMMARY = "letters counted by a service"
+FAMILY = Family("toyfamily", SUMMARY, "toyfamily:Letters", ("letters",), is_path=False)
+
+
+class Letters(LanguageModel):
+    def __init__(self, address, *, name):
+        self.name, self.address = name, address
+
+    @property
+    def convention(self):
+        return Convention("letters", "", False, f"letters of {self.address}")
+
+    def log_probs(self, sentences):
+        connection = HTTPConnection(self.address)
+        connection.request("POST", "/", "\\n".join(s.text for s in sentences).encode())
+        return np.array(connection.getresponse().read().split(), float)
+'''
+
+SERVICE = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from subprocess import run
+import sys, threading
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        body = " ".join(str(-len(line)) for line in text.splitlines()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+
+server = HTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+command = [part.replace("PORT", str(server.server_port)) for part in sys.argv[1:]]
+sys.exit(run([sys.executable, "-m", "contstim", *command]).returncode)
+"""
+
+Contstim = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def install(site: Path, package: str, code: str, entry: str) -> None:
+    """Lay out what an installer lays out, the `.dist-info` included."""
+    (site / f"{package}.py").write_text(code, encoding="utf-8")
+    info = site / f"{package}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[contstim.models]\n{entry}\n")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    install(folder, "toyfamily", PACKAGE, "toyfamily = toyfamily:FAMILY")
+    (tmp_path / "service.py").write_text(SERVICE, encoding="utf-8")
+    (tmp_path / "sentences.txt").write_text("The dog sleeps.\nShe reads a book.\n")
+    return folder
+
+
+def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(site.parent / "service.py"), *arguments],
+        cwd=site.parent,
+        env={**os.environ, "PYTHONPATH": f"{site}:{Path(__file__).parents[2]}", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_package_adds_a_family_that_commands_take(site: Path) -> None:
+    """Witness: the letters counted here."""
+    model = "toy=toyfamily:127.0.0.1:PORT"
+    done = run(site, "score", "--model", model, "--sentences", "sentences.txt", "--out", "s.csv")
+    assert done.returncode == 0, done.stderr
+    with (site.parent / "s.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["sentence", "toy"]
+    assert [float(score) for _, score in rows[1:]] == [-len(s) for s, _ in rows[1:]]
+    told = run(site, "models").stdout
+    assert "toyfamily:" in told
+    assert "letters counted by a service" in told
+
+
+def test_wrong_rules_and_unknown_families_are_told_as_ever(site: Path) -> None:
+    rest = ("--sentences", "sentences.txt", "--out", "s.csv")
+    wrong = run(site, "score", "--model", "toyfamily:here@chain", *rest)
+    assert (wrong.returncode, "they have letters" in wrong.stderr) == (2, True)
+    unknown = run(site, "score", "--model", "nonsense:here", *rest)
+    assert unknown.returncode == 2
+    assert "toyfamily: (letters counted by a service)" in " ".join(unknown.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("code", "entry", "message"),
+    [
+        ("import nowhere", "broken = other:FAMILY", "'broken' of other (other:FAMILY) cannot be"),
+        ("FAMILY = 3", "broken = other:FAMILY", "is not a Family of that name, but 3"),
+        ("FAMILY = 3", "toyfamily = other:FAMILY", "Several packages add the family 'toyfamily'"),
+    ],
+)
+def test_a_broken_addition_names_the_package(
+    site: Path, code: str, entry: str, message: str
+) -> None:
+    install(site, "other", code, entry)
+    model = f"{entry.split()[0]}:here"
+    done = run(site, "score", "--model", model, "--sentences", "sentences.txt", "--out", "s.csv")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_built_in_families_are_found_without_looking_further() -> None:
+    """Witness: the look-up itself, made to fail."""
+    code = (
+        "import contstim.models.families as f; f.entry_points = None; "
+        "from contstim.models.catalog import parse_specification as p; print(p('hf:gpt2').family)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "hf\n", done.stderr
