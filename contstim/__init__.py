@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contstim.experiments.reproduce.published.fetch import fetch_published
     from contstim.experiments.responses import Response, read_responses
     from contstim.filters import keep
-    from contstim.models.base import LanguageModel, Replacements, Scorer
+    from contstim.models.base import Convention, LanguageModel, Replacements, Scorer
     from contstim.models.catalog import load_model, load_models, load_scorer, load_scorers
     from contstim.models.ngram.training import train_ngram
     from contstim.models.scoring import score_sentences
@@ -69,6 +69,7 @@ _HOMES = {
     "Scorer": "contstim.models.base",
     "LanguageModel": "contstim.models.base",
     "Replacements": "contstim.models.base",
+    "Convention": "contstim.models.base",
     "load_model": "contstim.models.catalog",
     "load_models": "contstim.models.catalog",
     "load_scorer": "contstim.models.catalog",
@@ -126,6 +127,7 @@ __all__ = [
     "RECIPES",
     "Analysis",
     "ContstimError",
+    "Convention",
     "LanguageModel",
     "Pair",
     "RecurrentSettings",

@@ -14,6 +14,7 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
 
+pytest.register_assert_rewrite("contstim.testing.contract")
 settings.register_profile("untimed", deadline=None)  # a slow machine is no defect
 settings.load_profile("untimed")
 

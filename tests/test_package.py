@@ -23,6 +23,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "RECIPES",
         "Analysis",
         "ContstimError",
+        "Convention",
         "LanguageModel",
         "Pair",
         "RecurrentSettings",
@@ -96,6 +97,12 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
     code += f"\nimport sys; print('loaded:', [m for m in {HEAVY} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.endswith("loaded: []\n")
+
+
+def test_toy_models_are_there_without_pytest_or_torch() -> None:
+    code = "import sys, contstim.testing; print({'pytest', 'torch'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
 
 
 def test_the_signposts_lead_into_the_package_and_stay_out_of_it() -> None:

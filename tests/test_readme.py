@@ -45,12 +45,15 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert len((folder / "triplets.csv").read_text().splitlines()) == 41
     assert len((folder / "selected.csv").read_text().splitlines()) == 11
     assert (folder / "results" / "report.html").is_file()
-    (python,) = blocks("python")
-    done = subprocess.run(
-        [sys.executable, "-c", python], cwd=folder, capture_output=True, text=True
-    )
+    study, model = (run_python(code, folder) for code in blocks("python"))
+    assert "(-" in study
+    assert model.endswith(".\n")
+
+
+def run_python(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "(-" in done.stdout
+    return done.stdout
 
 
 def test_every_other_command_of_the_readme_is_one_that_ci_runs() -> None:

@@ -18,8 +18,9 @@ from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, write_trials
+from contstim.testing import TableModel
 from contstim.vocabulary import Vocabulary
-from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+from tests.optimization.search.toys import NATURAL, WORDS
 
 RANDOM = Condition.RANDOM_NATURAL
 

@@ -13,8 +13,9 @@ from contstim.models.base import Convention, LanguageModel, Scorer
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.synthesis import synthesize
 from contstim.sentence import Sentence
-from tests.models.contract import LanguageModelContract
-from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+from contstim.testing import TableModel
+from contstim.testing.contract import LanguageModelContract
+from tests.optimization.search.toys import NATURAL, WORDS
 
 
 class Lengths(Scorer):

@@ -21,7 +21,7 @@ from contstim.models.causal.network import CausalNetwork, shared_paths
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.words import encode_batch, words_are_independent
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
+from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
 from tests.models.tiny import CONTEXT, TEXTS
 
 if TYPE_CHECKING:

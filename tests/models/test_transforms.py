@@ -19,8 +19,8 @@ from contstim.models.catalog import (
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.transforms import MeanPerToken, Slor
 from contstim.sentence import Sentence
+from contstim.testing.contract import ScorerContract
 from tests.models import tiny
-from tests.models.contract import ScorerContract
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from contstim.models.checkpoints import silence
 from contstim.models.classifier.adapter import UNIT
 from contstim.models.classifier.labels import LABELS, acceptable_label
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES, ScorerContract, tolerance
+from contstim.testing.contract import SENTENCES, ScorerContract, tolerance
 
 hf: Any = transformers
 

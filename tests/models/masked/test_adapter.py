@@ -12,7 +12,7 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES
 from contstim.models.words import END_MARK
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
+from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
 from tests.models.masked.conftest import KINDS
 from tests.models.masked.literal import Literal
 

@@ -14,7 +14,7 @@ from contstim.models.masked.orders import n_passes
 from contstim.models.masked.sampling import draft_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
-from tests.models.contract import LanguageModelContract
+from contstim.testing.contract import LanguageModelContract
 
 SENTENCE = Sentence.parse("The old teacher reads a book")
 WORDS = tuple("dog house small garden river station judge they".split())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contstim.models.masked.adapter import MaskedModel
-from tests.models.contract import SENTENCES
+from contstim.testing.contract import SENTENCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

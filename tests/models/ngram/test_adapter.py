@@ -14,7 +14,7 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.replace import log10_of_replacements
 from contstim.models.ngram.tables import BEGIN
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES, LanguageModelContract
+from contstim.testing.contract import SENTENCES, LanguageModelContract
 
 
 class TestContract(LanguageModelContract):

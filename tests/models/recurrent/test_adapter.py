@@ -11,7 +11,7 @@ import torch
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.network import BOUNDARY, Kind
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES, LanguageModelContract
+from contstim.testing.contract import SENTENCES, LanguageModelContract
 from tests.models.recurrent.conftest import KINDS, build, word_list
 
 CUTOFFS = (20, 60)

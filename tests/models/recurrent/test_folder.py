@@ -19,7 +19,7 @@ from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
 from contstim.models.recurrent.words import WordList
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES
+from contstim.testing.contract import SENTENCES
 from tests.models.damages import DAMAGES
 from tests.models.recurrent.conftest import build
 from tests.models.tiny import TEXTS

@@ -21,8 +21,8 @@ from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesis import synthesize
 from contstim.sentence import Sentence
+from contstim.testing.contract import SENTENCES
 from contstim.vocabulary import Vocabulary
-from tests.models.contract import SENTENCES
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:

@@ -1,21 +1,14 @@
-"""Toy models with every kind of knowledge: exact, estimated, bounded, drafted, or lying."""
+"""What searches of the tests begin with: words, a sentence, models with any kind of knowledge."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from itertools import pairwise
-
-import numpy as np
-
-from contstim.arrays import BoolArray, FloatArray
-from contstim.models.base import Convention, LanguageModel, Replacements
-from contstim.models.costs import count
+from contstim.models.base import LanguageModel
 from contstim.optimization.search.candidates import Candidates
 from contstim.optimization.search.constraints import Constraint, NoRepeats
 from contstim.optimization.search.objective import AcceptReject
 from contstim.optimization.search.search import Search
 from contstim.sentence import Sentence
+from contstim.testing import TableModel as TableModel
 from contstim.vocabulary import Vocabulary
 
 WORDS = Vocabulary(
@@ -24,74 +17,6 @@ WORDS = Vocabulary(
     frozenset({"a"}),
 )
 NATURAL = Sentence(("A", "b", "c", "d"))
-
-
-class TableModel(LanguageModel):
-    """Each word and each pair of neighbours has a number drawn from a seed; their sum is the score.
-
-    What it says of replacements: everything (`exact`), the words' own numbers (`estimate`), or the
-    sum over the words up to the position (`bound`), as a model that reads from left to right would.
-    `draft` gives it a draft whose scores are off by up to `draft_error`.
-    """
-
-    def __init__(self, seed: int, says: str = "exact", draft_error: float | None = None) -> None:
-        self.name = f"table {seed} {says}"
-        self.seed, self.says, self.draft_error = seed, says, draft_error
-        self.asked: list[Sentence] = []
-
-    @property
-    def convention(self) -> Convention:
-        return Convention("table", "", False, f"table-{self.seed}-{self.says}-{self.draft_error}")
-
-    def number(self, *words: str) -> float:
-        digest = hashlib.sha256(f"{self.seed} {words}".encode()).digest()
-        return -10 * int.from_bytes(digest[:4], "big") / 2**32
-
-    def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        words = sentence.words[:stop]
-        pairs = pairwise(words)
-        return sum(map(self.number, words)) + sum(self.number(*pair) / 3 for pair in pairs)
-
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        self.asked += sentences
-        count(len(sentences), sum(map(len, sentences)))
-        return np.array([self.score(sentence) for sentence in sentences])
-
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        changed = [sentence.replace(position, word) for word in words]
-        unknown = np.full(len(words), np.nan)
-        if self.says == "exact":
-            return Replacements.all_exact(np.array([self.score(s) for s in changed]))
-        count(1, len(sentence))
-        if self.says == "estimate":
-            own = np.array([self.number(word) for word in words])
-            return Replacements(unknown, own, np.full(len(words), np.inf))
-        bound = np.array([self.score(s, position + 1) for s in changed])
-        return Replacements(unknown, bound, bound, prefix_log_prob=self.score(sentence, position))
-
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        return self.log_probs([sentence.replace(position, word) for word in words])
-
-    def draft(self, effort: int = 1) -> LanguageModel | None:
-        return None if self.draft_error is None else _Draft(self, effort)
-
-    def knows(self, words: Sequence[str]) -> BoolArray:
-        return np.ones(len(words), bool)
-
-    def vocabulary(self, min_count: int) -> None:
-        del min_count
-
-
-class _Draft(TableModel):
-    def __init__(self, model: TableModel, effort: int) -> None:
-        super().__init__(model.seed, model.says)
-        self.error = (model.draft_error or 0.0) / (1 + effort)
-
-    def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        error = self.number("draft", *sentence.words) / 5 + 1  # -1 to 1
-        return super().score(sentence, stop) + error * self.error
 
 
 def search_for(

@@ -1,4 +1,10 @@
-"""What every scorer and every language model guarantees; tests of adapters inherit it."""
+"""What every scorer and every language model guarantees, as tests to inherit.
+
+class TestMine(LanguageModelContract):
+@pytest.fixture
+def model(self) -> LanguageModel:
+return MyModel()
+"""
 
 from __future__ import annotations
 
@@ -106,7 +112,10 @@ class ScorerContract:
                 model.scores([sentence])
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
-        """Whether a word is read like any other that is not known, or in tokens of plain text."""
+        """Whether a word is read like any other that is not known, or in tokens of plain text.
+
+        Override it for models that are neither of words nor on a checkpoint's tokenizer.
+        """
         checkpoint = getattr(model, "checkpoint", None) or getattr(model, "_checkpoint", None)
         if checkpoint is None:
             plain = sentence.replace(position, "zyzzyvaq")
@@ -228,10 +237,10 @@ class LanguageModelContract(ScorerContract):
         """Whether the model reads from left to right."""
         return model.convention.rule == "log-likelihood"
 
-    def expected_continuation(self, model: LanguageModel, one: Continuation) -> float:
+    def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
         """From the terms of the whole sentence."""
-        (terms,) = model.token_log_probs([one.sentence])
-        return sum(log_prob for word, _, log_prob in terms if word >= one.start)
+        (terms,) = model.token_log_probs([continuation.sentence])
+        return sum(log_prob for word, _, log_prob in terms if word >= continuation.start)
 
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
         asked = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
@@ -242,7 +251,7 @@ class LanguageModelContract(ScorerContract):
             return
         assert model.continuation_log_probs([]).shape == (0,)
         found = model.continuation_log_probs(asked)
-        expected = np.array([self.expected_continuation(model, one) for one in asked])
+        expected = np.array([self.expected_continuation(model, item) for item in asked])
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(expected))
         backwards = model.continuation_log_probs(asked[::-1])[::-1]
         np.testing.assert_allclose(backwards, found, rtol=0, atol=tolerance(found))

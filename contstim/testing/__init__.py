@@ -1,0 +1,13 @@
+"""For tests of your own: models without a download, and the contracts that models keep.
+
+toy        ToyModel: a true distribution over sentences, spelled from a seed
+mock       MockModel: scores that you give; TableModel: scores from a seed, with hints for a search
+contract   ScorerContract and LanguageModelContract, to inherit in tests; needs pytest
+"""
+
+from __future__ import annotations
+
+from contstim.testing.mock import MockModel, TableModel
+from contstim.testing.toy import ToyModel
+
+__all__ = ["MockModel", "TableModel", "ToyModel"]
