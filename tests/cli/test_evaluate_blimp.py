@@ -146,6 +146,7 @@ def test_learning_curves_from_one_command(
     curve = [r for r in _rows(out / "learning_curves.csv") if r["method"] == "full-sentence"]
     assert [row["sentences"] for row in curve[:3]] == ["50", "100", "300"]
     overall = _rows(out / "phenomena.csv")[0]
+    assert all(r["accuracy_low"] <= r["accuracy"] <= r["accuracy_high"] for r in curve)
     assert [row["accuracy"] for row in curve[:3]] == [overall[f"ngram-{n}"] for n in (50, 100, 300)]
     slopes = {(r["method"], r["phenomenon"]) for r in _rows(out / "slopes.csv")}
     assert ("full-sentence", "overall") in slopes
