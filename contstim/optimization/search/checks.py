@@ -14,7 +14,7 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
-from contstim.models.base import FLOAT32
+from contstim.models.base import FLOAT32, require_language_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def check_models(
     if not accept or not reject:
         raise ModelError("A search needs at least one accept model and one reject model.")
     for model in (*accept, *reject, *judge):
-        model.convention.require_log_probability(model.name, NEEDS_LOG_PROBABILITIES)
+        require_language_model(model, NEEDS_LOG_PROBABILITIES)
     for one in accept:
         for other in reject:
             if one.convention.fingerprint == other.convention.fingerprint:

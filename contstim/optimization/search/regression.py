@@ -47,7 +47,7 @@ class RegressionGuided(Proposer):
         names = [words[i] for i in np.flatnonzero(chosen)]
         exact = np.stack([replacements.exact[chosen] for replacements in known])
         for number, replacements in enumerate(known):
-            if replacements.reads_on and np.isnan(exact[number]).any():
+            if replacements.is_left_to_right and np.isnan(exact[number]).any():
                 exact[number] = search.exact(number, place, names)
         if np.isnan(exact).any():
             own = words.index(place.word)
@@ -61,7 +61,11 @@ class RegressionGuided(Proposer):
 
     def _reaching(self, known: list[Replacements], allowed: BoolArray) -> BoolArray:
         """The allowed words that every left-to-right model finds likely enough, (n_words,)."""
-        conditional = [r.upper_bound - r.before for r in known if r.reads_on and not r.complete]
+        conditional = [
+            r.upper_bound - r.prefix_log_prob
+            for r in known
+            if r.is_left_to_right and not r.complete
+        ]
         if not conditional:
             return allowed
         least: FloatArray = np.min(conditional, axis=0)

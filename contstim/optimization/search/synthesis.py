@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.models.base import LanguageModel
 from contstim.models.costs import Cost
 from contstim.optimization.search.candidates import Candidates
 from contstim.optimization.search.checks import (
@@ -28,8 +28,9 @@ from contstim.optimization.search.search import Search
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.objective import Objective
     from contstim.optimization.search.recipe import Recipe
@@ -234,7 +235,7 @@ def _first_outside(taken: Collection[Sentence], several: Iterable[Synthesis]) ->
 
 
 def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
-    return (models,) if isinstance(models, LanguageModel) else tuple(models)
+    return tuple(models) if isinstance(models, Sequence) else (models,)
 
 
 def _objective(
