@@ -214,7 +214,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("vocabulary --text corpus.txt --out .", "Cannot write"),
         ("train ngram --text corpus.txt --out corpus.txt/x.arpa", "Cannot write"),
         ("demo --out corpus.txt", "Cannot write"),
-        ("score --model kenlm:bigram.arpa --sentences corpus.txt --out .", "no table"),
+        ("score --model kenlm:bigram.arpa --sentences corpus.txt --out .", "not a table"),
         (
             "score --model kenlm:bigram.arpa --sentences sheet.tsv --out s.csv",
             "cannot be read here",

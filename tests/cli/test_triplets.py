@@ -1,4 +1,4 @@
-"""`contstim triplets` as a user meets it; kills and executors are tested in tests/optimization/jobs."""
+"""`contstim triplets` as a user meets it; for kills and executors see tests/optimization/jobs."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
         (("--model", "kenlm:2.arpa"), "given twice"),
         (("--model", "kenlm:none.arpa"), "no n-gram model at none.arpa"),
         (("--vocabulary", "none.txt"), "Cannot read none.txt"),
-        (("--evaluations", "e.txt"), "no table"),
-        (("--out", "t.txt"), "no table"),
+        (("--evaluations", "e.txt"), "not a table"),
+        (("--out", "t.txt"), "not a table"),
     ],
 )
 def test_bad_input_is_one_message(folder: Path, arguments: tuple[str, ...], message: str) -> None:

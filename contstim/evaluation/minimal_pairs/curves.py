@@ -139,6 +139,8 @@ class Curve:
         sentences: of the texts, ascending.
         words: of the texts.
         accuracies: one each.
+        lows: lower ends of their 95 % intervals; see `Accuracies.interval`.
+        highs: upper ends.
         slope: accuracy gained by each doubling of the text, by least squares.
         standard_error: of the slope; nan for fewer than three sizes.
     """
@@ -147,6 +149,8 @@ class Curve:
     sentences: tuple[int, ...]
     words: tuple[int, ...]
     accuracies: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
     slope: float
     standard_error: float
 
@@ -162,10 +166,16 @@ def curves(found: Accuracies, learned: Sequence[Learned]) -> list[Curve]:
     if len(some) < 2:
         return []
     columns = [found.columns.index(one.model.name) for one in some]
-    return [_curve(name, some, values[columns]) for name, values in found.means().items()]
+    limits = found.intervals()
+    return [
+        _curve(name, some, values[columns], limits[name][:, columns])
+        for name, values in found.means().items()
+    ]
 
 
-def _curve(phenomenon: str, learned: Sequence[Learned], accuracies: FloatArray) -> Curve:
+def _curve(
+    phenomenon: str, learned: Sequence[Learned], accuracies: FloatArray, limits: FloatArray
+) -> Curve:
     from scipy.stats import linregress
 
     sizes = tuple(one.sentences for one in learned)
@@ -175,6 +185,8 @@ def _curve(phenomenon: str, learned: Sequence[Learned], accuracies: FloatArray) 
         sizes,
         tuple(one.words for one in learned),
         tuple(accuracies.tolist()),
+        lows=tuple(limits[0].tolist()),
+        highs=tuple(limits[1].tolist()),
         slope=float(line.slope),
         standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
     )

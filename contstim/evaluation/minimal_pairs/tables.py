@@ -184,9 +184,17 @@ def _curves(method: Method, made: Sequence[Curve]) -> Table:
     rows = [
         (method.value, curve.phenomenon, *point)
         for curve in made
-        for point in zip(curve.sentences, curve.words, curve.accuracies, strict=True)
+        for point in zip(
+            curve.sentences,
+            curve.words,
+            curve.accuracies,
+            known_numbers(curve.lows),
+            known_numbers(curve.highs),
+            strict=True,
+        )
     ]
-    names = ("method", "phenomenon", "sentences", "words", "accuracy")
+    about = ("method", "phenomenon", "sentences", "words")
+    names = (*about, "accuracy", "accuracy_low", "accuracy_high")
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs.accuracies import Accuracies
@@ -74,7 +75,7 @@ def _learned(model: KenlmModel, name: str, sentences: int) -> Learned:
 
 
 def test_slopes_are_least_squares_over_doublings(bigram: KenlmModel) -> None:
-    """Witnesses: a line drawn by hand, and numpy.polyfit."""
+    """Witnesses: a line drawn by hand, numpy.polyfit, and statsmodels for intervals."""
     sizes = (100, 200, 800)
     learned = [_learned(bigram, f"ngram-{n}", n) for n in sizes[::-1]]
     values = np.array([[0.5, 0.6, 0.8, 0.1], [0.5, 0.7, 0.6, 0.1]])
@@ -89,6 +90,9 @@ def test_slopes_are_least_squares_over_doublings(bigram: KenlmModel) -> None:
     assert x.slope == pytest.approx(0.1)  # .5, .6, and after two more doublings .8
     assert x.standard_error == pytest.approx(0, abs=1e-9)
     assert overall.accuracies == pytest.approx([0.5, 0.65, 0.7])
+    for low, high, share in zip(x.lows, x.highs, x.accuracies, strict=True):  # of nine pairs
+        wilson = proportion_confint(round(9 * share, 6), 9, method="wilson")
+        assert (low, high) == pytest.approx(wilson)
     for curve in (overall, y):
         (slope, _), covariance = np.polyfit(np.log2(sizes), curve.accuracies, 1, cov="unscaled")
         line = np.polyval(np.polyfit(np.log2(sizes), curve.accuracies, 1), np.log2(sizes))

@@ -93,7 +93,8 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
     ]
     sizes = tuple(1_000 * 10**i for i in range(3))
     curves = [
-        Curve(name, sizes, sizes, (0.4, 0.6, 0.8), 0.05, 0.01) for name in ("overall", *PHENOMENA)
+        Curve(name, sizes, sizes, (0.4, 0.6, 0.8), (0.3,) * 3, (0.9,) * 3, 0.05, 0.01)
+        for name in ("overall", *PHENOMENA)
     ]
     return [
         minimal_pairs.phenomena_figure(found, "Accuracy (%), full-sentence"),
