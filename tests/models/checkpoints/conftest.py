@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from contstim.models.catalog import load_model
+from contstim.models.catalog import load_scorer
 from contstim.sentence import Sentence
 from tests.models import tiny
 from tests.models.classifier.test_adapter import build
@@ -56,7 +56,7 @@ def score(folder: Path) -> FloatArray:
     family = "classifier" if folder.name == "classifier" else "hf"
     masked = "Masked" in json.dumps(_read(folder / "config.json").get("architectures", ""))
     rule = "@pll-original" if masked else ""
-    return load_model(f"{family}:{folder}{rule}", device="cpu").log_probs(SENTENCES)
+    return load_scorer(f"{family}:{folder}{rule}", device="cpu").scores(SENTENCES)
 
 
 def _read(path: Path) -> dict[str, Any]:
