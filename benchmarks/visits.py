@@ -40,7 +40,7 @@ from contstim.models.masked import adapter as masked_adapter
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 

@@ -18,7 +18,7 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.optimization.search.climb import Climb, Step
-    from contstim.optimization.search.synthesis import Synthesis
+    from contstim.optimization.search.synthesize import Synthesis
 
 
 def print_step(step: Step) -> None:

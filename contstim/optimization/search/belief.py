@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.optimization.search.objective import Objective
+    from contstim.optimization.search.objectives import Objective
 
 _SAMPLES = 16  # pairs of opposite draws from which an expected improvement is computed
 
@@ -21,7 +21,9 @@ class Belief:
         self.mean = np.zeros((n_models, n_words))
         self.spread = np.zeros((n_models, n_words))
 
-    def promise(self, objective: Objective, loss: float, words: IntArray) -> FloatArray:
+    def expected_improvement(
+        self, objective: Objective, loss: float, words: IntArray
+    ) -> FloatArray:
         """By how much each of some words is expected to lower the loss, (n_words,).
 
         The expectation, over independent normal errors of what is believed, of the improvement on

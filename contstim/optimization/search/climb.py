@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING
 
-from contstim.optimization.search.search import Place, Scored
+from contstim.optimization.search.evaluator import Position, ScoredSentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.costs import Cost
-    from contstim.optimization.search.proposals import Proposer
-    from contstim.optimization.search.search import Search
-    from contstim.optimization.search.shaking import Shaker
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.perturbation import Perturbation
+    from contstim.optimization.search.proposers import Proposer
     from contstim.sentence import Sentence
 
 
@@ -85,11 +85,11 @@ class Climb:
 
 def climb(
     start: Sentence,
-    search: Search,
+    search: Evaluator,
     proposer: Proposer,
     *,
     rng: np.random.Generator,
-    shaker: Shaker | None = None,
+    perturbation: Perturbation | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
@@ -98,14 +98,14 @@ def climb(
     for a word with a lower exact loss that keeps the constraint, and the word is taken. A round
     ends after as many positions in a row without one as can be changed; where the same sentence
     has failed before at a position, it counts as failed again without another look. Then the
-    shaker, if there is one, makes a new start of the best sentence so far.
+    perturbation, if there is one, makes a new start of the best sentence so far.
 
     Args:
         start: where to begin.
         search: the objective, the words, and the exact scores known so far.
         proposer: how a word is found.
-        rng: decides the order of positions, and what chance decides in the shaker.
-        shaker: makes new starts; None for a single round.
+        rng: decides the order of positions, and what chance decides in the perturbation.
+        perturbation: makes new starts; None for a single round.
         on_step: told of each accepted step as it happens.
     """
     first = best = now = search.score(start)
@@ -116,16 +116,20 @@ def climb(
         for visit, step in _settle(now, search, proposer, rng, visit, number, failed):  # noqa: B007, B020
             if step is not None:
                 steps.append(step)
-                now = Scored(step.sentence, step.log_probs, step.loss)
+                now = ScoredSentence(step.sentence, step.log_probs, step.loss)
                 if on_step is not None:
                     on_step(step)
         failures = 0 if now.loss < best.loss else failures + 1
         best = min(best, now, key=lambda scored: scored.loss)
-        shaken = None if shaker is None else shaker.shake(best, search, rng, visit, failures)
+        shaken = (
+            None
+            if perturbation is None
+            else perturbation.perturb(best, search, rng, visit, failures)
+        )
         if shaken is None:
             break
         now = shaken
-    last = End.SETTLED if shaker is None else End.EXHAUSTED
+    last = End.SETTLED if perturbation is None else End.EXHAUSTED
     end = End.UNCHANGED if best is first else last
     return Climb(
         start=start,
@@ -140,8 +144,8 @@ def climb(
 
 
 def _settle(
-    now: Scored,
-    search: Search,
+    now: ScoredSentence,
+    search: Evaluator,
     proposer: Proposer,
     rng: np.random.Generator,
     visit: int,
@@ -152,7 +156,7 @@ def _settle(
     positions = search.candidates.positions
     in_a_row = 0
     for visit, position in enumerate(_cycles(positions, rng), start=visit + 1):  # noqa: B020
-        place = Place(now, position, visit)
+        place = Position(now, position, visit)
         known = (now.sentence, position) in failed
         found = None if known else proposer.propose(place, search)
         if found is None:

@@ -50,7 +50,7 @@ class Calibration:
         """The standard deviation around what is expected, nats."""
         return float(np.sqrt(self._squares / self._n))
 
-    def learn(self, x: FloatArray, y: FloatArray) -> None:
+    def calibrate(self, x: FloatArray, y: FloatArray) -> None:
         """Add pairs of differences, (n,) each, nats; those that are not finite tell nothing."""
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = x[finite], y[finite]
@@ -62,7 +62,7 @@ class Calibration:
         self._n += len(x)
 
 
-class Experience:
+class SearchState:
     """One search's memory; begins with modest beliefs and is never shared between searches."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Experience:
         """What is known of a model's estimates of one kind."""
         return self._calibrations.setdefault((number, stage), Calibration(stage.value))
 
-    def price(self, number: int, guess: float) -> float:
+    def expected_cost(self, number: int, guess: float) -> float:
         """Passes that a sharper estimate of one word costs under a model, 1 or more.
 
         Args:
@@ -84,7 +84,7 @@ class Experience:
         rows, words = self._paid[number]
         return max(1.0, (rows + 4 * guess) / (words + 4))
 
-    def pay(self, number: int, rows: int, words: int) -> None:
+    def record_cost(self, number: int, rows: int, words: int) -> None:
         """Remember what some words have cost."""
         before = self._paid[number]
         self._paid[number] = (before[0] + rows, before[1] + words)

@@ -14,57 +14,57 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.optimization.search.proposals import Proposer, best
-from contstim.optimization.search.visit import Visit
+from contstim.optimization.search.proposers import Proposer, best
+from contstim.optimization.search.screening import PositionEstimates
 
 if TYPE_CHECKING:
-    from contstim.optimization.search.search import Place, Scored, Search
+    from contstim.optimization.search.evaluator import Evaluator, Position, ScoredSentence
 
 
 @dataclass(frozen=True)
-class Guided(Proposer):
+class ScreeningProposer(Proposer):
     """Our way to find a word, whatever mixture of models takes part.
 
     Attributes:
-        share: of the passes that one exact score under all models takes, what a visit spends on
-            sharper estimates under each model.
-        least: passes that it spends on these however little exact scores take.
-        effort: of the drafts; see `LanguageModel.draft`.
-        worth: the least expected gain, nats, for which a word is scored exactly.
+        draft_share: of the passes that one exact score under all models takes, what a visit
+            spends on sharper estimates under each model.
+        min_draft_passes: passes that it spends on these however little exact scores take.
+        draft_covers: of the drafts; see `LanguageModel.draft`.
+        min_expected_improvement: the least expected gain, nats, for which a word is scored exactly.
         patience: exact evaluations without gain after which the position is given up.
-        most: how many words are scored exactly at once, at most.
+        max_batch: how many words are scored exactly at once, at most.
     """
 
-    share: float = 0.25
-    least: int = 32
-    effort: int = 1
-    worth: float = 0.5
+    draft_share: float = 0.25
+    min_draft_passes: int = 32
+    draft_covers: int = 1
+    min_expected_improvement: float = 0.5
     patience: int = 5
-    most: int = 8
+    max_batch: int = 8
 
-    def propose(self, place: Place, search: Search) -> Scored | None:
+    def propose(self, place: Position, search: Evaluator) -> ScoredSentence | None:
         """See `Proposer.propose`."""
-        visit = Visit(place, search)
+        visit = PositionEstimates(place, search)
         if visit.sharp.all():  # nothing is estimated
             log_probs = np.where(visit.open, visit.belief.mean, np.nan)
             found = best(place, search, visit.words, log_probs)
             if found is not None:
                 search.record(place, found.sentence, found.log_probs)
             return found
-        open_ = visit.sharpen(self.share, self.least, self.effort)
+        open_ = visit.refine(self.draft_share, self.min_draft_passes, self.draft_covers)
         log_probs = np.full(visit.belief.mean.shape, np.nan)
         found = None
         failures = 0
         while failures < self.patience:
             loss = (found or place.now).loss
-            size = search.experience.batch(self.most)
-            chosen = visit.most_promising(open_, size, loss, self.worth)
+            size = search.experience.batch(self.max_batch)
+            chosen = visit.most_promising(open_, size, loss, self.min_expected_improvement)
             if not len(chosen):
                 break
             open_[chosen] = False
             names = [visit.words[i] for i in chosen.tolist()]
             log_probs[:, chosen] = search.evaluate(place, names, lazily=True)
-            visit.learn(chosen, log_probs[:, chosen])
+            visit.calibrate(chosen, log_probs[:, chosen])
             better = best(place, search, visit.words, log_probs)
             gained = better is not None and better.loss < loss
             search.experience.remember(gained=gained)

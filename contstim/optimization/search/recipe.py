@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contstim.optimization.search.proposals import Proposer
-    from contstim.optimization.search.shaking import Shaker
+    from contstim.optimization.search.perturbation import Perturbation
+    from contstim.optimization.search.proposers import Proposer
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Recipe:
     Attributes:
         name: what it is called on the command line and in records.
         proposer: how a better word is found.
-        shaker: how new starts are made; None for a single round.
+        perturbation: how new starts are made; None for a single round.
     """
 
     name: str
     proposer: Proposer
-    shaker: Shaker | None = None
+    perturbation: Perturbation | None = None

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.optimization.search.proposals import Proposer, best
+from contstim.optimization.search.proposers import Proposer, best
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import Replacements
-    from contstim.optimization.search.search import Place, Scored, Search
+    from contstim.optimization.search.evaluator import Evaluator, Position, ScoredSentence
 
 
 @dataclass(frozen=True)
-class RegressionGuided(Proposer):
+class RegressionProposer(Proposer):
     """The published way to find a word; models that are exact take part as they are.
 
     Attributes:
@@ -39,7 +39,7 @@ class RegressionGuided(Proposer):
     patience: int = 5
     penalty: float = 1e5
 
-    def propose(self, place: Place, search: Search) -> Scored | None:
+    def propose(self, place: Position, search: Evaluator) -> ScoredSentence | None:
         """See `Proposer.propose`."""
         words = search.candidates.words(place.position)
         known = [_ask(number, place, search, words) for number in range(len(search.models))]
@@ -71,8 +71,8 @@ class RegressionGuided(Proposer):
         return allowed & (least >= threshold)
 
     def _regress(
-        self, place: Place, search: Search, names: list[str], lines: _Lines
-    ) -> Scored | None:
+        self, place: Position, search: Evaluator, names: list[str], lines: _Lines
+    ) -> ScoredSentence | None:
         """Score the extremes, then the best predictions, until a word is a gain."""
         extremes = lines.extremes()
         for model, number in extremes:
@@ -89,7 +89,7 @@ class RegressionGuided(Proposer):
             found = best(place, search, names, lines.exact)
         return found
 
-    def _best_prediction(self, search: Search, lines: _Lines) -> int:
+    def _best_prediction(self, search: Evaluator, lines: _Lines) -> int:
         """The word that is not yet scored with the lowest predicted loss, penalty included."""
         predicted = lines.predict()
         missed = search.objective.shortfall(predicted)
@@ -99,7 +99,7 @@ class RegressionGuided(Proposer):
         return int(np.lexsort((losses, lines.evaluated))[0])
 
 
-def _ask(number: int, place: Place, search: Search, words: tuple[str, ...]) -> Replacements:
+def _ask(number: int, place: Position, search: Evaluator, words: tuple[str, ...]) -> Replacements:
     with search.asking(number) as model:
         return (model.draft(0) or model).replacements(place.sentence, place.position, words)
 
@@ -118,7 +118,7 @@ class _Lines:
     exact: FloatArray
     estimates: FloatArray
     current: FloatArray
-    place: Place
+    place: Position
 
     @property
     def evaluated(self) -> BoolArray:

@@ -10,18 +10,18 @@ import numpy as np
 from contstim.errors import VerificationError
 from contstim.models.costs import Cost
 from contstim.optimization.search.candidates import Candidates
-from contstim.optimization.search.checks import (
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import NoRepeats
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AgainstOther
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.verification import (
     check_input,
     check_models,
     computes_coarsely,
     natural_log_probs,
     verified,
 )
-from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import NoRepeats
-from contstim.optimization.search.objective import AgainstOther
-from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ def synthesize_pair(
     check_models((model_1,), (model_2,))
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    searches = [Search((models[1 - side], models[side]), candidates) for side in (0, 1)]
+    searches = [Evaluator((models[1 - side], models[side]), candidates) for side in (0, 1)]
     scores = np.array([natural_log_probs(search) for search in searches])
     log_probs = np.stack([scores[1], scores[1]], axis=1)  # (models, sentences)
     sentences = [natural, natural]
@@ -110,7 +110,7 @@ def synthesize_pair(
             search,
             recipe.proposer,
             rng=rng,
-            shaker=recipe.shaker,
+            perturbation=recipe.perturbation,
             on_step=on_step,
         )
         climbs.append(verified(found, search))
@@ -132,7 +132,7 @@ def synthesize_pair(
     )
 
 
-def _in_float32(search: Search, sentences: Sequence[Sentence]) -> FloatArray:
+def _in_float32(search: Evaluator, sentences: Sequence[Sentence]) -> FloatArray:
     """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
 
     Raises:
@@ -144,7 +144,7 @@ def _in_float32(search: Search, sentences: Sequence[Sentence]) -> FloatArray:
     if second_1 < first_1 or first_2 < second_2:
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            f"the search: scored in float32, a model prefers the wrong sentence. Search with "
+            f"the search: scored in float32, a model prefers the wrong sentence. Evaluator with "
             f"--dtype float32."
         )
     return log_probs

@@ -10,10 +10,10 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.search.candidates import Candidates
 from contstim.optimization.search.climb import Climb, End, climb
 from contstim.optimization.search.constraints import NoRepeats
-from contstim.optimization.search.objective import AcceptReject
-from contstim.optimization.search.proposals import ExactRanking
-from contstim.optimization.search.search import Search
-from contstim.optimization.search.shaking import BuyRoom
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AcceptReject
+from contstim.optimization.search.perturbation import SlackPerturbation
+from contstim.optimization.search.proposers import ExactRanking
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 
@@ -52,10 +52,10 @@ def by_brute_force(
 
 def searching(
     start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary
-) -> Search:
+) -> Evaluator:
     objective = AcceptReject((accept, reject), float(accept.log_probs([start])[0]))
     rules = (NoRepeats(vocabulary.repeatable),)
-    return Search((accept, reject), Candidates(vocabulary, start, rules)).aim(objective)
+    return Evaluator((accept, reject), Candidates(vocabulary, start, rules)).aim(objective)
 
 
 def climbed(
@@ -153,7 +153,7 @@ def test_shaken_rounds_only_ever_improve_the_result(
             searching(start, trigram, bigram, vocabulary),
             ExactRanking(),
             rng=np.random.default_rng(seed),
-            shaker=BuyRoom(),
+            perturbation=SlackPerturbation(),
         )
         first = [step.sentence for step in found.steps if step.round == 0]
         assert first == [step.sentence for step in plain.steps]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from contstim.models.base import Replacements
 from contstim.optimization.search.climb import climb
+from contstim.optimization.search.evaluator import Position
 from contstim.optimization.search.recipes import GOLAN2023
-from contstim.optimization.search.regression import RegressionGuided
-from contstim.optimization.search.search import Place
+from contstim.optimization.search.regression import RegressionProposer
 from contstim.sentence import Sentence
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel, search_for
 
@@ -168,7 +168,7 @@ class Gate(TableModel):
 def test_a_position_is_given_up_after_five_evaluations_without_gain() -> None:
     """Witness: by hand; the line promises much of `y`, `x`, `w` …, of which none is a gain."""
     search = search_for(Gate(0), Trap(1, "estimate"))
-    found = RegressionGuided().propose(Place(search.score(NATURAL), 2, 1), search)
+    found = RegressionProposer().propose(Position(search.score(NATURAL), 2, 1), search)
     assert found is None
     assert [e.word for e in search.evaluations] == ["a", "z", "y", "x", "w", "v", "u"]
 
@@ -179,7 +179,7 @@ def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> No
     for seed in range(30):
         accept, reject = Misled(seed, "estimate"), Misled(seed + 100, "estimate")
         search = search_for(accept, reject)
-        found = RegressionGuided().propose(Place(search.score(NATURAL), 1, 1), search)
+        found = RegressionProposer().propose(Position(search.score(NATURAL), 1, 1), search)
         if found is not None:
             taken += 1
             assert accept.score(found.sentence) >= accept.score(NATURAL)
@@ -190,7 +190,7 @@ def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> No
 def test_exact_scores_of_both_models_are_told_of_every_evaluated_candidate() -> None:
     """Extremes are scored under the model that estimates them, all others under both."""
     search = search_for(TableModel(1, "estimate"), TableModel(2, "estimate"))
-    climb(NATURAL, search, RegressionGuided(), rng=np.random.default_rng(0))
+    climb(NATURAL, search, RegressionProposer(), rng=np.random.default_rng(0))
     both = 0
     for evaluation in search.evaluations:
         for model, told in zip(search.models, evaluation.log_probs, strict=True):
@@ -220,7 +220,7 @@ class Flat(TableModel):
 def test_an_extreme_that_is_a_gain_is_taken_without_any_prediction() -> None:
     """Witness: by hand; only `a`, the highest estimate, is a gain."""
     search = search_for(Flat(0), Hidden(1, "estimate"))
-    found = RegressionGuided().propose(Place(search.score(NATURAL), 2, 1), search)
+    found = RegressionProposer().propose(Position(search.score(NATURAL), 2, 1), search)
     assert found is not None
     assert found.sentence.words[2] == "a"
     assert {e.word for e in search.evaluations} == {"a", "z"}
@@ -243,6 +243,6 @@ def test_the_best_prediction_is_scored_even_if_it_promises_nothing() -> None:
             return -5.0 if sentence.words[2] != "c" else 0.0
 
     search = search_for(Surprising(0, "estimate"), Falling(1))
-    found = RegressionGuided(patience=30).propose(Place(search.score(NATURAL), 2, 1), search)
+    found = RegressionProposer(patience=30).propose(Position(search.score(NATURAL), 2, 1), search)
     assert found is not None
     assert found.sentence.words[2] == "y"

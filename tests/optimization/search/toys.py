@@ -13,8 +13,8 @@ from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.costs import count
 from contstim.optimization.search.candidates import Candidates
 from contstim.optimization.search.constraints import Constraint, NoRepeats
-from contstim.optimization.search.objective import AcceptReject
-from contstim.optimization.search.search import Search
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AcceptReject
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -100,8 +100,8 @@ def search_for(
     natural: Sentence = NATURAL,
     vocabulary: Vocabulary = WORDS,
     constraints: tuple[Constraint, ...] = (),
-) -> Search:
+) -> Evaluator:
     """A search for the published objective."""
     objective = AcceptReject((accept, reject), float(accept.log_probs([natural])[0]))
     rules = (NoRepeats(vocabulary.repeatable), *constraints)
-    return Search((accept, reject), Candidates(vocabulary, natural, rules)).aim(objective)
+    return Evaluator((accept, reject), Candidates(vocabulary, natural, rules)).aim(objective)

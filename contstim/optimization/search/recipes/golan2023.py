@@ -25,11 +25,11 @@ What no setting below shows, and where it deviates:
 """
 
 from contstim.optimization.search.recipe import Recipe
-from contstim.optimization.search.regression import RegressionGuided
+from contstim.optimization.search.regression import RegressionProposer
 
 GOLAN2023 = Recipe(
     name="golan2023",
-    proposer=RegressionGuided(
+    proposer=RegressionProposer(
         # Of a word's first token, in the paper; ours, of all its tokens where these have been read
         # anyway, and normalised as the model's rule says (in the code over all tokens). In the
         # paper for GPT-2; here for every model that reads from left to right: GPT-2, RNN and LSTM,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.candidates import Candidates
     from contstim.optimization.search.climb import Climb
-    from contstim.optimization.search.objective import Objective
-    from contstim.optimization.search.search import Search
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective
     from contstim.sentence import Sentence
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
@@ -85,7 +85,7 @@ def check_input(candidates: Candidates, seed: int) -> None:
     candidates.check()
 
 
-def natural_log_probs(search: Search) -> tuple[float, ...]:
+def natural_log_probs(search: Evaluator) -> tuple[float, ...]:
     """Of the natural sentence under each model, nats.
 
     Raises:
@@ -144,7 +144,7 @@ def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
     return any(model.convention.precision != FLOAT32 for model in models)
 
 
-def verified(found: Climb, search: Search, precise: InFloat32 | None = None) -> Climb:
+def verified(found: Climb, search: Evaluator, precise: InFloat32 | None = None) -> Climb:
     """The climb with scores computed from scratch, on which every constraint is checked.
 
     A result that keeps a constraint by less than the scores' rounding may break it when it is
@@ -183,7 +183,7 @@ def verified(found: Climb, search: Search, precise: InFloat32 | None = None) -> 
 
 
 def _scored_again(
-    sentence: Sentence, log_probs: FloatArray, search: Search, broken: list[str]
+    sentence: Sentence, log_probs: FloatArray, search: Evaluator, broken: list[str]
 ) -> FloatArray:
     """Exact log-probabilities from scratch, (n_models,), nats.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.models.costs import Cost, Tally, counting
-from contstim.optimization.search.experience import Experience
+from contstim.optimization.search.experience import SearchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.candidates import Candidates
-    from contstim.optimization.search.objective import Objective
+    from contstim.optimization.search.objectives import Objective
     from contstim.sentence import Sentence
 
 
@@ -46,7 +46,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSentence:
     """A sentence with its exact log-probabilities, (n_models,), nats, and the loss they make."""
 
     sentence: Sentence
@@ -55,7 +55,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """A position of a sentence, where a better word is looked for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Place:
         visit: the visit's number, from 1.
     """
 
-    now: Scored
+    now: ScoredSentence
     position: int
     visit: int
 
@@ -79,7 +79,7 @@ class Place:
         return self.now.sentence.words[self.position]
 
 
-class Search:
+class Evaluator:
     """Models, an objective, the candidates, and exact scores, each of which is computed once.
 
     Args:
@@ -101,11 +101,11 @@ class Search:
         self.candidates = candidates
         self.evaluations: list[Evaluation] = []
         self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in self.models)
-        self.experience = Experience()
+        self.experience = SearchState()
         self.exact_rows = [0.0] * len(models)
         self._known: tuple[dict[Sentence, float], ...] = tuple({} for _ in self.models)
 
-    def aim(self, objective: Objective) -> Search:
+    def aim(self, objective: Objective) -> Evaluator:
         """Begin, or go on, with an objective over these models; what is known stays known."""
         self.objective = objective
         return self
@@ -127,10 +127,12 @@ class Search:
         with counting(self.tallies[number]):
             yield self.models[number]
 
-    def score(self, sentence: Sentence) -> Scored:
+    def score(self, sentence: Sentence) -> ScoredSentence:
         """A sentence under all models, exactly."""
         log_probs = self.log_probs(sentence)
-        return Scored(sentence, log_probs, float(self.objective.loss(log_probs[:, None])[0]))
+        return ScoredSentence(
+            sentence, log_probs, float(self.objective.loss(log_probs[:, None])[0])
+        )
 
     def log_probs(self, sentence: Sentence, *, afresh: bool = False) -> FloatArray:
         """Exact log-probabilities of a sentence, scored alone, (n_models,), nats.
@@ -152,7 +154,7 @@ class Search:
                 scores[number] = model.float32_log_probs([sentence])[0]
         return scores
 
-    def score_feasible(self, sentence: Sentence) -> Scored | None:
+    def score_feasible(self, sentence: Sentence) -> ScoredSentence | None:
         """The same, or None as soon as it is clear that the constraint does not hold."""
         log_probs = np.full((len(self.models), 1), np.nan)
         unbounded = np.full(log_probs.shape, np.inf)
@@ -172,7 +174,7 @@ class Search:
             self.exact_rows[number] = self.exact_rows[number] or float(rows)
         return known[sentence]
 
-    def exact(self, number: int, place: Place, words: Sequence[str]) -> FloatArray:
+    def exact(self, number: int, place: Position, words: Sequence[str]) -> FloatArray:
         """One model's exact log-probabilities of the sentence with each word, (n_words,), nats."""
         known = self._known[number]
         rewritten = [place.sentence.replace(place.position, word) for word in words]
@@ -187,7 +189,9 @@ class Search:
             known.update((rewritten[i], float(scores[i])) for i in new)
         return scores
 
-    def evaluate(self, place: Place, words: Sequence[str], *, lazily: bool = False) -> FloatArray:
+    def evaluate(
+        self, place: Position, words: Sequence[str], *, lazily: bool = False
+    ) -> FloatArray:
         """All models' exact log-probabilities, (n_models, n_words), nats; they are recorded.
 
         Args:
@@ -208,7 +212,7 @@ class Search:
             self.record(place, changed, scores)
         return log_probs
 
-    def record(self, place: Place, changed: Sentence, log_probs: FloatArray) -> None:
+    def record(self, place: Position, changed: Sentence, log_probs: FloatArray) -> None:
         """Keep a candidate and its exact log-probabilities, (n_models,), nats; nan if not asked."""
         word = changed.words[place.position]
         found = Evaluation(place.visit, place.position, word, changed, log_probs.copy())

@@ -11,7 +11,12 @@ from contstim.errors import InputError
 from contstim.models.base import LanguageModel
 from contstim.models.costs import Cost
 from contstim.optimization.search.candidates import Candidates
-from contstim.optimization.search.checks import (
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import NoRepeats
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AcceptReject, AllAgree, WithFloor
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.verification import (
     InFloat32,
     check_floor,
     check_input,
@@ -20,20 +25,15 @@ from contstim.optimization.search.checks import (
     natural_log_probs,
     verified,
 )
-from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import NoRepeats
-from contstim.optimization.search.objective import AcceptReject, AllAgree, WithFloor
-from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.search import Search
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from contstim.optimization.search.constraints import Constraint
-    from contstim.optimization.search.objective import Objective
+    from contstim.optimization.search.evaluator import Evaluation
+    from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipe import Recipe
-    from contstim.optimization.search.search import Evaluation
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -135,7 +135,7 @@ def synthesize(
     check_models(accepts, rejects, judge)
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    search = Search((*accepts, *rejects, *judge), candidates)
+    search = Evaluator((*accepts, *rejects, *judge), candidates)
     search.aim(_objective(accepts, rejects, fluency, natural_log_probs(search), natural))
     precise = None
     if computes_coarsely(search.models):
@@ -147,7 +147,7 @@ def synthesize(
         search,
         recipe.proposer,
         rng=np.random.default_rng(seed),
-        shaker=recipe.shaker,
+        perturbation=recipe.perturbation,
         on_step=on_step,
     )
     return Synthesis(

@@ -11,13 +11,13 @@ from contstim.optimization.search.experience import Stage
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.optimization.search.search import Place, Search
+    from contstim.optimization.search.evaluator import Evaluator, Position
 
 
 _FEW = 4  # words; to sharpen fewer is no better than to score them exactly
 
 
-class Visit:
+class PositionEstimates:
     """Beliefs about the words that may stand at a place.
 
     It begins with estimates of all words from the least work, and with true bounds that rule words
@@ -34,7 +34,7 @@ class Visit:
         belief: of log-probabilities.
     """
 
-    def __init__(self, place: Place, search: Search) -> None:
+    def __init__(self, place: Position, search: Evaluator) -> None:
         self._place, self._search = place, search
         self.words = search.candidates.words(place.position)
         shape = (len(search.models), len(self.words))
@@ -70,12 +70,12 @@ class Visit:
     def most_promising(self, among: BoolArray, most: int, loss: float, worth: float) -> IntArray:
         """The words that are expected to lower a loss most, by more than `worth`, best first."""
         words = np.flatnonzero(among)
-        promise = self.belief.promise(self._search.objective, loss, words)
+        promise = self.belief.expected_improvement(self._search.objective, loss, words)
         order = np.argsort(-promise, kind="stable")[:most]
         chosen: IntArray = words[order[promise[order] > worth]]
         return chosen
 
-    def sharpen(self, share: float, least: float, effort: int) -> BoolArray:
+    def refine(self, share: float, least: float, effort: int) -> BoolArray:
         """Know the most promising words better, the cheapest model first, as far as that pays.
 
         By a draft of the model or, where exact scores cost little, by these.
@@ -91,26 +91,26 @@ class Visit:
         ready: BoolArray = self.open.copy()
         rows = max(least, share * sum(self._search.exact_rows))
         unsure = np.flatnonzero(~self.sharp[:, self.open].all(axis=1)).tolist()
-        for number in sorted(unsure, key=self._price):
-            width = int(rows / self._price(number))
+        for number in sorted(unsure, key=self._expected_cost):
+            width = int(rows / self._expected_cost(number))
             if width >= _FEW:
                 chosen = self.most_promising(self.open, width, self._place.now.loss, 0.0)
-                self.look(number, chosen, effort)
+                self.refine_under(number, chosen, effort)
                 ready &= self.sharp[number]
         return ready
 
-    def _price(self, number: int) -> float:
+    def _expected_cost(self, number: int) -> float:
         model, exact = self._search.models[number], self._search.exact_rows[number]
         guess = exact if model.draft() is None else 2.0 * len(self._place.sentence)
-        return self._search.experience.price(number, guess)
+        return self._search.experience.expected_cost(number, guess)
 
-    def look(self, number: int, chosen: IntArray, effort: int) -> None:
+    def refine_under(self, number: int, chosen: IntArray, effort: int) -> None:
         """Know some words better under one model, where that has not been done yet."""
         chosen = chosen[~self.sharp[number, chosen]]
         if len(chosen):
-            self._sharpen(number, chosen, effort)
+            self._refine_under(number, chosen, effort)
 
-    def _sharpen(self, number: int, chosen: IntArray, effort: int) -> None:
+    def _refine_under(self, number: int, chosen: IntArray, effort: int) -> None:
         place, experience = self._place, self._search.experience
         before = self._search.tallies[number].total.rows
         names = [self.words[i] for i in chosen.tolist()]
@@ -129,9 +129,9 @@ class Visit:
             self._believe(number, chosen, differences, Stage.DRAFT)
         self.sharp[number, chosen] = True
         self._compare(number, chosen, differences, Stage.SCREEN)
-        experience.pay(number, self._search.tallies[number].total.rows - before, len(names))
+        experience.record_cost(number, self._search.tallies[number].total.rows - before, len(names))
 
-    def learn(self, chosen: IntArray, exact: FloatArray) -> None:
+    def calibrate(self, chosen: IntArray, exact: FloatArray) -> None:
         """Compare drafts with what came out, (n_models, k), nats; nan where nothing did."""
         for number, scores in enumerate(exact):
             differences = scores - self._place.now.log_probs[number]
@@ -146,4 +146,4 @@ class Visit:
 
     def _compare(self, number: int, words: IntArray, came_out: FloatArray, stage: Stage) -> None:
         expected = self._estimated[stage][number, words]
-        self._search.experience.calibration(number, stage).learn(expected, came_out)
+        self._search.experience.calibration(number, stage).calibrate(expected, came_out)

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.optimization.search.search import Scored
+from contstim.optimization.search.evaluator import ScoredSentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.optimization.search.search import Place, Search
+    from contstim.optimization.search.evaluator import Evaluator, Position
 
 
 class Proposer(ABC):
     """A way to find a better word for a position."""
 
     @abstractmethod
-    def propose(self, place: Place, search: Search) -> Scored | None:
+    def propose(self, place: Position, search: Evaluator) -> ScoredSentence | None:
         """The sentence with another word, an exactly lower loss, and the constraint kept, or None.
 
         Raises:
@@ -37,7 +37,7 @@ class ExactRanking(Proposer):
     Of several equally good words, the first in the vocabulary.
     """
 
-    def propose(self, place: Place, search: Search) -> Scored | None:
+    def propose(self, place: Position, search: Evaluator) -> ScoredSentence | None:
         """See `Proposer.propose`."""
         words = search.candidates.words(place.position)
         known = []
@@ -59,8 +59,8 @@ class ExactRanking(Proposer):
 
 
 def best(
-    place: Place, search: Search, words: Sequence[str], log_probs: FloatArray
-) -> Scored | None:
+    place: Position, search: Evaluator, words: Sequence[str], log_probs: FloatArray
+) -> ScoredSentence | None:
     """The first of the words with the lowest loss among those that improve on the place.
 
     Args:
@@ -76,4 +76,4 @@ def best(
         return None
     first = int(np.argmin(np.where(eligible, losses, np.inf)))
     changed = place.sentence.replace(place.position, words[first])
-    return Scored(changed, log_probs[:, first], float(losses[first]))
+    return ScoredSentence(changed, log_probs[:, first], float(losses[first]))

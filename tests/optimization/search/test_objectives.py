@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contstim.optimization.search.objective import (
+from contstim.optimization.search.objectives import (
     AcceptReject,
     AgainstOther,
     AllAgree,
