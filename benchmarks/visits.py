@@ -101,11 +101,11 @@ def visits(
     made = [0]
     propose = type(DEFAULT.proposer).propose
 
-    def counted(proposer: Any, place: Any, search: Any) -> Any:
+    def counted(proposer: Any, *arguments: Any) -> Any:
         if made[0] == most:
             raise Enough
         made[0] += 1
-        return propose(proposer, place, search)
+        return propose(proposer, *arguments)
 
     proposer: Any = type(DEFAULT.proposer)
     proposer.propose = counted

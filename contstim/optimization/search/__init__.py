@@ -1,25 +1,25 @@
 """Find a sentence that one model accepts and another rejects.
 
     natural sentence
-        |                                  +-------- perturb the best <--------+
-        v                                  v                                   | nothing better
-    [climb] -- position (random cycle) -> [proposer]                           | anywhere
-        ^                                  | screen all words                  |
-        |                                  | draft the promising ones          |
-        |                                  | score the best exactly            |
-        +------ better: take the word -----+-- not better: next position ------+
+        |                                 +---------- perturb the best <----------+
+        v                                 v                                       | nothing better
+    [climb] -- position (random cycle) -> [proposer]                              | anywhere
+        ^                                 | screen all words, bounds discard      |
+        |                                 | draft the promising ones              |
+        |                                 | score the best exactly (evaluator)    |
+        +----- better: take the word -----+---- not better: next position --------+
 
-    words: those that the constraints allow (candidates); judged by the objective;
-    exact scores so far: search
+    words: those that the constraints allow; better: judged by the objective
 
 From what the rest of the package uses to what it rests on:
 
-synthesis    one direction, or a triplet; symmetric: a pair of sentences at once
-recipes      the published way to search, and ours; recipe: what one is made of
-climb        the one loop; shaking: new starts for it
-proposals    a better word from exact knowledge; regression: the published way to estimate;
-             guided: ours, with visit, belief and experience
-search       exact scores so far, and their cost; candidates: the words that may stand there
-objective    what to minimise and to keep; constraints: what the words must keep
-checks       of what comes in, and of what goes out
+synthesize    one direction, or a triplet; symmetric: a pair of sentences at once
+recipes       ways to search under a name: ours (`default`) and the published one (`golan2023`)
+climb         the one loop; perturbation: new starts for it
+proposers     how a better word is looked for: screen, draft, score exactly
+regression    the same in the published way, by lines fitted to a few exact scores
+screening     what is expected of each word at a position, and what a search learns in its course
+evaluator     exact scores under the models, their cache, their costs, and the log
+objectives    what to minimise and to keep; constraints: which words may stand at a position
+verification  what is checked before a search, and from scratch after it
 """

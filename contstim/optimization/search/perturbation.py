@@ -1,8 +1,8 @@
-"""New starts for a climb that has settled: its best sentence, shaken (iterated local search).
+"""New starts for a climb that has settled: its best sentence, perturbed (iterated local search).
 
 A settled sentence has mostly used up what the constraint allows. So some of its words are replaced
 by others that keep the constraint and that the accepting models like better than the rejecting ones
-do, whatever that does to the loss: this buys room for the next round.
+do, whatever that does to the loss: the slack so gained is room for the next round.
 """
 
 from __future__ import annotations
@@ -13,47 +13,58 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.optimization.search.evaluator import Position, ScoredSentence
+from contstim.optimization.search.objectives import ScoredSentence
 from contstim.optimization.search.screening import PositionEstimates
 
 if TYPE_CHECKING:
     from contstim.arrays import IntArray
+    from contstim.optimization.search.constraints import Candidates, Position
     from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective
+    from contstim.optimization.search.screening import SearchState
     from contstim.sentence import Sentence
 
 
 class Perturbation(ABC):
-    """A way to make a new start."""
+    """A way to make a new start.
+
+    Attributes:
+        patience: rounds without gain after which the search ends.
+    """
+
+    patience: int
 
     @abstractmethod
     def perturb(
         self,
         best: ScoredSentence,
-        search: Evaluator,
+        candidates: Candidates,
+        objective: Objective,
+        evaluator: Evaluator,
+        state: SearchState,
         rng: np.random.Generator,
-        visit: int,
-        failures: int,
     ) -> ScoredSentence | None:
-        """A sentence that keeps the constraint; None to end the search.
+        """A sentence that keeps the constraint, exactly scored; None to end the search.
 
         Args:
             best: the best sentence so far.
-            search: the objective, the words, and what is known.
+            candidates: the words that may stand at each position.
+            objective: what to minimise and to keep.
+            evaluator: scores exactly.
+            state: what the proposer has learned; this may add to it.
             rng: for what is left to chance.
-            visit: how many positions have been visited.
-            failures: how many rounds in a row found nothing better.
         """
 
 
 @dataclass(frozen=True)
 class SlackPerturbation(Perturbation):
-    """Replace a few words by those with the largest believed surplus of acceptance over rejection.
+    """Replace a few words by those with the largest expected slack.
 
     Attributes:
         max_words: how many are replaced at most.
         max_drafts: for how many words of a position a draft is asked.
-        draft_covers: of the drafts.
-        patience: rounds without gain after which the search ends.
+        draft_covers: how much work a draft is; see `LanguageModel.draft`.
+        patience: see `Perturbation`.
         tries: sentences that are scored to find a start which keeps the constraint.
     """
 
@@ -66,51 +77,63 @@ class SlackPerturbation(Perturbation):
     def perturb(
         self,
         best: ScoredSentence,
-        search: Evaluator,
+        candidates: Candidates,
+        objective: Objective,
+        evaluator: Evaluator,
+        state: SearchState,
         rng: np.random.Generator,
-        visit: int,
-        failures: int,
     ) -> ScoredSentence | None:
         """See `Perturbation.perturb`."""
-        if failures >= self.patience:
-            return None
         for _ in range(self.tries):
-            sentence = self._perturbed(best, search, rng, visit)
-            start = None if sentence == best.sentence else search.score_feasible(sentence)
-            if start is not None:
-                return start
+            perturbed = best
+            n_words = int(rng.integers(1, self.max_words + 1))
+            for index in rng.permutation(candidates.positions)[:n_words].tolist():
+                position = candidates.at(perturbed, index)
+                estimates = PositionEstimates(position, objective, evaluator, state)
+                perturbed = self._replace(position, objective, estimates)
+            if perturbed.sentence != best.sentence:
+                start = _assess_if_feasible(perturbed.sentence, objective, evaluator)
+                if start is not None:
+                    return start
         return None
 
-    def _perturbed(
-        self, best: ScoredSentence, search: Evaluator, rng: np.random.Generator, visit: int
-    ) -> Sentence:
-        now = best
-        n_words = int(rng.integers(1, self.max_words + 1))
-        for position in rng.permutation(search.candidates.positions)[:n_words].tolist():
-            now = self._replace(Position(now, position, visit), search)
-        return now.sentence
+    def _replace(
+        self, position: Position, objective: Objective, estimates: PositionEstimates
+    ) -> ScoredSentence:
+        """The sentence with the word of most slack among those expected to keep the constraint.
 
-    def _replace(self, place: Position, search: Evaluator) -> ScoredSentence:
-        """The sentence with the word of least tension among those believed to keep the constraint.
-
-        Its log-probabilities are believed, not exact.
+        Its log-probabilities are expected ones, not exact, and its loss is not its own.
         """
-        visit = PositionEstimates(place, search)
-        words = np.flatnonzero(search.candidates.allowed(place.sentence, place.position))
-        words = self._slackest(visit, search, words)
-        for number in range(len(search.models)):
-            visit.refine_under(number, words, self.draft_covers)
-        words = self._slackest(visit, search, words)
-        if not len(words):
-            return place.now
-        changed = place.sentence.replace(place.position, visit.words[words[0]])
-        return ScoredSentence(changed, visit.belief.mean[:, words[0]], place.now.loss)
+        columns = np.flatnonzero(position.allowed)
+        columns = self._slackest(objective, estimates, columns)
+        for number in range(len(estimates.mean)):
+            estimates.refine_under(number, columns, self.draft_covers)
+        columns = self._slackest(objective, estimates, columns)
+        if not len(columns):
+            return position.current
+        sentence = position.replace(position.words[columns[0]])
+        return ScoredSentence(sentence, estimates.mean[:, columns[0]], position.current.loss)
 
-    def _slackest(self, visit: PositionEstimates, search: Evaluator, words: IntArray) -> IntArray:
-        mean, spread = visit.belief.mean[:, words], visit.belief.spread[:, words]
-        cautious = mean - np.array(search.objective.accepting)[:, None] * spread
-        feasible = search.objective.feasible(cautious)
-        words, mean = words[feasible], mean[:, feasible]
-        tension = search.objective.tension(mean)
-        slackest: IntArray = words[np.argsort(tension, kind="stable")[: self.max_drafts]]
+    def _slackest(
+        self, objective: Objective, estimates: PositionEstimates, columns: IntArray
+    ) -> IntArray:
+        mean, spread = estimates.mean[:, columns], estimates.spread[:, columns]
+        # A word is to keep the constraint even where accepting models err by one spread.
+        cautious = mean - np.array(objective.accepting)[:, None] * spread
+        feasible = objective.feasible(cautious)
+        columns, mean = columns[feasible], mean[:, feasible]
+        order = np.argsort(-objective.slack(mean), kind="stable")
+        slackest: IntArray = columns[order[: self.max_drafts]]
         return slackest
+
+
+def _assess_if_feasible(
+    sentence: Sentence, objective: Objective, evaluator: Evaluator
+) -> ScoredSentence | None:
+    """A sentence scored exactly, or None as soon as it is clear that it breaks the constraint."""
+    log_probs = np.full(len(evaluator.models), np.nan)
+    for number in range(len(evaluator.models)):
+        log_probs[number] = evaluator.log_prob(number, sentence)
+        if not objective.promising(log_probs[:, None], np.inf, np.inf)[0]:
+            return None
+    return objective.assess(sentence, log_probs)

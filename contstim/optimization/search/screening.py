@@ -1,149 +1,323 @@
-"""One visit of a position: what is believed of every word there, sharpened step by step."""
+"""What is expected of every word at a position, and what a search learns in order to expect better.
+
+An example. The accept model gives `The dog barks` -20 nats, which is its floor, the reject model
+-18. Screening the second position tells how much likelier each word makes the sentence than `dog`
+does, which comes to these means, all with a spread of 2 nats while nothing has been learned:
+
+                       dog      cat     idea
+    accept (row 0)     -20    -20.5      -26
+    reject (row 1)     -18      -21      -27
+
+`cat` would lower the loss by about 3.1 nats on average and reaches the floor with a chance of .4:
+its expected improvement is 1.2 nats. `idea` would lower it by 9, but reaches the floor with a
+chance of .001: 0.01 nats. So `cat` is drafted, which replaces its mean and its spread by better
+ones, and is scored exactly if it still promises enough.
+"""
 
 from __future__ import annotations
 
+from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.optimization.search.belief import Belief
-from contstim.optimization.search.experience import Stage
-
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.optimization.search.evaluator import Evaluator, Position
+    from contstim.optimization.search.constraints import Position
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective
 
 
-_FEW = 4  # words; to sharpen fewer is no better than to score them exactly
+_MIN_WORDS = 4  # to draft fewer words is no better than to score them exactly
+_SAMPLES = 16  # pairs of opposite draws from which an expected improvement is computed
 
 
 class PositionEstimates:
-    """Beliefs about the words that may stand at a place.
+    """Expected log-probabilities of the words at a position, under each model of the search.
 
-    It begins with estimates of all words from the least work, and with true bounds that rule words
-    out. Estimates count as differences from the word that stands there, whose exact score is known.
+    It begins with estimates of all words from the least work, and with true upper bounds, which
+    rule words out for good. Rows of all arrays are models, columns words.
 
     Args:
-        place: the position.
-        search: its models are asked, and its experience is used and grows.
+        position: the sentence as it stands, and the words.
+        objective: decides which words promise something.
+        evaluator: its models are asked.
+        state: calibrates the estimates, and learns from what they come to.
 
     Attributes:
-        words: all words of the vocabulary for the position.
-        open: which of them may stand there and may still improve on the place, (n_words,).
-        sharp: what is known better than from the first estimates, (n_models, n_words).
-        belief: of log-probabilities.
+        mean: what is expected of the whole sentence with each word, (n_models, n_words), nats.
+        spread: its standard deviation, (n_models, n_words), nats; 0 where the mean is exact.
+        refined: what is known better than from screening, (n_models, n_words).
+        open: which words are allowed and not ruled out by a bound or an exact score, (n_words,).
     """
 
-    def __init__(self, place: Position, search: Evaluator) -> None:
-        self._place, self._search = place, search
-        self.words = search.candidates.words(place.position)
-        shape = (len(search.models), len(self.words))
-        self.open: BoolArray = search.candidates.allowed(place.sentence, place.position)
-        self.sharp = np.zeros(shape, np.bool_)
-        self.belief = Belief(*shape)
-        self._estimated = {stage: np.full(shape, np.nan) for stage in Stage}
-        bounds = np.full(shape, np.inf)
-        for number in range(len(search.models)):
+    def __init__(
+        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+    ) -> None:
+        self._position, self._objective = position, objective
+        self._evaluator, self._state = evaluator, state
+        shape = (len(evaluator.models), len(position.words))
+        self.mean, self.spread = np.zeros(shape), np.zeros(shape)
+        self.refined = np.zeros(shape, np.bool_)
+        # Estimated differences from the word that stands there, by the stage they came from.
+        self._differences = {stage: np.full(shape, np.nan) for stage in Stage}
+        bounds = np.empty(shape)
+        for number in range(len(evaluator.models)):
             bounds[number] = self._screen(number)
-        exact = np.where(self.sharp, self.belief.mean, np.nan)
-        self.open &= search.objective.promising(exact, bounds, place.now.loss)
+        exact = np.where(self.refined, self.mean, np.nan)
+        promising = objective.promising(exact, bounds, position.current.loss)
+        self.open: BoolArray = position.allowed & promising
 
     def _screen(self, number: int) -> FloatArray:
-        """The first estimates of one model, and its upper bounds, (n_words,)."""
-        place = self._place
-        with self._search.asking(number) as model:
-            source = model.draft(0) or model
-            known = source.replacements(place.sentence, place.position, self.words)
-        if known.complete:
-            self.sharp[number], self.belief.mean[number] = True, known.exact
-            return known.exact
-        differences = known.estimate - known.estimate[self.words.index(place.word)]
-        self._believe(number, np.arange(len(self.words)), differences, Stage.SCREEN)
-        if source is not model:
-            return np.full(len(self.words), np.inf)
-        mean = np.minimum(self.belief.mean[number], known.upper_bound)
-        self.sharp[number] = ~np.isnan(known.exact)
-        self.belief.mean[number] = np.where(self.sharp[number], known.exact, mean)
-        self.belief.spread[number, self.sharp[number]] = 0
-        return known.upper_bound
+        """Fill in a model's row from the least work; its upper bounds, (n_words,), nats."""
+        words = self._position.words
+        told = self._evaluator.screen(number, self._position)
+        if told.complete:
+            self.mean[number], self.refined[number] = told.exact, True
+            return told.upper_bound
+        here = words.index(self._position.word)
+        self._expect(
+            number, np.arange(len(words)), told.estimate - told.estimate[here], Stage.SCREEN
+        )
+        is_exact = ~np.isnan(told.exact)
+        bounded = np.minimum(self.mean[number], told.upper_bound)
+        self.mean[number] = np.where(is_exact, told.exact, bounded)
+        self.spread[number, is_exact] = 0
+        self.refined[number] = is_exact
+        return told.upper_bound
 
-    def most_promising(self, among: BoolArray, most: int, loss: float, worth: float) -> IntArray:
-        """The words that are expected to lower a loss most, by more than `worth`, best first."""
-        words = np.flatnonzero(among)
-        promise = self.belief.expected_improvement(self._search.objective, loss, words)
-        order = np.argsort(-promise, kind="stable")[:most]
-        chosen: IntArray = words[order[promise[order] > worth]]
-        return chosen
-
-    def refine(self, share: float, least: float, effort: int) -> BoolArray:
-        """Know the most promising words better, the cheapest model first, as far as that pays.
-
-        By a draft of the model or, where exact scores cost little, by these.
+    def most_promising(
+        self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
+    ) -> IntArray:
+        """Columns of the words with the largest expected improvement on a loss, best first.
 
         Args:
-            share: of the passes that one exact score under all models takes, to spend on each.
-            least: passes to spend on each model however little exact scores take.
-            effort: of the drafts.
+            among: which words to choose from, (n_words,).
+            limit: how many, at most.
+            loss: to improve on.
+            min_expected_improvement: nats, which all of them exceed.
+        """
+        columns = np.flatnonzero(among)
+        mean, spread = self.mean[:, columns], self.spread[:, columns]
+        improvement = expected_improvement(self._objective, loss, mean, spread)
+        order = np.argsort(-improvement, kind="stable")[:limit]
+        chosen: IntArray = columns[order[improvement[order] > min_expected_improvement]]
+        return chosen
+
+    def refine(self, passes: float, draft_covers: int) -> BoolArray:
+        """Refine the estimates of the most promising words, the cheapest model first.
+
+        Args:
+            passes: how many to spend under each model.
+            draft_covers: how much work a draft is.
 
         Returns:
-            Which words may be scored exactly now: the open ones, sharpened where models allow.
+            Which words may be scored exactly now, (n_words,): the open ones that have been refined
+            under every model whose passes sufficed for a few.
         """
+        costs = {}
+        for number in np.flatnonzero(~self.refined[:, self.open].all(axis=1)).tolist():
+            guess = self._evaluator.exact_passes[number]
+            if self._evaluator.models[number].draft() is not None:
+                guess = 2.0 * len(self._position.sentence)
+            costs[number] = self._state.expected_cost(number, guess)
         ready: BoolArray = self.open.copy()
-        rows = max(least, share * sum(self._search.exact_rows))
-        unsure = np.flatnonzero(~self.sharp[:, self.open].all(axis=1)).tolist()
-        for number in sorted(unsure, key=self._expected_cost):
-            width = int(rows / self._expected_cost(number))
-            if width >= _FEW:
-                chosen = self.most_promising(self.open, width, self._place.now.loss, 0.0)
-                self.refine_under(number, chosen, effort)
-                ready &= self.sharp[number]
+        for number in sorted(costs, key=costs.__getitem__):
+            limit = int(passes / costs[number])
+            if limit >= _MIN_WORDS:
+                # A model's turn comes with what the cheaper ones have just told.
+                chosen = self.most_promising(self.open, limit, self._position.current.loss, 0.0)
+                self.refine_under(number, chosen, draft_covers)
+                ready &= self.refined[number]
         return ready
 
-    def _expected_cost(self, number: int) -> float:
-        model, exact = self._search.models[number], self._search.exact_rows[number]
-        guess = exact if model.draft() is None else 2.0 * len(self._place.sentence)
-        return self._search.experience.expected_cost(number, guess)
+    def refine_under(self, number: int, columns: IntArray, draft_covers: int) -> None:
+        """Refine the estimates of some words under one model, where that has not been done yet.
 
-    def refine_under(self, number: int, chosen: IntArray, effort: int) -> None:
-        """Know some words better under one model, where that has not been done yet."""
-        chosen = chosen[~self.sharp[number, chosen]]
-        if len(chosen):
-            self._refine_under(number, chosen, effort)
-
-    def _refine_under(self, number: int, chosen: IntArray, effort: int) -> None:
-        place, experience = self._place, self._search.experience
-        before = self._search.tallies[number].total.rows
-        names = [self.words[i] for i in chosen.tolist()]
-        with self._search.asking(number) as model:
-            draft = model.draft(effort)
+        By a draft of the model, or by exact scores where it has none since these cost little.
+        """
+        columns = columns[~self.refined[number, columns]]
+        if not len(columns):
+            return
+        position, evaluator = self._position, self._evaluator
+        words = [position.words[i] for i in columns.tolist()]
+        passes = evaluator.tallies[number].total.rows
+        with evaluator.counted(number) as model:
+            draft = model.draft(draft_covers)
             if draft is None:
-                exact = self._search.exact(number, place, names)
+                log_probs = evaluator.replacement_log_probs(number, position, words)
             else:
-                asked = [*names, place.word]
-                drafted = draft.replacement_log_probs(place.sentence, place.position, asked)
+                log_probs = draft.replacement_log_probs(
+                    position.sentence, position.index, [*words, position.word]
+                )
         if draft is None:
-            differences = exact - place.now.log_probs[number]
-            self.belief.mean[number, chosen], self.belief.spread[number, chosen] = exact, 0
+            differences = log_probs - position.current.log_probs[number]
+            self.mean[number, columns], self.spread[number, columns] = log_probs, 0
         else:
-            differences = drafted[:-1] - drafted[-1]
-            self._believe(number, chosen, differences, Stage.DRAFT)
-        self.sharp[number, chosen] = True
-        self._compare(number, chosen, differences, Stage.SCREEN)
-        experience.record_cost(number, self._search.tallies[number].total.rows - before, len(names))
+            differences = log_probs[:-1] - log_probs[-1]
+            self._expect(number, columns, differences, Stage.DRAFT)
+        self.refined[number, columns] = True
+        self._compare(number, columns, differences, Stage.SCREEN)
+        passes = evaluator.tallies[number].total.rows - passes
+        self._state.record_cost(number, passes, len(words))
 
-    def calibrate(self, chosen: IntArray, exact: FloatArray) -> None:
-        """Compare drafts with what came out, (n_models, k), nats; nan where nothing did."""
+    def calibrate(self, columns: IntArray, exact: FloatArray) -> None:
+        """Learn how good drafts were from exact scores, (n_models, n_columns), nats or nan."""
         for number, scores in enumerate(exact):
-            differences = scores - self._place.now.log_probs[number]
-            self._compare(number, chosen, differences, Stage.DRAFT)
+            differences = scores - self._position.current.log_probs[number]
+            self._compare(number, columns, differences, Stage.DRAFT)
 
-    def _believe(self, number: int, words: IntArray, differences: FloatArray, stage: Stage) -> None:
-        calibration = self._search.experience.calibration(number, stage)
-        expected = self._place.now.log_probs[number] + calibration.predict(differences)
-        self.belief.mean[number, words] = expected
-        self.belief.spread[number, words] = calibration.spread
-        self._estimated[stage][number, words] = differences
+    def _expect(
+        self, number: int, columns: IntArray, differences: FloatArray, stage: Stage
+    ) -> None:
+        # All estimates count as differences from the word that stands there, whose exact score is
+        # known: what they get wrong about the rest of the sentence cancels.
+        calibration = self._state.calibration(number, stage)
+        current = self._position.current.log_probs[number]
+        self.mean[number, columns] = current + calibration.predict(differences)
+        self.spread[number, columns] = calibration.spread
+        self._differences[stage][number, columns] = differences
 
-    def _compare(self, number: int, words: IntArray, came_out: FloatArray, stage: Stage) -> None:
-        expected = self._estimated[stage][number, words]
-        self._search.experience.calibration(number, stage).calibrate(expected, came_out)
+    def _compare(self, number: int, columns: IntArray, outcomes: FloatArray, stage: Stage) -> None:
+        estimated = self._differences[stage][number, columns]
+        self._state.calibration(number, stage).update(estimated, outcomes)
+
+
+def expected_improvement(
+    objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
+) -> FloatArray:
+    """By how much words are expected to lower the loss while they keep the constraint, (n_words,).
+
+    The expectation is over independent normal errors of the means (Gardner et al. 2014, constrained
+    expected improvement).
+
+    Args:
+        objective: what to minimise and to keep.
+        loss: to improve on.
+        mean: of each word's log-probabilities, (n_models, n_words), nats.
+        spread: their standard deviations, (n_models, n_words), nats.
+    """
+    if not spread.any():
+        return _improvement(objective, loss, mean)
+    draws = _normal_draws(len(mean))  # (n_draws, n_models)
+    # A word that is no improvement where every model errs in its favour by the largest error drawn
+    # is none in any draw.
+    signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
+    most_favourable = mean + signs * np.abs(draws).max() * spread
+    possible = np.flatnonzero(_improvement(objective, loss, most_favourable) > 0)
+    mean, spread = mean[:, possible], spread[:, possible]
+    total = np.zeros(len(possible))
+    for errors in draws:
+        total += _improvement(objective, loss, mean + errors[:, None] * spread)
+    expected = np.zeros(len(most_favourable[0]))
+    expected[possible] = total / len(draws)
+    return expected
+
+
+def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:
+    feasible = objective.feasible(log_probs)
+    return np.where(feasible, np.maximum(loss - objective.loss(log_probs), 0.0), 0.0)
+
+
+@lru_cache(maxsize=8)
+def _normal_draws(n_models: int) -> FloatArray:
+    """(2 * _SAMPLES, n_models), in opposite pairs, the same for all words."""
+    half = np.random.default_rng(0).standard_normal((_SAMPLES, n_models))
+    draws: FloatArray = np.concatenate([half, -half])
+    return draws
+
+
+class Stage(Enum):
+    """How an estimate came about; the value is the error expected of it at first, nats."""
+
+    SCREEN = 2.0
+    """For all words at once, from the least work."""
+    DRAFT = 0.5
+    """For a few words, from a draft of the model."""
+
+
+class SearchState:
+    """What a search has learned of its models: how good their estimates are, and what they cost.
+
+    Args:
+        n_models: of the search; they are called by their number.
+    """
+
+    def __init__(self, n_models: int) -> None:
+        self._calibrations = [
+            {stage: Calibration(stage.value) for stage in Stage} for _ in range(n_models)
+        ]
+        self._passes, self._words = [0] * n_models, [0] * n_models  # spent on refined estimates
+        self._improvements = self._batches = 0
+
+    def calibration(self, number: int, stage: Stage) -> Calibration:
+        """How a model's estimates of one stage relate to what they come to."""
+        return self._calibrations[number][stage]
+
+    def expected_cost(self, number: int, guess: float) -> float:
+        """Passes that a refined estimate of one word takes under a model, 1 or more.
+
+        Args:
+            number: the model's.
+            guess: what to expect at first; weighs as much as four words.
+        """
+        passes = self._passes[number] + 4 * guess
+        return max(1.0, passes / (self._words[number] + 4))
+
+    def record_cost(self, number: int, passes: int, words: int) -> None:
+        """Remember how many passes a model took to refine so many words."""
+        self._passes[number] += passes
+        self._words[number] += words
+
+    def batch_size(self, limit: int) -> int:
+        """How many words to score exactly at once: as many batches as an improvement has taken."""
+        size = round((self._batches + 2) / (self._improvements + 2))
+        return int(np.clip(size, 1, limit))
+
+    def record_batch(self, *, improved: bool) -> None:
+        """Count a batch of exact scores, and whether it held a better word."""
+        self._improvements += improved
+        self._batches += 1
+
+
+class Calibration:
+    """How differences between estimates relate to differences between what they estimate.
+
+    A line fitted to all pairs observed so far, with a ridge prior towards y = x, and the spread of
+    the residuals around it.
+
+    Args:
+        spread: the residuals' standard deviation, nats, expected before anything is observed.
+    """
+
+    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, in pairs
+
+    def __init__(self, spread: float) -> None:
+        # The normal equations of y = offset + slope * x: moments @ (offset, slope) = products.
+        self._moments = np.diag([self._OFFSET, self._SLOPE])  # of (1, x)
+        self._products = np.array([0.0, self._SLOPE])  # of (1, x) with y
+        self._squares = self._SPREAD * spread**2
+        self._n = self._SPREAD
+
+    def predict(self, x: FloatArray) -> FloatArray:
+        """What is expected of estimated differences, (n,), nats."""
+        offset, slope = np.linalg.solve(self._moments, self._products)
+        expected: FloatArray = offset + slope * x
+        return expected
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation around what is expected, nats."""
+        return float(np.sqrt(self._squares / self._n))
+
+    def update(self, x: FloatArray, y: FloatArray) -> None:
+        """Add pairs of differences, (n,) each, nats; those that are not finite tell nothing."""
+        finite = np.isfinite(x) & np.isfinite(y)
+        x, y = x[finite], y[finite]
+        residuals = y - self.predict(x)
+        design = np.stack([np.ones(len(x)), x])
+        self._moments = self._moments + design @ design.T
+        self._products = self._products + design @ y
+        self._squares += float(residuals @ residuals)
+        self._n += len(x)

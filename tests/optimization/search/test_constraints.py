@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import VocabularyError
-from contstim.optimization.search.candidates import Candidates
 from contstim.optimization.search.constraints import (
+    Candidates,
     Constraint,
     Fixed,
     MaxChanges,

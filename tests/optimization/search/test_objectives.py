@@ -81,4 +81,4 @@ def test_impossible_sentences_have_no_difference() -> None:
     both = np.array([[-np.inf], [-np.inf]])
     assert objective.loss(both)[0] == np.inf
     assert not objective.feasible(both)[0]
-    assert objective.tension(both)[0] == np.inf
+    assert objective.slack(both)[0] == -np.inf

@@ -24,9 +24,8 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search import synthesize as synthesis
-from contstim.optimization.search.guided import ScreeningProposer
-from contstim.optimization.search.recipe import Recipe
-from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.proposers import ScreeningProposer
+from contstim.optimization.search.recipes import RECIPES, Recipe
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
