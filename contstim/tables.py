@@ -72,7 +72,7 @@ def table_kind(path: Path | str) -> str:
     """
     kind = Path(path).suffix.lower()
     if kind not in TABLE_KINDS:
-        raise InputError(f"{path} is no table: its name must end in {', '.join(TABLE_KINDS)}.")
+        raise InputError(f"{path} is not a table: its name must end in {', '.join(TABLE_KINDS)}.")
     return kind
 
 

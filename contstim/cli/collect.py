@@ -59,6 +59,8 @@ def collect(
     from contstim.records import write_private_record
 
     kept = database or database_of(folder)
+    if warning := unfilled_warning(folder):
+        remark(f"warning: {warning}")
 
     def opened(server: Open) -> None:
         # private, because the command may hold the completion code and link
@@ -73,8 +75,6 @@ def collect(
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )
-        if warning := unfilled_warning(folder):
-            remark(f"warning: {warning}")
         if host not in ("127.0.0.1", "localhost", "::1"):
             remark(
                 "warning: other machines can reach this server, and what it sends is not "

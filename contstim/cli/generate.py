@@ -93,7 +93,7 @@ def _check_folder(folder: Path, names: Sequence[str]) -> None:
     others = sorted({path.name for path in folder.glob("*.jsonl")} - {f"{n}.jsonl" for n in names})
     if others:
         raise InputError(
-            f"{folder / others[0]} is no paradigm of this run, yet an evaluation of the folder "
+            f"{folder / others[0]} is not a paradigm of this run, yet an evaluation of the folder "
             "would read it too. Give --out a new folder, or remove the file"
             + (f" and {len(others) - 1} more like it." if others[1:] else ".")
         )

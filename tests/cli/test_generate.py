@@ -49,9 +49,9 @@ def test_a_folder_with_other_paradigms_is_refused(tmp_path: Path) -> None:
     _run(*run, "binding")
     _run(*run, "binding")
     record = (tmp_path / "minimal-pairs.meta.json").read_text()
-    with pytest.raises(InputError, match=r"reflexive_in_own_clause\.jsonl is no .* and 2 more"):
+    with pytest.raises(InputError, match=r"reflexive_in_own_clause\.jsonl is not a .* and 2 more"):
         _run(*run, "island_effects")
-    with pytest.raises(InputError, match=r"reflexive_in_own_clause\.jsonl is no paradigm"):
+    with pytest.raises(InputError, match=r"reflexive_in_own_clause\.jsonl is not a paradigm"):
         _run(*run, "reflexive_is_no_subject")
     assert len(list(tmp_path.glob("*.jsonl"))) == 3
     assert (tmp_path / "minimal-pairs.meta.json").read_text() == record

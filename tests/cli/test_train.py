@@ -60,12 +60,13 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     assert record["settings"]["embedding"] == 8
     scores = str(folder / "scores.csv")
     natural = ["--sentences", str(folder / "more.txt"), "--out", scores]
-    score = ["score", "--model", f"lstm:{out}", "--model", out, *natural, "--per-word"]
-    done = runner.invoke(app, score)
-    assert done.exit_code == 0, done.output
-    with Path(scores).open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    named, bare = ([r["log_prob"] for r in rows if r["model"] == m] for m in (f"lstm:{out}", out))
+    log_probs = []
+    for model in (f"lstm:{out}", out):
+        done = runner.invoke(app, ["score", "--model", model, *natural, "--per-word"])
+        assert done.exit_code == 0, done.output
+        with Path(scores).open(encoding="utf-8") as file:
+            log_probs.append([row["log_prob"] for row in csv.DictReader(file)])
+    named, bare = log_probs
     assert named == bare
     assert len(named) == 8
 

@@ -1,4 +1,4 @@
-"""`contstim triplets` as a user meets it; kills and executors are tested in tests/optimization/jobs."""
+"""`contstim triplets` as a user meets it; tests of kills and executors: tests/optimization/jobs."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,12 @@ SENTENCE = Sentence.parse("The dog sleeps.")
 
 
 def test_a_model_is_gone_before_the_next_is_loaded(
-    tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Witness: whether anybody still holds an earlier network whenever one is loaded."""
+    """Witness: whether anybody still holds an earlier network whenever one is loaded.
+
+    The folders are copies, because other tests may hold networks of the originals.
+    """
     networks: list[weakref.ref[Any]] = []
     alive: list[int] = []
 
@@ -36,7 +40,10 @@ def test_a_model_is_gone_before_the_next_is_loaded(
         return model
 
     monkeypatch.setattr("contstim.models.turns.load_model", load)
-    names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia", "llama")]
+    copies = {name: tmp_path / name for name in ("gpt2", "pythia", "llama")}
+    for name, folder in copies.items():
+        shutil.copytree(tiny_checkpoint(name), folder)
+    names = [f"hf:{folder}" for folder in copies.values()]
     with_each_model(names, lambda model: model.log_probs([SENTENCE])[0], device="cpu")
     assert alive == [0, 0, 0]
 

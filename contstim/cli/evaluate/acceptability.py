@@ -173,7 +173,7 @@ def _check(
     if column and len(scores or ()) != 1:
         raise InputError("--column chooses from one table: give --scores once.")
     if scores_as_given and model:
-        raise InputError("--scores-as-given is for tables: scores of a --model are no z-scores.")
+        raise InputError("--scores-as-given is for tables: scores of a --model are not z-scores.")
 
 
 def _scored(

@@ -40,8 +40,8 @@ class Generator:
         paradigms: of one set of own phrases (`Paradigm.rules`).
 
     Raises:
-        InputError: a constituent is no category of the grammar or the lexicon, or a rule cannot be
-            read (names the paradigm).
+        InputError: a constituent is not a category of the grammar or the lexicon, or a rule cannot
+            be read (names the paradigm).
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
@@ -61,7 +61,7 @@ class Generator:
             strange = [p.category for p in rule.right if p.category not in known]
             if strange:
                 raise InputError(
-                    f"Paradigm {uid}: {', '.join(strange)} is no category of the grammar; there "
+                    f"Paradigm {uid}: {', '.join(strange)} is not a category of the grammar; there "
                     f"are {', '.join(sorted(known))}."
                 )
 

@@ -39,7 +39,7 @@ class Carrier:
     def __post_init__(self) -> None:
         if self.text.rstrip(".!?").split().count(GAP) != 1:
             raise InputError(
-                f"{self.text!r} is no carrier: write {GAP!r} once, where the word goes, as in "
+                f"{self.text!r} is not a carrier: write {GAP!r} once, where the word goes, as in "
                 f"{CARRIERS[0]!r}."
             )
 

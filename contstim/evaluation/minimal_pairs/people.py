@@ -58,7 +58,9 @@ def read_human_agreement(path: Path | str) -> dict[str, Agreement]:
     columns = read_csv(path)
     missing = [name for name in _NEEDED if name not in columns]
     if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}; it is no table of BLiMP's answers.")
+        raise InputError(
+            f"{path} has no column {missing[0]!r}; it is not a table of BLiMP's answers."
+        )
     right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
     for row in zip(*columns.values(), strict=True):
         answers = dict(zip(columns, row, strict=True))
@@ -110,7 +112,7 @@ def read_published_accuracies(path: Path | str) -> dict[str, dict[str, float]]:
     """
     columns = read_table(path)
     if "UID" not in columns:
-        raise InputError(f"{path} has no field 'UID'; it is no summary of BLiMP's models.")
+        raise InputError(f"{path} has no field 'UID'; it is not a summary of BLiMP's models.")
     models = [name for name in columns if name not in {"UID", "linguistics_term"}]
     rows = [row for row, name in enumerate(columns["UID"]) if name != "overall"]
     paradigms = parsed(path, "UID", columns["UID"], text, "text")

@@ -8,7 +8,7 @@ from contstim.errors import InputError
 
 
 def check_web_address(address: str) -> None:
-    """Refuse what is no address of the web, such as `javascript:…` or a bare host.
+    """Refuse what is not an address of the web, such as `javascript:…` or a bare host.
 
     Raises:
         InputError: it begins with neither https:// nor http://, or names no host.

@@ -179,7 +179,7 @@ def _check_bound(
     values = [price for _, _, price in certificate.prices]
     _require(
         all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
-        "a price is no integer, or too large to compute with",
+        "a price is not an integer, or is too large to compute with",
     )
     demand = {frozenset((first, second)): count for first, second, count in certificate.counts}
     paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)

@@ -90,7 +90,7 @@ def check_question(triplets: Sequence[Triplet], question: TripletQuestion) -> No
     for pair in pairs:
         _check_count(pair, question)
     if question.word_cap is not None and question.word_cap < 1:
-        raise InputError(f"A word may occur at least once; {question.word_cap} is no cap.")
+        raise InputError(f"A word may occur at least once; {question.word_cap} is not a cap.")
     if question.token_balance is not None and not 0 <= question.token_balance < np.inf:
         raise InputError(f"Mean lengths differ by 0 tokens or more, not {question.token_balance}.")
 

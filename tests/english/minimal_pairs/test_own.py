@@ -112,7 +112,7 @@ def test_a_file_that_is_no_paradigm_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("good = 'XYZ'\nbad = '\"a\"'", "XYZ is no category of the grammar; there are .*NP"),
+        ("good = 'XYZ'\nbad = '\"a\"'", "XYZ is not a category of the grammar; there are .*NP"),
         ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
         (
             "good = 'N[sem=unicorn]'\nbad = '\"a\"'",

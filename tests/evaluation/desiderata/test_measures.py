@@ -61,5 +61,5 @@ def test_carriers_hold_a_word_in_their_gap() -> None:
     assert carrier.holding("cat").text == "My cat is here!"
     assert Carrier("_").holding("cat").text == "cat."
     for text in ("My word", "_ and _", "My _s", ""):
-        with pytest.raises(InputError, match="no carrier"):
+        with pytest.raises(InputError, match="not a carrier"):
             Carrier(text)

@@ -89,7 +89,7 @@ def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("first,second\n", "states no contrasts"),
+        ("first,second\n", "a header and no rows"),
         ("model,second\na,b\n", "states no contrasts"),
         ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
         ("first,second\nceiling,a\n", "compares 'ceiling'"),

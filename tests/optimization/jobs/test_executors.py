@@ -45,7 +45,7 @@ def test_without_ray_the_message_is_the_next_step(monkeypatch: pytest.MonkeyPatc
         return genuine(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without_ray)
-    with pytest.raises(WorkerError, match=r"pip install contstim\[ray\]"):
+    with pytest.raises(WorkerError, match=r"pip install 'contstim\[ray\]'"):
         RayExecutor(2)
 
 

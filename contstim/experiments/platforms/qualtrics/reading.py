@@ -79,7 +79,7 @@ def import_qualtrics(
             )
         missing = len(questions) - len(known)
         if rows and missing:
-            notes.append(f"{missing:,} questions of {key} are no columns of {path}.")
+            notes.append(f"{missing:,} questions of {key} are not columns of {path}.")
         if previews:
             notes.append(
                 f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
