@@ -1,15 +1,22 @@
 """Find a sentence that one model accepts and another rejects.
 
     natural sentence
-        |                                 +---------- perturb the best <----------+
-        v                                 v                                       | nothing better
-    [climb] -- position (random cycle) -> [proposer]                              | anywhere
-        ^                                 | screen all words, bounds discard      |
-        |                                 | draft the promising ones              |
-        |                                 | score the best exactly (evaluator)    |
-        +----- better: take the word -----+---- not better: next position --------+
+        |
+        v
+    [climb] ---- next position of a random cycle ----> [proposer]
+      ^ | ^                                              | screen all words; bounds rule some out
+      | | |                                              | draft the promising ones
+      | | |                                              | score the best of these exactly
+      | | |                                              | (each stage calibrates the one before)
+      | | +---- the better word is taken, or none is ----+
+      | |
+      | | no better word at any position
+      | v
+    [perturbation]: a few words of the best sentence replaced; the search ends when that brings
+                    nothing better either
 
-    words: those that the constraints allow; better: judged by the objective
+The constraints say which words may stand at a position, the objective which sentence is better, and
+the evaluator scores exactly: nothing is taken on an estimate.
 
 From what the rest of the package uses to what it rests on:
 

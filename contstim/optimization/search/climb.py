@@ -28,7 +28,7 @@ class End(Enum):
 
     SETTLED = "no better word was found at as many positions in a row as can be changed"
     UNCHANGED = "no word at any position made the models disagree more"
-    EXHAUSTED = "no better sentence was found from here, nor from the starts it was shaken into"
+    EXHAUSTED = "no better sentence was found from here, nor from the starts made by perturbing it"
 
 
 @dataclass(frozen=True)

@@ -121,12 +121,12 @@ class Evaluator:
         with self.counted(number) as model:
             draft = model.draft(0)
             source = draft or model
-            told = source.replacements(position.sentence, position.index, position.words)
+            screening = source.replacements(position.sentence, position.index, position.words)
         if draft is None:
-            return told
+            return screening
         # A draft's scores and bounds are not the model's own: they are estimates and nothing else.
         n_words = len(position.words)
-        return Replacements(np.full(n_words, np.nan), told.estimate, np.full(n_words, np.inf))
+        return Replacements(np.full(n_words, np.nan), screening.estimate, np.full(n_words, np.inf))
 
     def replacement_log_probs(
         self, number: int, position: Position, words: Sequence[str]
@@ -158,7 +158,7 @@ class Evaluator:
         Args:
             position: where the words would stand.
             words: the candidates.
-            promising: which words, (n_words,), the next model is still to score, told from the
+            promising: which words, (n_words,), the next model is still to score, given the
                 scores so far, (n_models, n_words), nan where there are none; None for all words.
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)

@@ -108,15 +108,18 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
     ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
+        # Screen all words.
         words = position.words
         estimates = PositionEstimates(position, objective, evaluator, state)
-        if estimates.refined.all():  # every score is exact already
+        if estimates.refined.all():  # all models told exact scores
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, evaluator, words, log_probs)
 
+        # Draft the promising ones.
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
         ready = estimates.refine(passes, self.draft_covers)
 
+        # Score the best exactly, until they promise too little or several in a row were no better.
         def promising(log_probs: FloatArray) -> BoolArray:
             return objective.promising(log_probs, np.inf, position.current.loss)
 
@@ -125,16 +128,16 @@ class ScreeningProposer(Proposer):
         failures = 0
         while failures < self.patience:
             loss = (better or position.current).loss
-            limit = state.batch_size(self.max_batch)
-            chosen = estimates.most_promising(ready, limit, loss, self.min_expected_improvement)
+            chosen = estimates.next_batch(
+                ready, self.max_batch, loss, self.min_expected_improvement
+            )
             if not len(chosen):
                 break
             ready[chosen] = False
             names = [words[i] for i in chosen.tolist()]
             log_probs[:, chosen] = evaluator.evaluate(position, names, promising)
-            estimates.calibrate(chosen, log_probs[:, chosen])
             better = best_word(position, objective, words, log_probs)
             improved = better is not None and better.loss < loss
-            state.record_batch(improved=improved)
+            estimates.calibrate(chosen, log_probs[:, chosen], improved=improved)
             failures = 0 if improved else failures + len(chosen)
         return better

@@ -47,12 +47,12 @@ class RegressionProposer(Proposer):
     ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
         del state  # lines are fitted anew at every visit
-        told = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
-        chosen = self._likely_enough(told, position.allowed)
+        screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
+        chosen = self._likely_enough(screenings, position.allowed)
         words = [position.words[i] for i in np.flatnonzero(chosen)]
-        exact = np.stack([replacements.exact[chosen] for replacements in told])
-        for number, replacements in enumerate(told):
-            if replacements.reads_on and np.isnan(exact[number]).any():
+        exact = np.stack([screening.exact[chosen] for screening in screenings])
+        for number, screening in enumerate(screenings):
+            if screening.reads_on and np.isnan(exact[number]).any():
                 exact[number] = evaluator.replacement_log_probs(number, position, words)
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, evaluator, words, exact)
@@ -60,9 +60,9 @@ class RegressionProposer(Proposer):
         here = position.words.index(position.word)
         lines = _Lines(
             exact,
-            estimates=np.stack([replacements.estimate[chosen] for replacements in told]),
+            estimates=np.stack([screening.estimate[chosen] for screening in screenings]),
             current_exact=position.current.log_probs,
-            current_estimates=np.array([replacements.estimate[here] for replacements in told]),
+            current_estimates=np.array([screening.estimate[here] for screening in screenings]),
         )
         extremes = lines.extremes()
         for number, column in extremes:
@@ -82,10 +82,12 @@ class RegressionProposer(Proposer):
             better = best_word(position, objective, words, exact)
         return better
 
-    def _likely_enough(self, told: list[Replacements], allowed: BoolArray) -> BoolArray:
+    def _likely_enough(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
         """The allowed words that every left-to-right model finds likely enough, (n_words,)."""
         # Log-probabilities of the words given those before them, under each of these models.
-        conditional = [r.upper_bound - r.before for r in told if r.reads_on and not r.complete]
+        conditional = [
+            r.upper_bound - r.before for r in screenings if r.reads_on and not r.complete
+        ]
         if not conditional:
             return allowed
         least: FloatArray = np.min(conditional, axis=0)

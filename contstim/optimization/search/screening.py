@@ -72,20 +72,19 @@ class PositionEstimates:
     def _screen(self, number: int) -> FloatArray:
         """Fill in a model's row from the least work; its upper bounds, (n_words,), nats."""
         words = self._position.words
-        told = self._evaluator.screen(number, self._position)
-        if told.complete:
-            self.mean[number], self.refined[number] = told.exact, True
-            return told.upper_bound
+        screening = self._evaluator.screen(number, self._position)
+        if screening.complete:
+            self.mean[number], self.refined[number] = screening.exact, True
+            return screening.upper_bound
         here = words.index(self._position.word)
-        self._expect(
-            number, np.arange(len(words)), told.estimate - told.estimate[here], Stage.SCREEN
-        )
-        is_exact = ~np.isnan(told.exact)
-        bounded = np.minimum(self.mean[number], told.upper_bound)
-        self.mean[number] = np.where(is_exact, told.exact, bounded)
+        differences = screening.estimate - screening.estimate[here]
+        self._expect(number, np.arange(len(words)), differences, Stage.SCREEN)
+        is_exact = ~np.isnan(screening.exact)
+        bounded = np.minimum(self.mean[number], screening.upper_bound)
+        self.mean[number] = np.where(is_exact, screening.exact, bounded)
         self.spread[number, is_exact] = 0
         self.refined[number] = is_exact
-        return told.upper_bound
+        return screening.upper_bound
 
     def most_promising(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
@@ -104,6 +103,13 @@ class PositionEstimates:
         order = np.argsort(-improvement, kind="stable")[:limit]
         chosen: IntArray = columns[order[improvement[order] > min_expected_improvement]]
         return chosen
+
+    def next_batch(
+        self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
+    ) -> IntArray:
+        """The most promising words, as many as it has paid so far to score exactly at once."""
+        limit = self._state.batch_size(limit)
+        return self.most_promising(among, limit, loss, min_expected_improvement)
 
     def refine(self, passes: float, draft_covers: int) -> BoolArray:
         """Refine the estimates of the most promising words, the cheapest model first.
@@ -143,6 +149,7 @@ class PositionEstimates:
         position, evaluator = self._position, self._evaluator
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
+        # Exact scores are counted both here and by the evaluator, so that they weigh twice.
         with evaluator.counted(number) as model:
             draft = model.draft(draft_covers)
             if draft is None:
@@ -162,8 +169,15 @@ class PositionEstimates:
         passes = evaluator.tallies[number].total.rows - passes
         self._state.record_cost(number, passes, len(words))
 
-    def calibrate(self, columns: IntArray, exact: FloatArray) -> None:
-        """Learn how good drafts were from exact scores, (n_models, n_columns), nats or nan."""
+    def calibrate(self, columns: IntArray, exact: FloatArray, *, improved: bool) -> None:
+        """Learn from a batch of exact scores how good drafts were, and whether batches pay.
+
+        Args:
+            columns: the words of the batch.
+            exact: their log-probabilities, (n_models, n_columns), nats; nan where not asked.
+            improved: whether one of them was a better word.
+        """
+        self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
             differences = scores - self._position.current.log_probs[number]
             self._compare(number, columns, differences, Stage.DRAFT)

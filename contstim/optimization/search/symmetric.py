@@ -109,7 +109,7 @@ def synthesize_pair(
         rows = [1 - side, side]  # the side's models among the rows of log_probs
         preferred, rejected = log_probs[rows, 1 - side].tolist()
         objective = AgainstOther((models[1 - side], models[side]), (preferred, rejected))
-        finished = climb(
+        result = climb(
             sentences[side],
             candidates,
             objective,
@@ -120,7 +120,7 @@ def synthesize_pair(
             perturbation=recipe.perturbation,
             on_step=on_step,
         )
-        climbs.append(verify(finished, candidates, objective, evaluators[side]))
+        climbs.append(verify(result, candidates, objective, evaluators[side]))
         sentences[side] = climbs[-1].sentence
         log_probs[rows, side] = climbs[-1].log_probs
     if computes_coarsely(models):

@@ -68,7 +68,7 @@ class Synthesis:
 
     @property
     def synthetic(self) -> Sentence:
-        """The sentence found."""
+        """The result."""
         return self.climb.sentence
 
     @property
@@ -138,10 +138,10 @@ def synthesize(
     objective = _objective(accepts, rejects, fluency, natural, scores)
     in_float32 = None
     if computes_coarsely(evaluator.models):
-        precise = evaluator.float32_log_probs(natural)
-        limits = tuple(precise.tolist())
-        in_float32 = InFloat32(precise, _objective(accepts, rejects, fluency, natural, limits))
-    finished = climb(
+        start = evaluator.float32_log_probs(natural)
+        limits = tuple(start.tolist())
+        in_float32 = InFloat32(start, _objective(accepts, rejects, fluency, natural, limits))
+    result = climb(
         natural,
         candidates,
         objective,
@@ -155,7 +155,7 @@ def synthesize(
         accept=" & ".join(model.name for model in accepts),
         reject=" & ".join(model.name for model in rejects),
         natural=natural,
-        climb=verify(finished, candidates, objective, evaluator, in_float32),
+        climb=verify(result, candidates, objective, evaluator, in_float32),
         recipe=recipe.name,
         evaluations=tuple(evaluator.evaluations),
         costs=evaluator.costs,
@@ -234,12 +234,12 @@ def synthesize_triplet(
     options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
-        taken = {natural, *(synthesis.synthetic for synthesis in syntheses)}
+        excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):
             synthesis = synthesize(accept, reject, natural, vocabulary, **options, seed=seed_tried)
             costs = {name: costs.get(name, Cost()) + c for name, c in synthesis.costs.items()}
-            if synthesis.synthetic not in taken:
+            if synthesis.synthetic not in excluded:
                 break
         syntheses.append(replace(synthesis, costs=costs))
     first, second = syntheses

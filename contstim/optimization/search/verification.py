@@ -172,21 +172,21 @@ def verify(
     for sentence, log_probs in results:
         if sentence == climb.start:
             break
-        again = _score_again(sentence, log_probs, evaluator, candidates.broken(sentence))
+        rescored = _rescore(sentence, log_probs, evaluator, candidates.broken(sentence))
         if in_float32 is None:
-            holds = bool(objective.feasible(again[:, None])[0])
+            holds = bool(objective.feasible(rescored[:, None])[0])
         else:
-            again = evaluator.float32_log_probs(sentence)
-            holds = in_float32.improves(again)
+            rescored = evaluator.float32_log_probs(sentence)
+            holds = in_float32.improves(rescored)
         if holds:
-            return replace(climb, sentence=sentence, log_probs=again)
-    again = climb.start_log_probs
+            return replace(climb, sentence=sentence, log_probs=rescored)
+    rescored = climb.start_log_probs
     if in_float32 is None:
-        again = _score_again(climb.start, again, evaluator, [])
-    return replace(climb, sentence=climb.start, log_probs=again)
+        rescored = _rescore(climb.start, rescored, evaluator, [])
+    return replace(climb, sentence=climb.start, log_probs=rescored)
 
 
-def _score_again(
+def _rescore(
     sentence: Sentence, log_probs: FloatArray, evaluator: Evaluator, faults: list[str]
 ) -> FloatArray:
     """Exact log-probabilities from scratch, (n_models,), nats.
@@ -194,10 +194,10 @@ def _score_again(
     Raises:
         VerificationError: they differ by more than rounding, or there are faults anyway.
     """
-    again = evaluator.log_probs(sentence, afresh=True)
+    rescored = evaluator.log_probs(sentence, afresh=True)
     tolerances = np.array([model.convention.tolerance for model in evaluator.models])
-    if not np.isclose(again, log_probs, rtol=tolerances, atol=_MIN_TOLERANCE).all():
-        faults = [*faults, f"its scores are {again}, not {log_probs}"]
+    if not np.isclose(rescored, log_probs, rtol=tolerances, atol=_MIN_TOLERANCE).all():
+        faults = [*faults, f"its scores are {rescored}, not {log_probs}"]
     if faults:
         raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(faults)}.")
-    return again
+    return rescored
