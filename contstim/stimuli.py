@@ -91,6 +91,13 @@ class Pair:
     rank_2_model_1: float
     rank_2_model_2: float
 
+    @property
+    def controversial(self) -> bool:
+        """Whether each model prefers the sentence that the other rejects."""
+        return (
+            self.rank_1_model_1 < self.rank_2_model_1 and self.rank_2_model_2 < self.rank_1_model_2
+        )
+
 
 @dataclass(frozen=True)
 class Triplet:

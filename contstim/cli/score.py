@@ -88,7 +88,9 @@ def score(
     from contstim.tables import write_table
 
     if per_word and out.suffix.lower() == ".npz":
-        raise InputError("A table of words is no .npz; name a .csv, .parquet or .jsonl file.")
+        raise InputError(
+            "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
+        )
     stimuli = read_stimuli(sentences)
     with ExitStack() as stack:
         progress = stack.enter_context(scoring_progress(len(set(stimuli)), quiet=quiet))

@@ -9,6 +9,7 @@ import typer
 
 from contstim.cli.output import Quiet, remark, warn_of_training_texts
 from contstim.errors import InputError
+from contstim.tables import listed
 from contstim.wording import counted
 
 Counts = Annotated[
@@ -83,8 +84,16 @@ def natural(
     found.certificate.save(Path(f"{out}.certificate.json"))
     selected = (text for pair in found.pairs for text in (pair.sentence_1, pair.sentence_2))
     seen = read_contamination(scores, table.models, map(Sentence.parse, selected))
-    write_record(out, scores=str(scores), per_pair=per_pair, **contamination_facts(seen))
+    agreed = [pair.trial_id for pair in found.pairs if not pair.controversial]
+    facts = contamination_facts(seen)
+    write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)
     warn_of_training_texts(seen, "selected sentences")
+    if agreed:
+        remark(
+            f"warning: in {len(agreed):,} of {counted(len(found.pairs), 'pair')} both models "
+            f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
+            "Score more sentences, or ask for fewer pairs."
+        )
     remark(
         f"{out}: {counted(len(found.pairs), 'pair')}; objective "
         f"{found.certificate.objective:.10f}, proven bound {found.certificate.bound:.10f}.",

@@ -1,4 +1,4 @@
-"""`contstim triplets` as a user meets it; tests of kills and executors: tests/optimization/jobs."""
+"""`contstim triplets` as a user meets it; for kills and executors see tests/optimization/jobs."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from contstim.cli.output import (
     results_table,
     scoring_progress,
 )
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,9 +120,10 @@ def desiderata(
     write_desiderata(found, out, models=loaded, data=data, seed=seed, sample=sample)
     _show(found)
     sentences_lost = {one.sentence for one in found.left_out}
-    for what, lost in (("sentences", sentences_lost), ("words", found.words_left_out)):
+    for what, lost in (("sentence", sentences_lost), ("word", found.words_left_out)):
         if lost:
-            remark(f"{len(lost):,} {what} were left out: see {out / 'left_out.csv'}.", quiet=quiet)
+            told = counted(len(lost), what)
+            remark(f"Left out: {told}; see {out / 'left_out.csv'}.", quiet=quiet)
     remark(f"{out}: tables, scatter plots and report.md.", quiet=quiet)
 
 

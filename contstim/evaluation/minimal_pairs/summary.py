@@ -89,12 +89,13 @@ def _unread(evaluation: Evaluation) -> str:
         for one in evaluation.compared.made
         if one.unread
     )
+    sentences = len({one.sentence for one in left_out})
     lines = [f"- {one.model}: {one.reason}" for one in left_out[:_SHOWN]]
     more = len(left_out) - _SHOWN
     lines += [f"- and {more:,} more in left_out.csv"] if more > 0 else []
     return (
-        f"## Left out\n\n{len({one.sentence for one in left_out}):,} sentences cannot be read by "
-        f"every model; left out with them: {counts or 'all pairs'}.\n\n" + "\n".join(lines)
+        f"## Left out\n\nNot every model can read {counted(sentences, 'sentence')}; left out with "
+        f"{'it' if sentences == 1 else 'them'}: {counts or 'all pairs'}.\n\n" + "\n".join(lines)
     )
 
 

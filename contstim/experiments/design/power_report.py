@@ -147,15 +147,17 @@ def _sizes(comparisons: Comparisons) -> list[int]:
 def power_table(power: DesignPower) -> dict[str, list[Any]]:
     """Columns scope, planted, model, expected_accuracy, significantly_better, planted_first.
 
-    `significantly_better` is empty where the model is the planted one.
+    `significantly_better` is empty where the model is the planted one, and where so few groups
+    cannot make anything significant.
     """
+    units = _units(power)
     rows = [
         (
             str(scope),
             planted,
             model,
             float(found.accuracy[i, j]),
-            "" if i == j else float(found.better[i, j]),
+            "" if i == j or power.reach[scope].cannot(units) else float(found.better[i, j]),
             float(found.first[i]),
         )
         for scope, found in power.scopes.items()
@@ -168,7 +170,7 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
 def power_markdown(power: DesignPower) -> str:
     """The power of a design as a Markdown page; what limits its tests comes first."""
     scopes = power.scopes.items()
-    units = "groups" if power.groups > 1 else "participants"
+    units = _units(power)
     first = [
         [s, found.first_by_trials.shape[1], float(found.first.mean()), *_needed(found)]
         for s, found in scopes
@@ -201,6 +203,11 @@ def power_markdown(power: DesignPower) -> str:
             markdown_table(["planted", *(str(s) for s, _ in scopes)], accuracy),
         ]
     )
+
+
+def _units(power: DesignPower) -> str:
+    """What the tests compare."""
+    return "groups" if power.groups > 1 else "participants"
 
 
 def _assumptions(power: DesignPower) -> Iterator[str]:

@@ -36,12 +36,15 @@ class Origin:
         if not self.people:
             return (
                 "Artificial participants: no person answered. "
-                f"All {self.simulated:,} participants were simulated."
+                f"{_everybody(self.simulated)} simulated."
             )
-        return (
-            f"Artificial participants: {self.share} participants were simulated; the other "
-            f"{self.people:,} are people."
-        )
+        others = "one is a person" if self.people == 1 else f"{self.people:,} are people"
+        simulated = f"{self.share} participants were simulated"
+        return f"Artificial participants: {simulated}; the other {others}."
+
+
+def _everybody(simulated: int) -> str:
+    return "The only participant was" if simulated == 1 else f"All {simulated:,} participants were"
 
 
 def origin_of(responses: Iterable[Response]) -> Origin:

@@ -45,7 +45,7 @@ def check_hub(location: str) -> None:
             f"{location} is not a local folder, is not in the local cache, and "
             f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Download it on a "
             f"machine with internet access ('hf download {location} --local-dir DIR'), then give "
-            f"the folder: hf:DIR."
+            "DIR in place of the name."
         ) from error
 
 

@@ -143,7 +143,7 @@ def _read_order(
         raise ModelError(f"{path}: some of its {order}-grams do not have {order} words.")
     ids = pc.index_in(split.values, value_set=pa.array(words, pa.string()))
     if ids.null_count:
-        raise ModelError(f"{path}: some of its {order}-grams have words that are no unigrams.")
+        raise ModelError(f"{path}: some of its {order}-grams have words that are not unigrams.")
     columns = ids.to_numpy().astype(np.int64).reshape(size, order).T
     rows = columns[0]
     for table, last in zip(orders[1:], columns[1:-1], strict=True):

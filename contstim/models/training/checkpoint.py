@@ -142,7 +142,7 @@ def read_record(folder: Path) -> dict[str, Any]:
             raise TypeError("it names no settings")
         return record
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is no record of a training ({error}).") from error
+        raise InputError(f"{path} is not a record of a training ({error}).") from error
 
 
 def forget_checkpoint(folder: Path) -> None:

@@ -60,7 +60,9 @@ def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:
 
 def test_people_and_artificial_participants_are_counted() -> None:
     assert origin_of(PEOPLE).warning == ""
-    assert "no person answered. All 1 participants" in origin_of(ROBOTS).warning
+    assert "no person answered. The only participant was" in origin_of(ROBOTS).warning
+    assert origin_of([*PEOPLE, *ROBOTS]).warning.endswith("the other 2 are people.")
+    assert origin_of([PEOPLE[0], *ROBOTS]).warning.endswith("the other one is a person.")
     mixed = admit(TRIALS, (*PEOPLE, *ROBOTS)).origin
     assert "1 of 3 participants were simulated; the other 2 are people" in mixed.warning
     half = [*PEOPLE, replace(PEOPLE[0], simulated=True)]

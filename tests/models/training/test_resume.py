@@ -172,7 +172,7 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
 
 def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "training.json").write_text(json.dumps({"settings": None}))
-    with pytest.raises(InputError, match="no record of a training"):
+    with pytest.raises(InputError, match="not a record of a training"):
         train("rnn", tmp_path)
 
 

@@ -1,0 +1,35 @@
+"""`contstim select natural` on scores that leave nothing to choose."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from contstim.cli import app
+from contstim.scores import ScoreTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -> None:
+    """Witness: models of the same order agree on any pair, of the opposite order on none."""
+    scores, out = tmp_path / "s.csv", tmp_path / "pairs.csv"
+    first = np.array([-4.0, -3.0, -2.0, -1.0])
+    other = first if alike else first[::-1]
+    texts = ("Cats see dogs.", "Dogs hear birds.", "Birds eat seeds.", "Seeds make trees.")
+    ScoreTable(texts, ("a", "b"), np.stack([first, other], axis=1)).write(scores)
+    command = ["select", "natural", "--scores", str(scores), "--per-pair", "1", "--out", str(out)]
+    done = CliRunner().invoke(app, command, catch_exceptions=False)
+    with out.open() as file:
+        (pair,) = csv.DictReader(file)
+    assert ("both models prefer the same sentence" in done.stderr) == alike
+    assert (pair["trial_id"] in done.stderr) == alike
+    record = json.loads((tmp_path / "pairs.csv.meta.json").read_text())
+    assert record["not_controversial"] == ([pair["trial_id"]] if alike else [])
