@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contstim.models.base import LanguageModel, Replacements
 from contstim.optimization.search.proposers import ScreeningProposer
-from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.recipes import DEFAULT, RECIPES, Recipe
 from contstim.sentence import Sentence
 from tests.optimization.search.toys import NATURAL, ExactRanking, TableModel, search_for
 
@@ -108,3 +108,15 @@ def test_misleading_estimates_cost_passes_and_nothing_else() -> None:
         found = search.climb(ScreeningProposer(), 0)
         scores = accept.log_probs([NATURAL, found.sentence])
         assert scores[1] >= scores[0]
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_what_a_draft_says_is_an_estimate_even_where_it_says_it_knows(recipe: Recipe) -> None:
+    """Property on scores computed afresh, with drafts that pass their own scores off as exact."""
+    steps = 0
+    for seed in range(5):
+        pair = TableModel(seed, "exact", 4.0), TableModel(seed + 100, "exact", 4.0)
+        for step in search_for(*pair).climb(recipe.proposer, seed).steps:
+            assert step.log_probs.tolist() == [m.score(step.sentence) for m in pair]
+            steps += 1
+    assert steps
