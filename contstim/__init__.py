@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from contstim.experiments.reproduce.published.fetch import fetch_published
     from contstim.experiments.responses import Response, read_responses
     from contstim.filters import keep
-    from contstim.models.base import LanguageModel, Replacements
-    from contstim.models.catalog import load_model, load_models
+    from contstim.models.base import LanguageModel, Replacements, Scorer
+    from contstim.models.catalog import load_model, load_models, load_scorer, load_scorers
     from contstim.models.ngram.training import train_ngram
     from contstim.models.scoring import score_sentences
     from contstim.models.training.acceptability import train_acceptability
@@ -66,10 +66,13 @@ _HOMES = {
     "generate": "contstim.english",
     "generate_pairs": "contstim.english.minimal_pairs",
     # models and scores
+    "Scorer": "contstim.models.base",
     "LanguageModel": "contstim.models.base",
     "Replacements": "contstim.models.base",
     "load_model": "contstim.models.catalog",
     "load_models": "contstim.models.catalog",
+    "load_scorer": "contstim.models.catalog",
+    "load_scorers": "contstim.models.catalog",
     "default_vocabulary": "contstim.models.vocabularies",
     "shared_vocabulary": "contstim.models.vocabularies",
     "train_ngram": "contstim.models.ngram.training",
@@ -129,6 +132,7 @@ __all__ = [
     "Replacements",
     "Response",
     "ScoreTable",
+    "Scorer",
     "Sentence",
     "Store",
     "TrainingSettings",
@@ -153,6 +157,8 @@ __all__ = [
     "keep",
     "load_model",
     "load_models",
+    "load_scorer",
+    "load_scorers",
     "presentation",
     "read_responses",
     "read_sentences",

@@ -73,7 +73,7 @@ def compare(
     from contstim.evaluation.comparison.gathering import gather
     from contstim.evaluation.comparison.pitting import Bout, select_command
     from contstim.evaluation.comparison.report import write_comparison
-    from contstim.models.catalog import load_models
+    from contstim.models.catalog import load_scorers
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store
@@ -81,7 +81,7 @@ def compare(
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
-    models = load_models(
+    models = load_scorers(
         model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
     )
     texts = read_stimuli(sentences) if sentences else None

@@ -74,7 +74,7 @@ def controls(
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.frequencies import read_frequencies
-    from contstim.models.catalog import load_models
+    from contstim.models.catalog import load_scorers
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, read_trials
@@ -90,7 +90,7 @@ def controls(
     if text is not None:
         measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
-    models = load_models(model or [], trust_remote_code=trust_remote_code, weights=False)
+    models = load_scorers(model or [], trust_remote_code=trust_remote_code, weights=False)
     counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)

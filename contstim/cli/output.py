@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.models.contamination import Contamination
     from contstim.sentence import Sentence
 
@@ -179,9 +179,7 @@ def _told(bars: Bars, task: BarTask, seconds: float) -> str:
 
 
 @contextmanager
-def scoring_progress(
-    n_sentences: int, *, quiet: bool
-) -> Iterator[Callable[[LanguageModel, int], None]]:
+def scoring_progress(n_sentences: int, *, quiet: bool) -> Iterator[Callable[[Scorer, int], None]]:
     """A bar per model on standard error, with the time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
@@ -196,7 +194,7 @@ def scoring_progress(
     bars: dict[str, int] = {}
     with progress_bars(*columns, quiet=quiet) as progress:
 
-        def advance(model: LanguageModel, more: int) -> None:
+        def advance(model: Scorer, more: int) -> None:
             if model.name not in bars:
                 bars[model.name] = progress.add_task(model.name, total=n_sentences)
             progress.advance(progress.tasks[bars[model.name]].id, more)

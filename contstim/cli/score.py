@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.models.contamination import Contamination
     from contstim.models.scoring import Terms
     from contstim.sentence import Sentence
@@ -154,12 +154,12 @@ class _Scored:
 
 
 def _score(
-    model: LanguageModel,
+    model: Scorer,
     *,
     stimuli: Sequence[Sentence],
     kept: Store | None,
     errors: bool,
-    progress: Callable[[LanguageModel, int], None],
+    progress: Callable[[Scorer, int], None],
 ) -> _Scored:
     from contstim.models.base import conventions
     from contstim.models.contamination import contamination

@@ -63,7 +63,7 @@ def vocabulary(
     from contstim.corpus import read_sentences
     from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
     from contstim.models.base import conventions
-    from contstim.models.catalog import load_models
+    from contstim.models.catalog import load_scorers
     from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
     from contstim.records import write_record
     from contstim.tables import table_kind, write_table
@@ -82,7 +82,7 @@ def vocabulary(
         words = read_vocabulary(published)
     offered, models = (
         words,
-        load_models(model or [], trust_remote_code=trust_remote_code, weights=False),
+        load_scorers(model or [], trust_remote_code=trust_remote_code, weights=False),
     )
     dropped: tuple[str, ...] = ()
     if models:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.tables import Column
 
     Columns = Mapping[str, Column]
@@ -32,7 +32,7 @@ def write_evaluation(
     summary: str,
     tables: Mapping[str, Columns],
     figures: Mapping[str, Figure],
-    models: Sequence[LanguageModel] = (),
+    models: Sequence[Scorer] = (),
     data: Iterable[Path] = (),
     **facts: Any,
 ) -> None:
@@ -82,7 +82,7 @@ def data_hash(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _models(models: Sequence[LanguageModel]) -> str:
+def _models(models: Sequence[Scorer]) -> str:
     header = ("model", "specification", "rule", "context", "unit", "fingerprint")
     ways = [(m.name, m.specification or m.name, m.convention) for m in models]
     rows = [(*names, c.rule, repr(c.context), c.unit, c.fingerprint) for *names, c in ways]

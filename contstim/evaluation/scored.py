@@ -15,7 +15,7 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.store import Store
 
 _SHOWN = 5
@@ -30,22 +30,22 @@ class LeftOut:
     reason: str
 
 
-def refused_by(models: Sequence[LanguageModel], sentences: Sequence[Sentence]) -> list[LeftOut]:
+def refused_by(models: Sequence[Scorer], sentences: Sequence[Sentence]) -> list[LeftOut]:
     """What models refuse of some sentences, in the order of the models, then of the sentences."""
     return [
         LeftOut(sentence.text, model.name, reason)
         for model in models
-        for sentence, reason in zip(sentences, model.refusals(sentences), strict=True)
+        for sentence, reason in zip(sentences, model.unscorable(sentences), strict=True)
         if reason
     ]
 
 
 def score_readable(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     sentences: Sequence[Sentence],
     *,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, list[LeftOut]]:
     """Scores of the distinct sentences that every model can score, and what was left out.
 

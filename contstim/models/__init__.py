@@ -1,6 +1,6 @@
 """Language-model adapters and how they score a sentence.
 
-base           the contract: LanguageModel, Replacements, Convention
+base           the contracts: Scorer, LanguageModel, Replacements, Convention
 catalog        specifications such as `kenlm:trigram.arpa`, families, the 2023 study's models
 given          models as a user gives them, `[NAME=]SPECIFICATION`
 turns          one model at a time in memory

@@ -1,4 +1,4 @@
-"""The contract of every language model, whatever computes its scores."""
+"""The contracts of scorers and of language models, whatever computes their scores."""
 
 from __future__ import annotations
 
@@ -97,19 +97,25 @@ class Replacements:
         exact: the log-probability itself, nan where it is not known.
         estimate: correlates with the exact value; to be calibrated by regression.
         upper_bound: the exact value can never exceed it; +inf where nothing is known.
-        before: log-probability of the words before the position, for models that read from left to
-            right, whose upper bounds are this plus a word's own given these words; else nan.
+        prefix_log_prob: log-probability of the words before the position, for models that read
+            from left to right, whose upper bounds are this plus a word's own given these words;
+            else nan.
     """
 
     exact: FloatArray
     estimate: FloatArray
     upper_bound: FloatArray
-    before: float = math.nan
+    prefix_log_prob: float = math.nan
 
     @classmethod
-    def known(cls, log_probs: FloatArray) -> Replacements:
+    def all_exact(cls, log_probs: FloatArray) -> Replacements:
         """All three from exact log-probabilities, (n_words,), nats."""
         return cls(exact=log_probs, estimate=log_probs, upper_bound=log_probs)
+
+    @classmethod
+    def nothing_known(cls, n_words: int) -> Replacements:
+        """What a model says that only scores whole sentences: every candidate looks alike."""
+        return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
     @property
     def complete(self) -> bool:
@@ -117,9 +123,9 @@ class Replacements:
         return not np.isnan(self.exact).any()
 
     @property
-    def reads_on(self) -> bool:
-        """Whether the model reads from left to right, and `before` is known."""
-        return not math.isnan(self.before)
+    def is_left_to_right(self) -> bool:
+        """Whether the model reads from left to right, and `prefix_log_prob` is known."""
+        return not math.isnan(self.prefix_log_prob)
 
 
 class TokenScore(NamedTuple):
@@ -149,20 +155,19 @@ class Continuation(NamedTuple):
         return f"{' '.join(words[: self.start])}\n{' '.join(words[self.start :])}"
 
 
-class LanguageModel(ABC):
-    """A language model that scores sentences.
+class Scorer(ABC):
+    """Whatever gives sentences a score: language models, transforms of them, classifiers.
 
-    What an implementation guarantees, and the contract test class proves:
+    Scores can be ranked and compared. What needs more, such as replacements or log-probabilities in
+    nats, asks for a `LanguageModel`; see `require_language_model`.
 
-    * Scores are natural logs, finite or -inf, never nan, and float64.
+    What an implementation guarantees, and `contstim.testing.ScorerContract` proves:
+
+    * Scores are float64 and never nan.
     * Scoring a batch equals scoring one by one, up to rounding: other sentences in a batch may move
       a float32 score by a millionth of it.
-    * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
-      `upper_bound` are true; `continuation_log_probs` is the sum of what each word gets given the
-      words before it, or refused, also when asked about nothing. In float32 on the CPU: within the
-      larger of 1e-4 nats and 1e-6 of the score.
     * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined answer
-      or raise a `ContstimError`.
+      or raise a `ContstimError`, of which `unscorable` warns.
     * Answers depend on nothing but weights, rule, context and seed.
     """
 
@@ -175,7 +180,7 @@ class LanguageModel(ABC):
     @property
     @abstractmethod
     def convention(self) -> Convention:
-        """How this model's scores come about."""
+        """How the scores come about, and their unit."""
 
     @property
     def training_text(self) -> TrainingText | None:
@@ -186,71 +191,47 @@ class LanguageModel(ABC):
         return None
 
     @abstractmethod
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Log-probabilities of sentences, (n_sentences,), nats.
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Scores of sentences, (n_sentences,), in the convention's unit; higher is better.
 
         Raises:
             ModelError: a sentence cannot be scored, for instance because it is too long.
         """
 
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """The same with all weights as float32 numbers, whatever precision the model scores in.
-
-        Raises:
-            ModelError: see `log_probs`; or the memory does not hold them.
-        """
-        return self.log_probs(sentences)
-
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """Why each sentence cannot be scored, one each; None where it can.
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """Why each sentence cannot be scored, (n_sentences,); None where it can.
 
         Costs no pass of a network, so that long work can leave such sentences out beforehand.
         """
         return [None] * len(sentences)
 
-    @abstractmethod
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Cheap knowledge about the sentence with each word at a 0-based position.
+    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
+        """Which scores involve no sampling, (n_sentences,)."""
+        return np.ones(len(sentences), np.bool_)
+
+    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """What sampling leaves uncertain in the scores, (n_sentences,), in their unit; 0 if exact.
 
         Raises:
-            SentenceError: the sentence has no such position.
+            ModelError: see `scores`.
         """
+        return np.zeros(len(sentences))
 
-    @abstractmethod
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """Exact log-probabilities, (n_words,), nats, of the sentence with each word in place.
-
-        Raises:
-            SentenceError: the sentence has no such position.
-        """
-
-    def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
-        """A model whose scores estimate this one's at a fraction of the cost.
-
-        None where exact scores cost little as they are.
-
-        Args:
-            effort: how much a draft may cost, from 0; more makes it better.
-        """
-        return None
-
-    @abstractmethod
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Which words the model tells apart, (n_words,).
+        """Which words the model tells apart, (n_words,); all unless an adapter says otherwise.
 
         All words that a word-level model does not know share one score, which a search would
         exploit; sub-word models know every word.
         """
+        return np.ones(len(words), np.bool_)
 
-    @abstractmethod
-    def vocabulary(self, min_count: int) -> Vocabulary | None:
+    def vocabulary(self, min_count: int) -> Vocabulary | None:  # noqa: ARG002
         """The words with at least that count in the training text; None for sub-word models.
 
         Raises:
             ModelError: the model is word-level but its counts are not at hand.
         """
+        return None
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
         """How many tokens each word is read as, (n_words,); None for word-level models.
@@ -262,17 +243,101 @@ class LanguageModel(ABC):
         del words, initial
         return None
 
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """How many tokens the rule scores in each sentence, (n_sentences,).
+
+        Raises:
+            ModelError: the score is not a sum over tokens.
+        """
+        del sentences
+        raise self._no_token_scores()
+
+    def _no_token_scores(self) -> ModelError:
+        return ModelError(
+            f"{self.name} with rule {self.convention.rule} has no score for each word. Score it "
+            f"without the transform, or under another rule."
+        )
+
+
+class LanguageModel(Scorer):
+    """A scorer whose scores are log-probabilities of sentences, in nats.
+
+    A new adapter needs `name`, `convention` and `log_probs`; all else has a default that is true of
+    any model. A search is faster with a model that also says what it knows cheaply of
+    `replacements`.
+
+    What an implementation guarantees beyond a `Scorer`, and
+    `contstim.testing.LanguageModelContract` proves:
+
+    * Scores are natural logs, finite or -inf, and not positive.
+    * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
+      `upper_bound` are true; `continuation_log_probs` is the sum of what each word gets given the
+      words before it, or refused, also when asked about nothing. In float32 on the CPU: within the
+      larger of 1e-4 nats and 1e-6 of the score.
+    """
+
+    @abstractmethod
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Log-probabilities of sentences, (n_sentences,), nats.
+
+        Raises:
+            ModelError: a sentence cannot be scored, for instance because it is too long.
+        """
+
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """The log-probabilities; see `log_probs`."""
+        return self.log_probs(sentences)
+
+    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """The same with all weights as float32 numbers, whatever precision the model scores in.
+
+        Raises:
+            ModelError: see `log_probs`; or the memory does not hold them.
+        """
+        return self.log_probs(sentences)
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        """Cheap knowledge about the sentence with each word at a 0-based position; here none.
+
+        Raises:
+            SentenceError: the sentence has no such position.
+        """
+        sentence.check_position(position)
+        return Replacements.nothing_known(len(words))
+
+    def replacement_log_probs(
+        self, sentence: Sentence, position: int, words: Sequence[str]
+    ) -> FloatArray:
+        """Exact log-probabilities, (n_words,), nats, of the sentence with each word in place.
+
+        Raises:
+            SentenceError: the sentence has no such position.
+        """
+        sentence.check_position(position)
+        return self.log_probs([sentence.replace(position, word) for word in words])
+
+    def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
+        """A model whose scores estimate this one's at a fraction of the cost.
+
+        None where exact scores cost little as they are.
+
+        Args:
+            effort: how much a draft may cost, from 0; more makes it better.
+        """
+        return None
+
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """The terms whose sum is each sentence's log-probability, in reading order.
 
         Raises:
-            ModelError: the rule's score is no sum over tokens.
+            ModelError: the rule's score is not a sum over tokens.
         """
         del sentences
-        raise ModelError(
-            f"{self.name} with rule {self.convention.rule} has no score for each word. Score it "
-            f"without the transform, or under another rule."
-        )
+        raise self._no_token_scores()
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `Scorer.token_counts`: the number of terms of `token_log_probs`."""
+        return np.array([len(terms) for terms in self.token_log_probs(sentences)], np.int64)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """Log p(words | the words before them), (n_continuations,), nats.
@@ -281,8 +346,7 @@ class LanguageModel(ABC):
         word boundaries, whatever the rule for sentences.
 
         Raises:
-            ModelError: the model does not read from left to right, is transformed, or cannot read
-                that many tokens.
+            ModelError: the model does not read from left to right, or cannot read that many tokens.
         """
         del continuations
         raise ModelError(
@@ -291,24 +355,28 @@ class LanguageModel(ABC):
             f"without a transform do. It can score whole sentences."
         )
 
-    def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Which scores involve no sampling, (n_sentences,)."""
-        return np.ones(len(sentences), np.bool_)
 
-    def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """What sampling leaves uncertain in the scores, (n_sentences,), nats; 0 where exact."""
-        return np.zeros(len(sentences))
+def require_language_model(model: Scorer, purpose: str) -> LanguageModel:
+    """The same model, refused if its scores are not log-probabilities.
 
-    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """How many tokens the rule scores in each sentence, (n_sentences,).
+    Args:
+        model: any scorer.
+        purpose: what needs log-probabilities; a noun phrase that begins a sentence.
 
-        Raises:
-            ModelError: see `token_log_probs`.
-        """
-        return np.array([len(terms) for terms in self.token_log_probs(sentences)], np.int64)
+    Raises:
+        ModelError: see `Convention.require_log_probability`; or it has scores in nats, but is a
+            `Scorer` that knows nothing else.
+    """
+    model.convention.require_log_probability(model.name, purpose)
+    if not isinstance(model, LanguageModel):
+        raise ModelError(
+            f"{model.name} is a Scorer, not a LanguageModel. {purpose} needs log-probabilities: if "
+            f"its scores are, derive its class from LanguageModel."
+        )
+    return model
 
 
-def conventions(models: Iterable[LanguageModel]) -> dict[str, dict[str, object]]:
+def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
     """How each model's scores come about, by its name: what a record says beside an output.
 
     A model that was loaded has its specification there too, whatever it is called.

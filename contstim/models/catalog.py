@@ -12,29 +12,22 @@ import re
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import is_file
 from contstim.models.given import GivenModel
+from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Unpack
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import LanguageModel, Scorer
     from contstim.models.checkpoints import Device, Precision
 
 CAUSAL_RULES = ("log-likelihood", "chain")
-MASKED_RULES = (
-    "chain",
-    "chain-sampled",
-    "chain-unrestricted",
-    "pll-original",
-    "pll-word-l2r",
-    "pll-whole-word",
-    "pll-sentence-l2r",
-)
 CLASSIFIER_RULES = ("signed-confidence",)
 
 
@@ -65,6 +58,16 @@ class Family:
     options: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     checker: str = ""
+
+
+class LoadOptions(TypedDict, total=False):
+    """Options of loading a model; see `load_scorer`."""
+
+    device: Device
+    dtype: Precision
+    prompt: str | None
+    trust_remote_code: bool
+    weights: bool
 
 
 @dataclass(frozen=True)
@@ -115,13 +118,13 @@ FAMILIES: dict[str, Family] = {
             summary="causal or masked transformer from a folder or the Hugging Face hub",
             loader="contstim.models.transformer:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
-            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *MASKED_RULES))),
+            rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
             options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
         ),
         Family(
             name="classifier",
             summary="classifier of sequences that says how surely a sentence is acceptable; its "
-            "scores are no log-probabilities",
+            "scores are not log-probabilities",
             loader="contstim.models.classifier.adapter:load_classifier",
             checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
@@ -266,7 +269,7 @@ def _attribute(path: str) -> object:
     return getattr(import_module(module), name)
 
 
-def load_model(
+def load_scorer(
     specification: str,
     *,
     name: str | None = None,
@@ -275,8 +278,8 @@ def load_model(
     prompt: str | None = None,
     trust_remote_code: bool = False,
     weights: bool = True,
-) -> LanguageModel:
-    """Load one model.
+) -> Scorer:
+    """Load whatever a specification names: a language model, a transform of one, a classifier.
 
     Args:
         specification: see `parse_specification`; without `name`, `NAME=` may stand before it.
@@ -303,7 +306,7 @@ def load_model(
         "trust_remote_code": trust_remote_code,
         "weights": weights,
     }
-    loader = cast("Callable[..., LanguageModel]", _attribute(family.loader))
+    loader = cast("Callable[..., Scorer]", _attribute(family.loader))
     model = loader(
         parsed.location,
         name=chosen.name,
@@ -317,40 +320,48 @@ def load_model(
     return model
 
 
-def load_models(
-    specifications: Sequence[str],
-    *,
-    device: Device = "auto",
-    dtype: Precision = "auto",
-    prompt: str | None = None,
-    trust_remote_code: bool = False,
-    weights: bool = True,
-) -> list[LanguageModel]:
-    """Load several models, refusing repeated ones before any is loaded; see `load_model`.
+def load_scorers(specifications: Sequence[str], **options: Unpack[LoadOptions]) -> list[Scorer]:
+    """Load several scorers, refusing repeated ones before any is loaded.
 
     Args:
         specifications: `[NAME=]SPECIFICATION` each.
-        device: see `load_model`.
-        dtype: see `load_model`.
-        prompt: see `load_model`.
-        trust_remote_code: see `load_model`.
-        weights: see `load_model`.
+        options: see `load_scorer`.
 
     Raises:
-        ModelError: a name or a model is given twice, or see `load_model`.
+        ModelError: a name or a model is given twice, or see `load_scorer`.
     """
     return [
-        load_model(
-            given.specification,
-            name=given.name,
-            device=device,
-            dtype=dtype,
-            prompt=prompt,
-            trust_remote_code=trust_remote_code,
-            weights=weights,
-        )
+        load_scorer(given.specification, name=given.name, **options)
         for given in given_models(specifications)
     ]
+
+
+def load_model(
+    specification: str, *, name: str | None = None, **options: Unpack[LoadOptions]
+) -> LanguageModel:
+    """Load a language model, which searches take; see `load_scorer` for the arguments.
+
+    Raises:
+        ModelError: see `load_scorer`; or the scores are not log-probabilities.
+    """
+    return _language_model(load_scorer(specification, name=name, **options))
+
+
+def load_models(
+    specifications: Sequence[str], **options: Unpack[LoadOptions]
+) -> list[LanguageModel]:
+    """Load several language models; see `load_scorers` and `load_model`.
+
+    Raises:
+        ModelError: see `load_scorers`; or the scores of one are not log-probabilities.
+    """
+    return [_language_model(scorer) for scorer in load_scorers(specifications, **options)]
+
+
+def _language_model(scorer: Scorer) -> LanguageModel:
+    from contstim.models.base import require_language_model
+
+    return require_language_model(scorer, "What asks for a language model")
 
 
 def _family_of(location: str) -> str:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from contstim.errors import ScoreError
+from contstim.models.base import require_language_model
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.models.base import Continuation, Convention, LanguageModel, TokenScore
+    from contstim.models.base import Continuation, Convention, Scorer, TokenScore
     from contstim.sentence import Sentence
     from contstim.store import Store
 
@@ -25,13 +26,13 @@ _BRISK, _SLOW = 2.0, 10.0  # seconds
 
 
 def score_sentences(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     sentences: Sequence[Sentence],
     *,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> ScoreTable:
-    """Log-probabilities of sentences under models, rows in the order given.
+    """Scores of sentences under models, rows in the order given.
 
     With a store, scores found there are not computed again and new ones are kept in blocks that
     take seconds, so that an interrupted run goes on where it stopped. A sentence that is given
@@ -60,11 +61,11 @@ def score_sentences(
 
 
 def score_continuations(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     continuations: Sequence[Continuation],
     *,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> FloatArray:
     """Log p(words | the words before them), (n_continuations, n_models), nats.
 
@@ -79,7 +80,8 @@ def score_continuations(
     order = [rows[one] for one in continuations]
     report = progress or (lambda _model, _n: None)
     columns = []
-    for model in models:
+    for scorer in models:
+        model = require_language_model(scorer, "A score of words given the words before them")
         whole = model.convention
         convention = replace(
             whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
@@ -99,10 +101,10 @@ Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 
 
 def token_table(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     sentences: Sequence[Sentence],
     *,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> dict[str, list[Any]]:
     """The terms of every sentence's score: columns of one row per sentence, model and token.
 
@@ -118,21 +120,22 @@ def token_table(
 
 
 def token_terms(
-    model: LanguageModel,
+    model: Scorer,
     sentences: Sequence[Sentence],
     *,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> Terms:
     """The terms of every sentence's score under one model.
 
     Raises:
         ModelError: see `token_table`.
     """
+    language_model = require_language_model(model, "A score for each word")
     distinct = list(dict.fromkeys(sentences))
     known: dict[Sentence, Sequence[TokenScore]] = {}
     for block in _blocks(len(distinct)):
         some = distinct[block]
-        known.update(zip(some, model.token_log_probs(some), strict=True))
+        known.update(zip(some, language_model.token_log_probs(some), strict=True))
         if progress is not None:
             progress(model, len(some))
     return known
@@ -152,9 +155,7 @@ def table_of_terms(
     return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 
-def error_table(
-    models: Sequence[LanguageModel], sentences: Sequence[Sentence]
-) -> dict[str, list[Any]]:
+def error_table(models: Sequence[Scorer], sentences: Sequence[Sentence]) -> dict[str, list[Any]]:
     """Standard errors of the scores: columns sentence and one per model, nats; 0 where exact.
 
     Raises:
@@ -172,12 +173,12 @@ def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
 
 
 def _column(
-    model: LanguageModel,
+    model: Scorer,
     sentences: list[Sentence],
     store: Store | None,
-    report: Callable[[LanguageModel, int], None],
+    report: Callable[[Scorer, int], None],
 ) -> FloatArray:
-    work = _Work(sentences, model.log_probs, model.convention)
+    work = _Work(sentences, model.scores, model.convention)
     return _kept(work, store, partial(report, model))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.models.catalog import CAUSAL_RULES, MASKED_RULES
+from contstim.models.catalog import CAUSAL_RULES
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.foreign import foreign_errors
+from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
@@ -40,7 +41,7 @@ def load_transformer(
         trust_remote_code=trust_remote_code,
         weights=weights,
     )
-    rules = CAUSAL_RULES if checkpoint.kind == "causal" else MASKED_RULES
+    rules = CAUSAL_RULES if checkpoint.kind == "causal" else tuple(RULES)
     if rule and rule not in rules:
         raise ModelError(
             f"{location} is a {checkpoint.kind} model, which has no rule {rule!r}; it has "

@@ -4,22 +4,20 @@
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
             2017)
 
-Both keep the order of two scores of the same sentence, so what is known about candidates, exact
-values and upper bounds included, is transformed like a score.
+Neither score is a log-probability any more: they rank sentences, and no search takes them.
 """
 
 from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.base import Convention, LanguageModel, Scorer, require_language_model
 from contstim.models.ngram.adapter import KenlmModel
 
 if TYPE_CHECKING:
@@ -31,12 +29,14 @@ if TYPE_CHECKING:
     from contstim.vocabulary import Vocabulary
 
 
-def transformed(model: LanguageModel, transform: str, argument: str, *, name: str) -> LanguageModel:
+def transformed(scorer: Scorer, transform: str, argument: str, *, name: str) -> Transformed:
     """The model with the transform that a specification names.
 
     Raises:
-        ModelError: no such transform, or its unigram model is missing or of another order.
+        ModelError: no such transform, its unigram model is missing or of another order, or the
+            scores to be transformed are not log-probabilities.
     """
+    model = require_language_model(scorer, f"The transform +{transform}")
     if transform == "mean":
         return MeanPerToken(model, name=name)
     if transform == "slor":
@@ -44,8 +44,8 @@ def transformed(model: LanguageModel, transform: str, argument: str, *, name: st
     raise ModelError(f"There is no transform {transform!r}; there are mean and slor.")
 
 
-class Transformed(LanguageModel):
-    """A model whose scores are increasing functions of another's, one function a sentence."""
+class Transformed(Scorer):
+    """Scores that are increasing functions of a language model's, one function a sentence."""
 
     def __init__(self, model: LanguageModel, name: str) -> None:
         self.name = name
@@ -53,79 +53,43 @@ class Transformed(LanguageModel):
 
     @property
     def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`."""
+        """See `Scorer.training_text`."""
         return self._model.training_text
 
     @abstractmethod
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
         """What to subtract, nats, and then to divide by, positive: (n_sentences,) each."""
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.log_probs`; no probabilities any more, they may be positive."""
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `Scorer.scores`; they may be positive."""
         less, by = self._parts(sentences)
         scores: FloatArray = (self._model.log_probs(sentences) - less) / by
         return scores
 
-    def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.float32_log_probs`."""
-        less, by = self._parts(sentences)
-        scores: FloatArray = (self._model.float32_log_probs(sentences) - less) / by
-        return scores
-
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `LanguageModel.refusals`."""
-        return self._model.refusals(sentences)
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return self._model.unscorable(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """See `LanguageModel.exact`."""
+        """See `Scorer.exact`."""
         return self._model.exact(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.standard_errors`."""
+        """See `Scorer.standard_errors`."""
         _, by = self._parts(sentences)
         errors: FloatArray = self._model.standard_errors(sentences) / by
         return errors
 
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`."""
-        sentence.check_position(position)
-        less, by = self._parts([sentence.replace(position, word) for word in words])
-        known = self._model.replacements(sentence, position, words)
-        return Replacements(
-            exact=(known.exact - less) / by,
-            estimate=(known.estimate - less) / by,
-            upper_bound=(known.upper_bound - less) / by,
-        )
-
-    def draft(self, effort: int = 1) -> LanguageModel | None:
-        """See `LanguageModel.draft`."""
-        plain = self._model.draft(effort)
-        if plain is None:
-            return None
-        draft = copy(self)
-        draft._model, draft.name = plain, f"{self.name} (draft)"
-        return draft
-
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`."""
-        sentence.check_position(position)
-        less, by = self._parts([sentence.replace(position, word) for word in words])
-        plain = self._model.replacement_log_probs(sentence, position, words)
-        scores: FloatArray = (plain - less) / by
-        return scores
-
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`."""
+        """See `Scorer.knows`."""
         return self._model.knows(words)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
-        """See `LanguageModel.vocabulary`."""
+        """See `Scorer.vocabulary`."""
         return self._model.vocabulary(min_count)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
-        """See `LanguageModel.tokens_per_word`."""
+        """See `Scorer.tokens_per_word`."""
         return self._model.tokens_per_word(words, initial=initial)
 
     def _convention(self, suffix: str, unit: str, *others: str) -> Convention:
@@ -145,7 +109,7 @@ class MeanPerToken(Transformed):
         return self._convention("+mean", "nats per token")
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `LanguageModel.token_counts`."""
+        """See `Scorer.token_counts`."""
         return self._model.token_counts(sentences)
 
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:

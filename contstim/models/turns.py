@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, TypeVar
 from contstim.models.catalog import (
     check_model,
     given_models,
-    load_model,
+    load_scorer,
     parse_specification,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.models.checkpoints import Device, Precision
     from contstim.models.given import GivenModel
 
@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 def with_each_model(
     specifications: Sequence[str],
-    work: Callable[[LanguageModel], _Result],
+    work: Callable[[Scorer], _Result],
     *,
     device: Device = "auto",
     dtype: Precision = "auto",
@@ -40,24 +40,24 @@ def with_each_model(
     Args:
         specifications: `[NAME=]SPECIFICATION` each.
         work: what to do; keeps nothing of the model.
-        device: see `load_model`.
-        dtype: see `load_model`.
-        prompt: see `load_model`.
-        trust_remote_code: see `load_model`.
+        device: see `load_scorer`.
+        dtype: see `load_scorer`.
+        prompt: see `load_scorer`.
+        trust_remote_code: see `load_scorer`.
 
     Returns:
         What came of each, in the order given.
 
     Raises:
-        ModelError: see `load_models`.
+        ModelError: see `load_scorers`.
     """
     given = given_models(specifications)
     for one in given:
         check_model(one.specification, trust_remote_code=trust_remote_code)
     results = []
-    kept: LanguageModel | None = None
+    kept: Scorer | None = None
     for one, following in zip(given, [*given[1:], None], strict=True):
-        model = load_model(
+        model = load_scorer(
             one.specification,
             name=one.name,
             device=device,

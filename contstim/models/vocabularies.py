@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
 DEFAULT_MIN_COUNT = 5
 
 
 def shared_vocabulary(
-    models: Sequence[LanguageModel], vocabulary: Vocabulary, *, same_token_count: bool = False
+    models: Sequence[Scorer], vocabulary: Vocabulary, *, same_token_count: bool = False
 ) -> tuple[Vocabulary, tuple[str, ...]]:
     """The words that every model knows, and those dropped because one does not.
 
@@ -53,7 +53,7 @@ def shared_vocabulary(
     return kept, tuple(word for word in vocabulary.words if word not in left)
 
 
-def _same_token_count(models: Sequence[LanguageModel], vocabulary: Vocabulary) -> Vocabulary:
+def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocabulary:
     def equal(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
         counts = [model.tokens_per_word(words, initial=initial) for model in models]
         by_tokenizer = [of_one for of_one in counts if of_one is not None]
@@ -73,7 +73,7 @@ def _same_token_count(models: Sequence[LanguageModel], vocabulary: Vocabulary) -
 
 
 def tokens_of_words(
-    models: Sequence[LanguageModel], vocabulary: Vocabulary
+    models: Sequence[Scorer], vocabulary: Vocabulary
 ) -> dict[str, list[str] | list[int]]:
     """How many tokens each word is to each model: columns `word`, `place`, one a model.
 
@@ -97,9 +97,7 @@ def tokens_of_words(
     return table
 
 
-def default_vocabulary(
-    models: Sequence[LanguageModel], min_count: int = DEFAULT_MIN_COUNT
-) -> Vocabulary:
+def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_COUNT) -> Vocabulary:
     """The words frequent enough in the training text of every word-level model.
 
     Where no model is word-level, the embedded English lexicon.

@@ -61,7 +61,7 @@ def encode(
     )[0]
 
 
-def refusals(
+def unscorable(
     encode: Callable[[Sequence[Sentence]], object], sentences: Sequence[Sentence]
 ) -> list[str | None]:
     """Why an encoder refuses each sentence, one each; None where it does not.
@@ -74,7 +74,7 @@ def refusals(
         if len(sentences) == 1:
             return [str(error)]
         half = len(sentences) // 2
-        return refusals(encode, sentences[:half]) + refusals(encode, sentences[half:])
+        return unscorable(encode, sentences[:half]) + unscorable(encode, sentences[half:])
     return [None] * len(sentences)
 
 

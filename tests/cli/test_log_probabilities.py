@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
 from contstim.models.base import Convention
-from contstim.models.catalog import load_model
+from contstim.models.catalog import load_model, load_scorer
 from contstim.models.classifier.adapter import UNIT
 from contstim.models.ngram.counts import counts_path
 from contstim.optimization.search.symmetric import synthesize_pair
@@ -59,14 +59,14 @@ def refused(*arguments: str) -> str:
 
 @pytest.mark.parametrize("transform", ["+mean", "+slor:1.arpa"])
 def test_no_search_takes_a_transformed_model(folder: Path, transform: str) -> None:
-    plain, other = load_model("kenlm:2.arpa"), load_model(f"kenlm:3.arpa{transform}")
+    plain, other = load_model("kenlm:2.arpa"), load_scorer(f"kenlm:3.arpa{transform}")
     words = Vocabulary.load(folder / "vocab.txt")
     natural = Sentence.parse((folder / "natural.txt").read_text().splitlines()[0])
     message = r"scores of kenlm:3.arpa.* are not log-probabilities of sentences: .* is nats per"
     for first, second in ((plain, other), (other, plain)):
         for search in (synthesize, synthesize_pair, synthesize_triplet):
             with pytest.raises(ModelError, match=message):
-                search(first, second, natural, words)
+                search(first, second, natural, words)  # type: ignore[arg-type]
 
 
 def test_no_search_takes_a_classifier_in_any_role() -> None:

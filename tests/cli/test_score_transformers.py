@@ -79,7 +79,9 @@ def test_words_are_not_written_as_arrays(folder: Path) -> None:
 
 
 def test_transformed_scores_have_no_words(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"log-likelihood\+mean has no score for each word"):
+    with pytest.raises(
+        ModelError, match=r"log-likelihood\+mean\) are not .* A score for each word needs log-prob"
+    ):
         run(folder, "no.csv", "--model", f"hf:{folder}/gpt2+mean", "--per-word")
 
 

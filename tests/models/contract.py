@@ -1,4 +1,4 @@
-"""What every language model guarantees; each adapter's tests inherit this class."""
+"""What every scorer and every language model guarantees; tests of adapters inherit it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ContstimError, ModelError, SentenceError
-from contstim.models.base import Continuation, LanguageModel
+from contstim.models.base import Continuation, LanguageModel, Scorer, require_language_model
 from contstim.sentence import Sentence
 
 SENTENCES = [
@@ -55,35 +55,117 @@ SIGNS = (
 )
 """Words that are signs of some model, alone and glued to letters."""
 
+ODD = ("zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200)
 
-class LanguageModelContract:
-    """Inherit, and define a fixture `model`."""
+
+class ScorerContract:
+    """What every scorer guarantees: inherit, and define a fixture `model`."""
+
+    @pytest.fixture
+    def model(self) -> Scorer:
+        raise NotImplementedError
+
+    def test_scores_are_float64_and_never_nan(self, model: Scorer) -> None:
+        scores = model.scores(SENTENCES)
+        assert scores.dtype == np.float64
+        assert scores.shape == (len(SENTENCES),)
+        assert not np.isnan(scores).any()
+
+    def test_a_batch_equals_one_by_one_in_any_order(self, model: Scorer) -> None:
+        together = model.scores(SENTENCES)
+        alone = np.array([model.scores([s])[0] for s in SENTENCES])
+        backwards = model.scores(SENTENCES[::-1])[::-1]
+        np.testing.assert_allclose(alone, together, rtol=0, atol=tolerance(together))
+        np.testing.assert_allclose(backwards, together, rtol=0, atol=tolerance(together))
+
+    def test_equal_sentences_have_equal_scores(self, model: Scorer) -> None:
+        scores = model.scores(SENTENCES)
+        assert scores[0] == pytest.approx(scores[4], abs=1e-5)
+
+    def test_the_sentence_matters(self, model: Scorer) -> None:
+        scores = model.scores(SENTENCES[:4])
+        assert len(set(scores.round(6).tolist())) == 4
+
+    def test_asked_again_it_answers_the_same(self, model: Scorer) -> None:
+        assert (model.scores(SENTENCES) == model.scores(SENTENCES)).all()
+
+    def test_no_sentences_give_empty_arrays(self, model: Scorer) -> None:
+        for answer in (model.scores([]), model.exact([]), model.standard_errors([])):
+            assert answer.shape == (0,)
+        assert model.unscorable([]) == []
+
+    @pytest.mark.parametrize("text", ODD)
+    def test_odd_sentences_have_an_answer_or_a_clear_error(self, model: Scorer, text: str) -> None:
+        sentence = Sentence.parse(text)
+        reasons = model.unscorable([SENTENCES[0], sentence, SENTENCES[1]])
+        assert reasons[::2] == [None, None]
+        if reasons[1] is None:
+            assert not np.isnan(model.scores([sentence])).any()
+        else:
+            with pytest.raises(ContstimError, match=re.escape(reasons[1])):
+                model.scores([sentence])
+
+    def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
+        """Whether a word is read like any other that is not known, or in tokens of plain text."""
+        checkpoint = getattr(model, "checkpoint", None) or getattr(model, "_checkpoint", None)
+        if checkpoint is None:
+            plain = sentence.replace(position, "zyzzyvaq")
+            scores = model.scores([sentence, plain])
+            return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
+        tokenizer = checkpoint.tokenizer
+        ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
+        unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
+        named = str(tokenizer.unk_token) in sentence.words[position]
+        return not named and not ids & (set(tokenizer.all_special_ids) - unknown)
+
+    def test_signs_of_models_are_refused_or_read_as_text_never_obeyed(self, model: Scorer) -> None:
+        """Witness: another word that the model does not know, or the tokens that it reads."""
+        sentence = SENTENCES[0]
+        for sign in SIGNS:
+            for position in (0, 3, len(sentence) - 1):
+                odd = sentence.replace(position, sign)
+                (reason,) = model.unscorable([odd])
+                if reason is None:
+                    assert self.reads_as_text(model, odd, position), (sign, position)
+                    continue
+                assert not model.knows(["dog", sign])[1]
+                with pytest.raises(ModelError):
+                    model.scores([sentence, odd])
+
+    def test_the_convention_says_how_scores_come_about(self, model: Scorer) -> None:
+        convention = model.convention
+        assert convention.unit
+        assert convention.rule
+        assert len(convention.fingerprint) > 8
+        assert model.convention == convention
+
+    def test_known_words_are_told_apart(self, model: Scorer) -> None:
+        assert model.knows(WORDS).shape == (len(WORDS),)
+        assert model.knows(WORDS).dtype == bool
+
+    def test_what_needs_log_probabilities_takes_a_language_model_alone(self, model: Scorer) -> None:
+        if isinstance(model, LanguageModel):
+            assert require_language_model(model, "A test") is model
+            return
+        with pytest.raises(ModelError, match=f"{re.escape(model.name)}.* A test needs"):
+            require_language_model(model, "A test")
+
+
+class LanguageModelContract(ScorerContract):
+    """What every language model guarantees beyond; define a fixture `model` that is one."""
 
     @pytest.fixture
     def model(self) -> LanguageModel:
         raise NotImplementedError
 
-    def test_scores_are_float64_and_never_nan(self, model: LanguageModel) -> None:
-        scores = model.log_probs(SENTENCES)
-        assert scores.dtype == np.float64
-        assert scores.shape == (len(SENTENCES),)
-        assert not np.isnan(scores).any()
-        assert (scores <= 0).all()
-
-    def test_a_batch_equals_one_by_one_in_any_order(self, model: LanguageModel) -> None:
-        together = model.log_probs(SENTENCES)
-        alone = np.array([model.log_probs([s])[0] for s in SENTENCES])
-        backwards = model.log_probs(SENTENCES[::-1])[::-1]
-        np.testing.assert_allclose(alone, together, rtol=0, atol=tolerance(together))
-        np.testing.assert_allclose(backwards, together, rtol=0, atol=tolerance(together))
-
-    def test_equal_sentences_have_equal_scores(self, model: LanguageModel) -> None:
-        scores = model.log_probs(SENTENCES)
-        assert scores[0] == pytest.approx(scores[4], abs=1e-5)
-
-    def test_the_sentence_matters(self, model: LanguageModel) -> None:
-        scores = model.log_probs(SENTENCES[:4])
-        assert len(set(scores.round(6).tolist())) == 4
+    def test_scores_are_log_probabilities(self, model: LanguageModel) -> None:
+        sentences = [*SENTENCES, *map(Sentence.parse, ODD)]
+        reasons = model.unscorable(sentences)
+        scorable = [s for s, reason in zip(sentences, reasons, strict=True) if reason is None]
+        log_probs = model.log_probs(scorable)
+        assert (log_probs <= 0).all()
+        assert (model.scores(scorable) == log_probs).all()
+        assert model.convention.unit == "nats"
 
     def test_replacement_log_probs_equal_scores_of_rewritten_sentences(
         self, model: LanguageModel
@@ -108,54 +190,17 @@ class LanguageModelContract:
                 assert (known.upper_bound >= fresh - tolerance(fresh)).all()
                 assert not np.isnan(known.estimate).any()
 
-    def test_no_sentences_and_no_words_give_empty_arrays(self, model: LanguageModel) -> None:
-        assert model.log_probs([]).shape == (0,)
+    def test_no_words_give_empty_arrays(self, model: LanguageModel) -> None:
         assert model.replacement_log_probs(SENTENCES[0], 0, ()).shape == (0,)
         assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
 
-    @pytest.mark.parametrize(
-        "text", ["zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200]
-    )
-    def test_odd_sentences_have_an_answer_or_a_clear_error(
-        self, model: LanguageModel, text: str
-    ) -> None:
-        sentence = Sentence.parse(text)
-        reasons = model.refusals([SENTENCES[0], sentence, SENTENCES[1]])
-        assert reasons[::2] == [None, None]
-        if reasons[1] is None:
-            assert model.log_probs([sentence])[0] <= 0  # a nan would fail
-        else:
-            with pytest.raises(ContstimError, match=re.escape(reasons[1])):
-                model.log_probs([sentence])
-
-    def reads_as_text(self, model: LanguageModel, sentence: Sentence, position: int) -> bool:
-        """Whether a word is read like any other that is not known, or in tokens of plain text."""
-        checkpoint = getattr(model, "checkpoint", None) or getattr(model, "_checkpoint", None)
-        if checkpoint is None:
-            plain = sentence.replace(position, "zyzzyvaq")
-            scores = model.log_probs([sentence, plain])
-            return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
-        tokenizer = checkpoint.tokenizer
-        ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
-        unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
-        named = str(tokenizer.unk_token) in sentence.words[position]
-        return not named and not ids & (set(tokenizer.all_special_ids) - unknown)
-
-    def test_signs_of_models_are_refused_or_read_as_text_never_obeyed(
-        self, model: LanguageModel
-    ) -> None:
-        """Witness: another word that the model does not know, or the tokens that it reads."""
+    def test_refused_signs_are_refused_as_words_too(self, model: LanguageModel) -> None:
         sentence = SENTENCES[0]
         for sign in SIGNS:
             for position in (0, 3, len(sentence) - 1):
                 odd = sentence.replace(position, sign)
-                (reason,) = model.refusals([odd])
-                if reason is None:
-                    assert self.reads_as_text(model, odd, position), (sign, position)
+                if model.unscorable([odd]) == [None]:
                     continue
-                assert not model.knows(["dog", sign])[1]
-                with pytest.raises(ModelError):
-                    model.log_probs([sentence, odd])
                 with pytest.raises(ModelError):
                     model.replacement_log_probs(sentence, position, ("dog", sign))
                 if self.continues(model):
@@ -164,7 +209,7 @@ class LanguageModelContract:
 
     def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: LanguageModel) -> None:
         sentence = SENTENCES[0]
-        read = [s for s in SIGNS if model.refusals([sentence.replace(3, s)]) == [None]][:3]
+        read = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
         found = model.replacement_log_probs(sentence, 3, read)
         fresh = model.log_probs([sentence.replace(3, sign) for sign in read])
         np.testing.assert_allclose(found, fresh, rtol=0, atol=tolerance(fresh))
@@ -178,9 +223,6 @@ class LanguageModelContract:
             model.replacements(sentence, position, WORDS)
         with pytest.raises(SentenceError, match="positions go from 0 to 7"):
             model.replacement_log_probs(sentence, position, WORDS)
-
-    def test_asked_again_it_answers_the_same(self, model: LanguageModel) -> None:
-        assert (model.log_probs(SENTENCES) == model.log_probs(SENTENCES)).all()
 
     def continues(self, model: LanguageModel) -> bool:
         """Whether the model reads from left to right."""
@@ -204,14 +246,3 @@ class LanguageModelContract:
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(expected))
         backwards = model.continuation_log_probs(asked[::-1])[::-1]
         np.testing.assert_allclose(backwards, found, rtol=0, atol=tolerance(found))
-
-    def test_the_convention_says_how_scores_come_about(self, model: LanguageModel) -> None:
-        convention = model.convention
-        assert convention.unit == "nats"
-        assert convention.rule
-        assert len(convention.fingerprint) > 8
-        assert model.convention == convention
-
-    def test_known_words_are_told_apart(self, model: LanguageModel) -> None:
-        assert model.knows(WORDS).shape == (len(WORDS),)
-        assert model.knows(WORDS).dtype == bool

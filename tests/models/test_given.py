@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import ModelError
 from contstim.models.base import conventions
-from contstim.models.catalog import given_models, load_model, load_models
+from contstim.models.catalog import given_models, load_model, load_models, load_scorer
 from contstim.models.given import RESERVED_NAMES, GivenModel
 
 
@@ -88,7 +88,7 @@ def test_the_record_keeps_the_specification_beside_the_convention(trained: Path)
     records = conventions([named, plain])
     assert records["big"] == records[specification]
     assert records["big"]["specification"] == specification
-    mean = load_model(f"per token={specification}+mean")
+    mean = load_scorer(f"per token={specification}+mean")
     assert conventions([mean])["per token"]["specification"] == f"{specification}+mean"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from contstim.english import generate
 from contstim.errors import ModelError
-from contstim.models.catalog import load_model
+from contstim.models.catalog import load_model, load_scorer
 from contstim.models.contamination import (
     contamination,
     contamination_facts,
@@ -57,7 +57,7 @@ def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
     assert model.training_text is not None
     assert model.training_text.holds(SENTENCES).all()
     assert not model.training_text.holds([Sentence.parse("Nobody ever wrote this")]).any()
-    mean = load_model(f"{out}+mean", device="cpu")
+    mean = load_scorer(f"{out}+mean", device="cpu")
     assert mean.training_text == model.training_text
     model.training_text.path.unlink()  # as where an earlier version trained it
     assert load_model(str(out), device="cpu").training_text is None

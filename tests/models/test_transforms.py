@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
+from contstim.models.base import Scorer
 from contstim.models.catalog import (
-    CAUSAL_RULES,
-    MASKED_RULES,
     Specification,
     load_model,
+    load_models,
+    load_scorer,
     parse_specification,
 )
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.transforms import MeanPerToken, Slor
 from contstim.sentence import Sentence
 from tests.models import tiny
+from tests.models.contract import ScorerContract
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
-WORDS = ("dog", "teacher", "the", "unheard-of")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,9 @@ def arpa(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
 def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Callable[[str], Path]) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}", device="cpu")
-    model = load_model(f"hf:{location}+slor:{arpa(1)}", device="cpu")
+    model = load_scorer(f"hf:{location}+slor:{arpa(1)}", device="cpu")
     unigram = _unigrams(arpa(1))
-    for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
+    for sentence, score in zip(SENTENCES, model.scores(SENTENCES), strict=True):
         words = sum(unigram.get(word, unigram["<unk>"]) for word in sentence.words)
         expected = (plain.log_probs([sentence])[0] - words) / len(sentence.words)
         assert score == pytest.approx(expected, abs=1e-5)
@@ -60,10 +61,10 @@ def _unigrams(path: Path) -> dict[str, float]:
 def test_mean_by_hand(tiny_checkpoint: Callable[[str], Path]) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}@chain", device="cpu")
-    model = load_model(f"hf:{location}@chain+mean", device="cpu")
+    model = load_scorer(f"hf:{location}@chain+mean", device="cpu")
     terms = plain.token_log_probs(SENTENCES)
     expected = [np.mean([term.log_prob for term in sentence]) for sentence in terms]
-    np.testing.assert_allclose(model.log_probs(SENTENCES), expected, atol=1e-6)
+    np.testing.assert_allclose(model.scores(SENTENCES), expected, atol=1e-6)
     assert model.convention.unit == "nats per token"
 
 
@@ -71,28 +72,28 @@ def test_the_mean_of_an_ngram_model_counts_words_and_the_end(arpa: Callable[[int
     plain = KenlmModel(arpa(2))
     model = MeanPerToken(plain, name="mean")
     expected = plain.log_probs(SENTENCES) / [len(sentence) + 1 for sentence in SENTENCES]
-    np.testing.assert_allclose(model.log_probs(SENTENCES), expected)
+    np.testing.assert_allclose(model.scores(SENTENCES), expected)
 
 
-@pytest.mark.parametrize("transform", ["mean", "slor"])
-@pytest.mark.parametrize("kind", ["causal", "ngram"])
-def test_what_is_known_about_replacements_is_transformed_too(
-    arpa: Callable[[int], Path],
-    tiny_checkpoint: Callable[[str], Path],
-    transform: str,
-    kind: str,
+class TestMean(ScorerContract):
+    @pytest.fixture
+    def model(self, arpa: Callable[[int], Path]) -> Scorer:
+        return load_scorer(f"kenlm:{arpa(2)}+mean")
+
+
+class TestSlor(ScorerContract):
+    @pytest.fixture
+    def model(self, arpa: Callable[[int], Path]) -> Scorer:
+        return load_scorer(f"kenlm:{arpa(2)}+slor:{arpa(1)}")
+
+
+@pytest.mark.parametrize("transform", ["+mean", "+slor:1gram.arpa"])
+def test_what_asks_for_a_language_model_is_not_given_a_transform(
+    arpa: Callable[[int], Path], transform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    location = f"hf:{tiny_checkpoint('gpt2')}" if kind == "causal" else f"kenlm:{arpa(2)}"
-    suffix = "+mean" if transform == "mean" else f"+slor:{arpa(1)}"
-    model = load_model(location + suffix, device="cpu")
-    for sentence in SENTENCES[:3]:
-        for position in (0, len(sentence) - 1):
-            fresh = model.log_probs([sentence.replace(position, word) for word in WORDS])
-            ours = model.replacement_log_probs(sentence, position, WORDS)
-            known = model.replacements(sentence, position, WORDS)
-            np.testing.assert_allclose(ours, fresh, atol=1e-4)
-            assert (known.upper_bound >= fresh - 1e-4).all()
-            assert np.isnan(known.exact).all() == (kind == "causal")
+    monkeypatch.chdir(arpa(1).parent)
+    with pytest.raises(ModelError, match=r"2gram.arpa\+.*unit is nats per .*in nats"):
+        load_models(["kenlm:1gram.arpa", f"kenlm:2gram.arpa{transform}"])
 
 
 def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
@@ -146,11 +147,3 @@ def test_a_folder_with_a_configuration_needs_no_family(
     model = load_model(location, device="cpu")
     assert model.name == location
     assert model.convention.rule == "log-likelihood"
-
-
-def test_the_catalogue_and_the_adapters_list_the_same_rules() -> None:
-    from contstim.models.masked import adapter as masked
-
-    assert set(MASKED_RULES) == set(masked.RULES)
-    assert MASKED_RULES[0] == masked.RULES[0]
-    assert CAUSAL_RULES[0] == "log-likelihood"

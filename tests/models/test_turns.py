@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.catalog import check_model, load_model
+from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.turns import with_each_model
 from contstim.sentence import Sentence
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
 SENTENCE = Sentence.parse("The dog sleeps.")
 
@@ -33,18 +33,18 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     networks: list[weakref.ref[Any]] = []
     alive: list[int] = []
 
-    def load(*args: Any, **options: Any) -> LanguageModel:
+    def load(*args: Any, **options: Any) -> Scorer:
         alive.append(sum(network() is not None for network in networks))
-        model = load_model(*args, **options)
+        model = load_scorer(*args, **options)
         networks.append(weakref.ref(vars(model)["_checkpoint"].model))
         return model
 
-    monkeypatch.setattr("contstim.models.turns.load_model", load)
+    monkeypatch.setattr("contstim.models.turns.load_scorer", load)
     copies = {name: tmp_path / name for name in ("gpt2", "pythia", "llama")}
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
     names = [f"hf:{folder}" for folder in copies.values()]
-    with_each_model(names, lambda model: model.log_probs([SENTENCE])[0], device="cpu")
+    with_each_model(names, lambda model: model.scores([SENTENCE])[0], device="cpu")
     assert alive == [0, 0, 0]
 
 
@@ -63,7 +63,7 @@ def test_results_are_those_of_models_loaded_together(
 ) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
     together = [load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    apart = with_each_model(names, lambda model: model.log_probs([SENTENCE])[0], device="cpu")
+    apart = with_each_model(names, lambda model: model.scores([SENTENCE])[0], device="cpu")
     assert np.array_equal(apart, together)
 
 

@@ -116,7 +116,7 @@ def test_models_do_not_know_words_that_they_cannot_score(
     model = load_model(f"hf:{tiny_checkpoint(name)}", device="cpu")
     words = ("dog", "<s>", "[SEP]", "<|endoftext|>", "\u00ad", "house")
     known = model.knows(words)
-    reasons = model.refusals([Sentence(("the", word, "ran")) for word in words])
+    reasons = model.unscorable([Sentence(("the", word, "ran")) for word in words])
     assert known[[0, -1]].all()
     assert not any(yes and why for yes, why in zip(known, reasons, strict=True))
     assert not known.all()

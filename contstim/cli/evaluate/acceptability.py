@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability.evaluation import Evaluation
     from contstim.evaluation.acceptability.judgements import Judgements
     from contstim.evaluation.acceptability.scores import SentenceScores
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
 
 def acceptability(
@@ -115,7 +115,7 @@ def acceptability(
     from contstim.evaluation.acceptability.outputs import Origin, write_acceptability
     from contstim.evaluation.acceptability.reading import Columns, read_judgements
     from contstim.evaluation.acceptability.scores import joined, published_scores
-    from contstim.models.catalog import load_models
+    from contstim.models.catalog import load_scorers
 
     _check(model, scores, column, scores_as_given=scores_as_given)
     criteria = (Criterion(), *map(Criterion, delta or DELTAS))
@@ -137,7 +137,7 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = load_models(
+    models = load_scorers(
         model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
     )
     if models:
@@ -177,7 +177,7 @@ def _check(
 
 
 def _scored(
-    judgements: Judgements, models: Sequence[LanguageModel], store: Path, *, quiet: bool
+    judgements: Judgements, models: Sequence[Scorer], store: Path, *, quiet: bool
 ) -> SentenceScores:
     """Scores under models, kept between runs, with a bar for each."""
     from contstim.evaluation.acceptability.scores import model_scores

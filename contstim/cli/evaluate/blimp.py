@@ -131,7 +131,7 @@ def blimp(
         pair_files,
         read_minimal_pairs,
     )
-    from contstim.models.catalog import load_models
+    from contstim.models.catalog import load_scorers
     from contstim.scores import ScoreTable
     from contstim.store import Store
 
@@ -151,7 +151,7 @@ def blimp(
     if sample:
         pairs = draw(pairs, sample, seed)
     known, beside = _known(data, people, published)
-    models = load_models(
+    models = load_scorers(
         model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
     )
     learned: list[Learned] = []

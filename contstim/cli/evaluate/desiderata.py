@@ -89,7 +89,7 @@ def desiderata(
     from contstim.evaluation.desiderata.report import write_desiderata
     from contstim.evaluation.desiderata.run import evaluate_desiderata
     from contstim.frequencies import read_frequencies
-    from contstim.models.catalog import load_models
+    from contstim.models.catalog import load_scorers
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
 
@@ -98,7 +98,7 @@ def desiderata(
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
     given, compared = _with_reference(model, reference)
-    loaded = load_models(
+    loaded = load_scorers(
         given, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
     )
     total = len(set(chosen)) + len(carriers) * len(wanted)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability.comparison import Apart, Share
     from contstim.evaluation.acceptability.evaluation import Evaluation
     from contstim.evaluation.scored import LeftOut
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
     Columns = dict[str, list[Any]]
 
@@ -48,7 +48,7 @@ class Origin:
         left_out: sentences without a score.
     """
 
-    models: Sequence[LanguageModel] = ()
+    models: Sequence[Scorer] = ()
     tables: Sequence[Path] = ()
     left_out: Sequence[LeftOut] = ()
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.acceptability.judgements import Judgements
     from contstim.evaluation.acceptability.reading import Columns
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.store import Store
 
 _SIDES = ("gramm", "ungramm")
@@ -72,10 +72,10 @@ def joined(parts: Sequence[SentenceScores]) -> SentenceScores:
 
 def model_scores(
     judgements: Judgements,
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     *,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> SentenceScores:
     """Scores under models; sentences that one cannot score, or to which it gives -inf, have none.
 

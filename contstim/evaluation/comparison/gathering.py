@@ -12,7 +12,7 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
     from contstim.store import Store
 
@@ -21,11 +21,11 @@ _MODELS = "models"
 
 def gather(
     tables: Mapping[str, ScoreTable],
-    models: Sequence[LanguageModel] = (),
+    models: Sequence[Scorer] = (),
     sentences: Sequence[Sentence] | None = None,
     *,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, dict[str, str]]:
     """One table of all models on the sentences that all have, and what was left out and why.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import VocabularyError
+from contstim.models.base import require_language_model
 from contstim.models.given import GivenModel
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import LanguageModel, Scorer
     from contstim.scores import ScoreTable
     from contstim.stimuli import Triplet
+
+
+_SEARCH = "A search for controversial sentences"
 
 
 def select_command(folder: Path, n_sentences: int) -> str:
@@ -52,7 +56,7 @@ class Bout:
 
     @classmethod
     def between(
-        cls, models: Sequence[LanguageModel], table: ScoreTable, vocabulary: Path | None = None
+        cls, models: Sequence[Scorer], table: ScoreTable, vocabulary: Path | None = None
     ) -> Bout:
         """From the sentence that all models of a table find likeliest.
 
@@ -63,9 +67,11 @@ class Bout:
 
         Raises:
             VocabularyError: no word is left, or no sentence is made of such words alone.
-            ModelError: a word-level model has no counts beside it.
+            ModelError: a word-level model has no counts beside it, or the scores of a model are not
+                log-probabilities.
             InputError: the vocabulary cannot be read.
         """
+        searchable = tuple(require_language_model(m, _SEARCH) for m in models)
         words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
         words, _ = shared_vocabulary(models, words)
         start = start_sentence(table, words)
@@ -74,7 +80,7 @@ class Bout:
                 "No sentence is made of words of the vocabulary alone, none of them twice: the "
                 "search has no start. Give a larger --vocabulary, or other sentences."
             )
-        return cls(tuple(models), start, words)
+        return cls(searchable, start, words)
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """What to type: every pair of models in both directions."""

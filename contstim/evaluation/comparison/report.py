@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
 
 _PANELS, _IN_A_ROW = 12, 4
@@ -41,7 +41,7 @@ def write_comparison(
     top: int,
     left_out: Mapping[str, str],
     commands: Sequence[str],
-    models: Sequence[LanguageModel] = (),
+    models: Sequence[Scorer] = (),
     data: Iterable[Path] = (),
     **facts: Any,
 ) -> None:

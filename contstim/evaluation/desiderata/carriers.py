@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.models.base import require_language_model
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.arrays import FloatArray, IntArray
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.store import Store
 
 GAP = "_"
@@ -67,12 +68,12 @@ class WordScores:
 
 
 def score_words(
-    model: LanguageModel,
+    model: Scorer,
     words: Sequence[str],
     carriers: Sequence[Carrier],
     *,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> WordScores:
     """Scores of words in carriers; kept in the store as soon as they are known.
 
@@ -87,7 +88,7 @@ def score_words(
 
 
 def unreadable(
-    models: Sequence[LanguageModel], words: Sequence[str], carriers: Sequence[Carrier]
+    models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[Carrier]
 ) -> dict[str, str]:
     """The words that some model cannot score or does not know, each with the reason."""
     reasons: dict[str, str] = {}
@@ -96,20 +97,21 @@ def unreadable(
             if not known:
                 reasons.setdefault(word, f"unknown to {model.name}")
         for carrier in carriers:
-            refusals = model.refusals([carrier.holding(word) for word in words])
-            for word, reason in zip(words, refusals, strict=True):
+            reasons_of_words = model.unscorable([carrier.holding(word) for word in words])
+            for word, reason in zip(words, reasons_of_words, strict=True):
                 if reason:
                     reasons.setdefault(word, f"{model.name}: {reason}")
     return reasons
 
 
 def _column(
-    model: LanguageModel,
+    model: Scorer,
     words: Sequence[str],
     carrier: Carrier,
     store: Store | None,
-    report: Callable[[LanguageModel, int], None],
+    report: Callable[[Scorer, int], None],
 ) -> FloatArray:
+    language_model = require_language_model(model, "A score for each word")
     sentences = [carrier.holding(word) for word in words]
     key = f"{model.convention.fingerprint} word {carrier.position}"
     texts = [sentence.text for sentence in sentences]
@@ -118,7 +120,7 @@ def _column(
     report(model, len(texts) - len(missing))
     for start in range(0, len(missing), _BLOCK):
         rows = missing[start : start + _BLOCK]
-        terms = model.token_log_probs([sentences[row] for row in rows])
+        terms = language_model.token_log_probs([sentences[row] for row in rows])
         scores[rows] = [
             sum(term.log_prob for term in own if term.word == carrier.position) for own in terms
         ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.evaluation.desiderata.measures import Correlation
     from contstim.evaluation.desiderata.run import Desiderata, ModelDesiderata
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
 
 _ACROSS = 5  # models side by side
@@ -34,7 +34,7 @@ def write_desiderata(
     found: Desiderata,
     folder: Path | str,
     *,
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     data: Iterable[Path],
     **facts: Any,
 ) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.desiderata.carriers import WordScores
     from contstim.evaluation.scored import LeftOut
     from contstim.frequencies import WordFrequencies
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.store import Store
@@ -80,15 +80,15 @@ class Desiderata:
 
 
 def evaluate_desiderata(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     sentences: Sequence[Sentence],
     words: Sequence[str],
     frequencies: WordFrequencies,
     *,
     carriers: Sequence[Carrier],
-    reference: LanguageModel | None = None,
+    reference: Scorer | None = None,
     store: Store | None = None,
-    progress: Callable[[LanguageModel, int], None] | None = None,
+    progress: Callable[[Scorer, int], None] | None = None,
 ) -> Desiderata:
     """Correlations of scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
 
@@ -151,14 +151,14 @@ def _readable(sentences: Sequence[Sentence], table: ScoreTable) -> list[Sentence
 
 
 def _with_reference(
-    table: ScoreTable, model: LanguageModel, reference: LanguageModel | None
+    table: ScoreTable, model: Scorer, reference: Scorer | None
 ) -> Correlation | None:
     if reference is None:
         return None
     return Correlation.of(table.column(model.name), table.column(reference.name))
 
 
-def _split_in_text(model: LanguageModel, sentences: Sequence[Sentence]) -> float:
+def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
     """The share of running words that are several tokens where they stand; 0 for whole words."""
     counts: list[int] = []
     for initial in (True, False):

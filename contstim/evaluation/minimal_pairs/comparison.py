@@ -17,6 +17,7 @@ from contstim.evaluation.scored import (
     score_readable,
     scores_from_table,
 )
+from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.minimal_pairs.pairs import MinimalPair
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
     from contstim.store import Store
 
-    Bars = Callable[[int], AbstractContextManager[Callable[[LanguageModel, int], None]]]
+    Bars = Callable[[int], AbstractContextManager[Callable[[Scorer, int], None]]]
 
 TieRule: TypeAlias = Literal["wrong", "half"]
 
@@ -106,7 +107,7 @@ class Comparisons:
 
 
 def compare(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     pairs: Sequence[MinimalPair],
     methods: Sequence[Method],
     *,
@@ -153,15 +154,14 @@ def compare_scores(table: ScoreTable, pairs: Sequence[MinimalPair]) -> Compariso
     return Comparisons((_from_scores(scores, pairs),), (), ())
 
 
-def _able(
-    models: Sequence[LanguageModel], method: Method
-) -> tuple[list[LanguageModel], list[Refusal]]:
+def _able(models: Sequence[Scorer], method: Method) -> tuple[list[Scorer], list[Refusal]]:
     if method is Method.FULL_SENTENCE:
         return list(models), []
     able, refusals = [], []
     for model in models:
         try:
-            model.continuation_log_probs(())
+            language_model = require_language_model(model, f"The method {method}")
+            language_model.continuation_log_probs(())
         except ModelError as error:
             refusals.append(Refusal(model.name, method, str(error)))
         else:
@@ -170,7 +170,7 @@ def _able(
 
 
 def _full(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     pairs: Sequence[MinimalPair],
     _method: Method,
     store: Store | None,
@@ -191,7 +191,7 @@ def _from_scores(table: ScoreTable, pairs: Sequence[MinimalPair]) -> Comparison:
 
 
 def _prefix(
-    models: Sequence[LanguageModel],
+    models: Sequence[Scorer],
     pairs: Sequence[MinimalPair],
     method: Method,
     store: Store | None,

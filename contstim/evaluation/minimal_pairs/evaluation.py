@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.minimal_pairs.curves import Curve, Learned
     from contstim.evaluation.minimal_pairs.people import Agreement
     from contstim.evaluation.minimal_pairs.profile import Bin
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
 PEOPLE = "people"
 _AGAIN = " (published)"
@@ -72,7 +72,7 @@ def evaluate_minimal_pairs(
     ties: TieRule = "wrong",
     known: Known = NOTHING_KNOWN,
     learned: Sequence[Learned] = (),
-    models: Sequence[LanguageModel] = (),
+    models: Sequence[Scorer] = (),
 ) -> Evaluation:
     """Accuracies, profile and learning curves of what was compared.
 

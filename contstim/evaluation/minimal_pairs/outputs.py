@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.evaluation.minimal_pairs.evaluation import Evaluation
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
 
 
 def write_minimal_pairs(
     evaluation: Evaluation,
     folder: Path | str,
     *,
-    models: Sequence[LanguageModel] = (),
+    models: Sequence[Scorer] = (),
     data: Iterable[Path] = (),
     **facts: Any,
 ) -> None:

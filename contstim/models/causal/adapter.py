@@ -26,7 +26,7 @@ from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
 from contstim.models.training_text import TrainingText
 from contstim.models.word_tokens import around
-from contstim.models.words import END_MARK, Encoding, encode_batch, refusals
+from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,17 +198,13 @@ class CausalModel(LanguageModel):
         """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
         return readable(self._tokenizer, words)
 
-    def vocabulary(self, min_count: int) -> None:
-        """See `LanguageModel.vocabulary`: every word can be written in tokens."""
-        del min_count
-
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
         return self._candidates.in_place(words, initial=initial).lengths.copy()
 
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `LanguageModel.refusals`."""
-        return refusals(self._encode, sentences)
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
 
     def _encode(
         self, sentences: Sequence[Sentence], *, end_apart: bool | None = None

@@ -1,4 +1,4 @@
-"""How surely a fine-tuned classifier calls a sentence acceptable, as a language model's score."""
+"""How surely a fine-tuned classifier calls a sentence acceptable, as a score."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.base import Convention, Scorer
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.catalog import CLASSIFIER_RULES
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.classifier.labels import acceptable_label
 from contstim.models.special_tokens import readable, refuse_special_ids, refuse_special_tokens
 from contstim.models.training_text import TrainingText
-from contstim.models.words import refusals
+from contstim.models.words import unscorable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,11 +48,11 @@ def load_classifier(
     return ClassifierModel(checkpoint, name=name)
 
 
-class ClassifierModel(LanguageModel):
+class ClassifierModel(Scorer):
     """The probability of the likelier label, negative where that label is unacceptable.
 
     This is Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its maximum, and the
-    sign of the predicted label. Scores lie in [-1, -0.5] and [0.5, 1]: they are no
+    sign of the predicted label. Scores lie in [-1, -0.5] and [0.5, 1]: they are not
     log-probabilities, and belong where scores are ranked, compared within a pair or turned into
     z-scores.
 
@@ -75,7 +75,7 @@ class ClassifierModel(LanguageModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule `signed-confidence`; the unit says that it is no log-probability."""
+        """The rule `signed-confidence`; the unit says that it is not a log-probability."""
         parts = f"{self._checkpoint.fingerprint} {self._acceptable}"
         digest = hashlib.sha256(parts.encode()).hexdigest()
         return Convention(
@@ -88,11 +88,11 @@ class ClassifierModel(LanguageModel):
 
     @property
     def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`; a hub's checkpoint tells nothing of its text."""
+        """See `Scorer.training_text`; a hub's checkpoint tells nothing of its text."""
         return TrainingText.beside(self._checkpoint.location)
 
-    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Signed confidences, (n_sentences,); see `LanguageModel.log_probs` for what it raises."""
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""
         acceptable = self.probabilities(sentences)
         scores: FloatArray = np.where(acceptable > 0.5, acceptable, acceptable - 1)
         return scores
@@ -119,32 +119,13 @@ class ClassifierModel(LanguageModel):
         )
         return found
 
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `LanguageModel.refusals`."""
-        return refusals(self._encode, sentences)
-
-    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; a classifier knows nothing without reading it all."""
-        return Replacements.known(self.replacement_log_probs(sentence, position, words))
-
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """Signed confidences, (n_words,), of the sentence with each word in place.
-
-        Raises:
-            SentenceError: the sentence has no such position.
-        """
-        sentence.check_position(position)
-        return self.log_probs([sentence.replace(position, word) for word in words])
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
+        """See `Scorer.knows`: all but special tokens, and those with the unknown one."""
         return readable(self._checkpoint.tokenizer, words)
-
-    def vocabulary(self, min_count: int) -> None:
-        """See `LanguageModel.vocabulary`: every word can be written in tokens."""
-        del min_count
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         tokenizer, window = self._checkpoint.tokenizer, self._checkpoint.window

@@ -1,7 +1,7 @@
 """Masked language models: what each rule hides, and one pass for all that it can tell.
 
 plan       which tokens to hide, what to ask there, and how the answers add up
-rules      plans of the pseudo-log-likelihood rules
+rules      every rule: its plan, what it restricts, scores and samples
 orders     plans of the chain rule, averaged over all orders of the words
 sampling   plans of the chain rule where all orders are too many
 network    a checkpoint that hides tokens and computes the head only where it is needed

@@ -21,10 +21,9 @@ from contstim.models.batching import Budget
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.masked.estimates import Estimates, estimate
 from contstim.models.masked.network import MaskedNetwork, window_of
-from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.passes import Passes
-from contstim.models.masked.rules import HIDES, pll_plan
-from contstim.models.masked.sampling import budget_plan, draft_plan, orders_plan
+from contstim.models.masked.rules import RULES
+from contstim.models.masked.sampling import draft_plan
 from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.remembering import Remembered
 from contstim.models.training_text import TrainingText
@@ -34,7 +33,7 @@ from contstim.models.words import (
     SPECIAL,
     Encoding,
     encode_batch,
-    refusals,
+    unscorable,
     words_are_independent,
 )
 from contstim.sentence import Sentence
@@ -46,9 +45,6 @@ if TYPE_CHECKING:
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.word_tokens import WordTokens
-
-RULES = ("chain", "chain-unrestricted", "chain-sampled", *HIDES)
-"""The scoring rules of masked models, the default first."""
 
 _PLANS = 2**26  # bytes of plans that are kept
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
@@ -91,9 +87,9 @@ class MaskedModel(LanguageModel):
     ) -> None:
         if rule not in RULES:
             raise ModelError(f"Masked models have no rule {rule!r}; they have {', '.join(RULES)}.")
-        default = checkpoint.location + ("" if rule == RULES[0] else f"@{rule}")
-        self.name = name or default
-        self.checkpoint, self.rule = checkpoint, rule
+        is_default = rule == next(iter(RULES))
+        self.name = name or checkpoint.location + ("" if is_default else f"@{rule}")
+        self.checkpoint, self.rule = checkpoint, RULES[rule]
         self.seed, self.pass_budget = seed, pass_budget
         self._covers: int | None = None
         self._drafts: dict[int, MaskedModel] = {}
@@ -108,9 +104,8 @@ class MaskedModel(LanguageModel):
     @cached_property
     def _passes(self) -> Passes:
         network = MaskedNetwork(self.checkpoint)
-        restricted = self.rule in {"chain", "chain-sampled"}
         tokenizer, size = self.checkpoint.tokenizer, network.n_outputs
-        classes = token_classes(tokenizer, size) if restricted else None
+        classes = token_classes(tokenizer, size) if self.rule.restricted else None
         return Passes(
             network, Normaliser(classes, network.device), Budget.for_device(network.device)
         )
@@ -118,8 +113,8 @@ class MaskedModel(LanguageModel):
     @cached_property
     def convention(self) -> Convention:
         """The rule, and what surrounds the words."""
-        settings = [self.checkpoint.fingerprint, self.rule]
-        if not self._is_pll:
+        settings = [self.checkpoint.fingerprint, self.rule.name]
+        if self.rule.sampled:
             settings += [str(self.seed), str(self.pass_budget)]
         if self._covers is not None:
             settings.append(f"draft {self._covers}")
@@ -129,9 +124,9 @@ class MaskedModel(LanguageModel):
         first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
         before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
         return Convention(
-            rule=self.rule,
+            rule=self.rule.name,
             context=" ".join(before),
-            end_scored=self._is_pll,
+            end_scored=self.rule.end_scored,
             fingerprint=f"{kind}-{digest[:24]}",
             sampling=self._sampling,
             precision=precision_of(self.checkpoint.model),
@@ -140,13 +135,9 @@ class MaskedModel(LanguageModel):
 
     @property
     def _sampling(self) -> str:
-        if self._is_pll:
-            return ""
         if self._covers is not None:
             return f"draft of {self._covers} covers, seed {self.seed}"
-        if self.rule == "chain-sampled":
-            return f"100 random orders, seed {self.seed}"
-        return f"exact up to {self.pass_budget} passes a sentence, then sampled, seed {self.seed}"
+        return self.rule.sampled.format(seed=self.seed, pass_budget=self.pass_budget)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
         """See `LanguageModel.exact`."""
@@ -190,9 +181,11 @@ class MaskedModel(LanguageModel):
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; from the passes that do not depend on the word."""
-        known = self.estimates(sentence, position, words)
+        estimates = self.estimates(sentence, position, words)
         return Replacements(
-            exact=known.exact, estimate=known.shared_terms, upper_bound=known.upper_bound
+            exact=estimates.exact,
+            estimate=estimates.shared_terms,
+            upper_bound=estimates.upper_bound,
         )
 
     def estimates(self, sentence: Sentence, position: int, words: Sequence[str]) -> Estimates:
@@ -209,7 +202,7 @@ class MaskedModel(LanguageModel):
         cut = self._in_places(words, PlaceKind.of(sentence, position))
         longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        known = estimate(self._passes, self._plan, self.rule, encoding, position, cut)
+        estimates = estimate(self._passes, self._plan, self.rule.context, encoding, position, cut)
         own, rest = around(encoding, position)
         if not self._words_are_independent:
             before = encoding.ids[: len(encoding) - len(own) - len(rest)]
@@ -217,9 +210,9 @@ class MaskedModel(LanguageModel):
         elif position == len(sentence) - 1:  # the end mark may join the word
             fits = cut.followed_by(rest)
         else:
-            return known
-        known.exact[~fits], known.upper_bound[~fits] = np.nan, np.inf
-        return known
+            return estimates
+        estimates.exact[~fits], estimates.upper_bound[~fits] = np.nan, np.inf
+        return estimates
 
     def _leave_the_rest(
         self,
@@ -238,20 +231,13 @@ class MaskedModel(LanguageModel):
         )
         return np.fromiter(same, np.bool_, len(words))
 
-    def replacement_log_probs(
-        self, sentence: Sentence, position: int, words: Sequence[str]
-    ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`; equal passes of all words are run once."""
-        sentence.check_position(position)
-        return self.log_probs([sentence.replace(position, word) for word in words])
-
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
 
         One cover of eight words takes 24 passes instead of 255; with effort 0 each word counts
         once, given all others. The pseudo-log-likelihoods cost little as they are.
         """
-        if self._is_pll:
+        if not self.rule.sampled:
             return None
         if effort not in self._drafts:
             draft = copy(self)
@@ -267,26 +253,18 @@ class MaskedModel(LanguageModel):
         try:
             tokens = self._in_places(words, PlaceKind(inner=True)).tokens
         except ModelError:  # it has no tokens for some of the words, or reads them as special ones
-            reasons = self.refusals([Sentence(("a", word, "a")) for word in words])
-            known = np.array([reason is None for reason in reasons], np.bool_)
-            known[known] = self.knows(list(compress(words, known)))
-            return known
+            reasons = self.unscorable([Sentence(("a", word, "a")) for word in words])
+            is_known = np.array([reason is None for reason in reasons], np.bool_)
+            is_known[is_known] = self.knows(list(compress(words, is_known)))
+            return is_known
         return np.fromiter((unknown not in word for word in tokens), np.bool_, len(words))
-
-    def vocabulary(self, min_count: int) -> None:  # noqa: ARG002
-        """See `LanguageModel.vocabulary`: none of its own."""
-        return
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
         """See `LanguageModel.tokens_per_word`."""
         return self._in_places(words, PlaceKind(inner=not initial)).lengths.copy()
 
-    @property
-    def _is_pll(self) -> bool:
-        return self.rule in HIDES
-
     def _is_scored(self, word: int) -> bool:
-        return word != SPECIAL and (word != END_MARK or self._is_pll)
+        return word != SPECIAL and (word != END_MARK or self.rule.end_scored)
 
     def _token_scores(self, encoding: Encoding, parts: FloatArray) -> list[TokenScore]:
         tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(encoding.ids))
@@ -302,13 +280,7 @@ class MaskedModel(LanguageModel):
     def _make_plan(self, pattern: Pattern) -> Plan:
         if self._covers is not None:
             return draft_plan(pattern, self.seed, self._covers)
-        if self._is_pll:
-            return pll_plan(self.rule, pattern)
-        if self.rule == "chain-sampled":
-            return orders_plan(pattern, self.seed)
-        if n_passes(pattern) <= self.pass_budget:
-            return exact_plan(pattern)
-        return budget_plan(pattern, self.seed, self.pass_budget)
+        return self.rule.plan(pattern, self.seed, self.pass_budget)
 
     def _answers(
         self, sentences: Sequence[Sentence]
@@ -347,12 +319,14 @@ class MaskedModel(LanguageModel):
         for (encoding, plan), part in zip(waiting, parts, strict=True):
             yield encoding, plan, part
 
-    def refusals(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """See `LanguageModel.refusals`."""
-        return refusals(self._encode, sentences)
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[Encoding]:
-        encodings = encode_batch(self.checkpoint.tokenizer, sentences, end_apart=not self._is_pll)
+        encodings = encode_batch(
+            self.checkpoint.tokenizer, sentences, end_apart=not self.rule.end_scored
+        )
         for sentence, encoding in zip(sentences, encodings, strict=True):
             self._check_window(len(encoding), sentence)
             present = set(encoding.word_of)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.models.masked.rules import HIDES
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.masked.passes import Passes
     from contstim.models.masked.plan import Pattern, Plan
+    from contstim.models.masked.rules import Hides
     from contstim.models.word_tokens import WordTokens
     from contstim.models.words import Encoding
 
@@ -71,15 +70,24 @@ class _Frame:
 def estimate(
     passes: Passes,
     plan_of: Callable[[Pattern], Plan],
-    rule: str,
+    context: Hides,
     sentence: Encoding,
     position: int,
     words: WordTokens,
 ) -> Estimates:
-    """Estimates for words at a 0-based position of an encoded sentence."""
+    """Estimates for words at a 0-based position of an encoded sentence.
+
+    Args:
+        passes: the network.
+        plan_of: the rule's plan for a pattern.
+        context: what is hidden in the one context by which words are first judged.
+        sentence: tokens.
+        position: of the word to replace.
+        words: candidates as tokens.
+    """
     every = Estimates(*np.full((4, len(words)), np.nan))
     mask, groups = passes.network.mask, words.by_length
-    frames = [_frame(mask, plan_of, rule, sentence, position, length) for length in groups]
+    frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
     for group, frame, sums in zip(groups.values(), frames, _sums(passes, frames), strict=True):
         _fill(every, group.words, frame, sums, group.tokens)
     return every
@@ -88,7 +96,7 @@ def estimate(
 def _frame(
     mask: int,
     plan_of: Callable[[Pattern], Plan],
-    rule: str,
+    context: Hides,
     sentence: Encoding,
     position: int,
     size: int,
@@ -101,7 +109,6 @@ def _frame(
     plan = plan_of(pattern)
     hides_word: BoolArray = np.all(plan.hidden[:, own], axis=1)  # (n_passes,)
     asked = hides_word[plan.row]
-    context = HIDES["pll-sentence-l2r" if rule == "pll-sentence-l2r" else "pll-whole-word"]
     return _Frame(
         ids=ids,
         own=own,

@@ -1,4 +1,27 @@
-"""What to hide in a sentence, what to ask there, and how the answers add up to a score."""
+"""What to hide in a sentence, what to ask there, and how the answers add up to a score.
+
+An example: `The dog sleeps.`, each word a token, between special tokens. Their numbers:
+
+    [CLS] The dog sleeps  .  [SEP]
+      0    1   2    3     4    5
+
+Rule `pll-original` hides each token once, the end mark included, and asks for it: four passes,
+weight 1 each. Rule `chain` hides every set of words. A hidden word is asked for with the share of
+the orders in which exactly the words outside the set stand before it; for each word, the shares add
+up to 1:
+
+    pass  The  dog  sleeps    terms of the score (hidden words are _)
+    0      _   dog  sleeps    1/3 log p(The)
+    1     The   _   sleeps    1/3 log p(dog)
+    2      _    _   sleeps    1/6 log p(The) + 1/6 log p(dog)
+    3     The  dog    _       1/3 log p(sleeps)
+    4      _   dog    _       1/6 log p(The) + 1/6 log p(sleeps)
+    5     The   _     _       1/6 log p(dog) + 1/6 log p(sleeps)
+    6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
+
+Each term is a question of the plan: `row` is its pass, `token` the number of its word, `weight` the
+share. Here row = 0 1 2 2 3 4 4 5 5 6 6 6 and token = 1 2 1 2 3 1 3 2 3 1 2 3.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,24 @@
-"""The pseudo-log-likelihood rules: what is hidden while each token is asked for.
+"""The scoring rules of masked models; a new rule is an entry of `RULES`.
 
-Salazar, Liang, Nguyen & Kirchhoff (2020) hide one token at a time (`pll-original`). Kauf & Ivanova
-(2023, *A better way to do masked language model scoring*, equations 1 to 4) hide more, because the
-later tokens of a word give its earlier ones away. Every token counts, the end mark among them;
-special tokens never do.
+The chain rules uncover a sentence of masks word by word, over many orders: see `orders` and
+`sampling`. The end mark is always visible and never scored.
+
+The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
+(2020) hide it alone (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked language
+model scoring*, equations 1 to 4) hide more, because the later tokens of a word give its earlier
+ones away. Every token counts, the end mark among them; special tokens never do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.plan import Plan
+from contstim.models.masked.sampling import N_ORDERS, budget_plan, orders_plan
 from contstim.models.words import SPECIAL
 
 if TYPE_CHECKING:
@@ -21,44 +27,107 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
     from contstim.models.masked.plan import Pattern
 
-    Hides = Callable[[IntArray, IntArray], BoolArray]
+Hides: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
+"""Which tokens are hidden while some are asked for, (n, n_tokens): from the numbers of those asked
+for, (n, 1), and the word that each token of the text belongs to, (n_tokens,)."""
+
+MakePlan: TypeAlias = "Callable[[Pattern, int, int], Plan]"
+"""A plan for a pattern of tokens per word; given also a seed and a budget of passes."""
 
 
-def _original(token: IntArray, word_of: IntArray) -> BoolArray:
+def _token(token: IntArray, word_of: IntArray) -> BoolArray:
     """The token alone."""
     return np.equal(_places(word_of), token)
 
 
-def _word_l2r(token: IntArray, word_of: IntArray) -> BoolArray:
+def _rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
     """The token and the later tokens of its word."""
     return np.equal(word_of, word_of[token]) & np.greater_equal(_places(word_of), token)
 
 
-def _whole_word(token: IntArray, word_of: IntArray) -> BoolArray:
+def _word(token: IntArray, word_of: IntArray) -> BoolArray:
     """All tokens of its word."""
     return np.equal(word_of, word_of[token])
 
 
-def _sentence_l2r(token: IntArray, word_of: IntArray) -> BoolArray:
+def _rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
     """The token and all to its right; the closing special token too, as in the authors' code."""
     return np.greater_equal(_places(word_of), token)
 
 
-HIDES: dict[str, Hides] = {
-    "pll-original": _original,
-    "pll-word-l2r": _word_l2r,
-    "pll-whole-word": _whole_word,
-    "pll-sentence-l2r": _sentence_l2r,
-}
+def _places(word_of: IntArray) -> IntArray:
+    return np.arange(len(word_of))
 
 
-def pll_plan(rule: str, pattern: Pattern) -> Plan:
-    """The plan of a pseudo-log-likelihood rule: one question for each token of the text."""
+@dataclass(frozen=True)
+class MaskedRule:
+    """How a masked model scores a sentence.
+
+    Attributes:
+        name: what a specification says after `@`.
+        plan: what to hide and to ask, and how the answers add up.
+        restricted: whether probabilities are normalised among the tokens that keep words apart.
+        end_scored: whether the end mark is a token like any other; else it is always visible.
+        sampled: how scores are estimated where they are not exact, a text with `{seed}` and
+            `{pass_budget}`; empty for rules that never sample. Rules that do have cheap drafts.
+        context: what is hidden in the one context by which candidate words are first judged.
+    """
+
+    name: str
+    plan: MakePlan
+    restricted: bool = False
+    end_scored: bool = True
+    sampled: str = ""
+    context: Hides = _word
+
+
+def pll_plan(hides: Hides, pattern: Pattern) -> Plan:
+    """The plan of a pseudo-log-likelihood: one question for each token of the text."""
     word_of = np.array(pattern)
     token = np.flatnonzero(word_of != SPECIAL)
-    hidden, row = np.unique(HIDES[rule](token[:, None], word_of), axis=0, return_inverse=True)
+    hidden, row = np.unique(hides(token[:, None], word_of), axis=0, return_inverse=True)
     return Plan(hidden, row.reshape(-1), token, np.ones(len(token)))
 
 
-def _places(word_of: IntArray) -> IntArray:
-    return np.arange(len(word_of))
+def _chain_plan(pattern: Pattern, seed: int, pass_budget: int) -> Plan:
+    """All orders where the budget allows it, else a sample of them."""
+    if n_passes(pattern) <= pass_budget:
+        return exact_plan(pattern)
+    return budget_plan(pattern, seed, pass_budget)
+
+
+def _chain(name: str, *, restricted: bool) -> MaskedRule:
+    return MaskedRule(
+        name,
+        _chain_plan,
+        restricted=restricted,
+        end_scored=False,
+        sampled="exact up to {pass_budget} passes a sentence, then sampled, seed {seed}",
+    )
+
+
+def _pll(name: str, hides: Hides, context: Hides = _word) -> MaskedRule:
+    return MaskedRule(
+        name, lambda pattern, _seed, _budget: pll_plan(hides, pattern), context=context
+    )
+
+
+RULES: dict[str, MaskedRule] = {
+    rule.name: rule
+    for rule in (
+        _chain("chain", restricted=True),
+        MaskedRule(
+            "chain-sampled",
+            lambda pattern, seed, _budget: orders_plan(pattern, seed),
+            restricted=True,
+            end_scored=False,
+            sampled=f"{N_ORDERS} random orders, seed {{seed}}",
+        ),
+        _chain("chain-unrestricted", restricted=False),
+        _pll("pll-original", _token),
+        _pll("pll-word-l2r", _rest_of_word),
+        _pll("pll-whole-word", _word),
+        _pll("pll-sentence-l2r", _rest_of_sentence, context=_rest_of_sentence),
+    )
+}
+"""By name, the default first."""

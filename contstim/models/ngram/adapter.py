@@ -126,15 +126,15 @@ class KenlmModel(LanguageModel):
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; exact for every word."""
-        return Replacements.known(self.replacement_log_probs(sentence, position, words))
+        return Replacements.all_exact(self.replacement_log_probs(sentence, position, words))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`."""
-        sentence.check_position(position)
         if self.tables is None:
-            return self.log_probs([sentence.replace(position, word) for word in words])
+            return super().replacement_log_probs(sentence, position, words)
+        sentence.check_position(position)
         ids = np.concatenate([[BEGIN], self.tables.ids(sentence.words), [END]])
         every = log10_of_replacements(self.tables, ids, position + 1)
         scores: FloatArray = every[self._candidate_ids(tuple(words))] * _NATS

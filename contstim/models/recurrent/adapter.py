@@ -121,7 +121,9 @@ class RecurrentModel(LanguageModel):
         """
         parts = self._parts(sentence, position)
         bounds = self._bounds(parts)[self._words.numbers(words)]
-        return Replacements(np.full(len(words), np.nan), bounds, bounds, self._before(parts))
+        return Replacements(
+            np.full(len(words), np.nan), bounds, bounds, self._prefix_log_prob(parts)
+        )
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -143,7 +145,7 @@ class RecurrentModel(LanguageModel):
     def _bounds(self, parts: Parts) -> FloatArray:
         """The terms that do not read the candidate, for every number as candidate, (words,)."""
 
-    def _before(self, parts: Parts) -> float:
+    def _prefix_log_prob(self, parts: Parts) -> float:
         """Log p of the words before, nats, if the model reads from left to right; else nan."""
         del parts
         return math.nan

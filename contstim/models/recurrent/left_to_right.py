@@ -48,7 +48,7 @@ class LeftToRightModel(RecurrentModel):
         prefix = self._after(parts.before)
         return prefix.log_prob + prefix.next_log_probs
 
-    def _before(self, parts: Parts) -> float:
+    def _prefix_log_prob(self, parts: Parts) -> float:
         return self._after(parts.before).log_prob
 
     def _rest(

@@ -52,7 +52,7 @@ class RegressionProposer(Proposer):
         words = [position.words[i] for i in np.flatnonzero(chosen)]
         exact = np.stack([screening.exact[chosen] for screening in screenings])
         for number, screening in enumerate(screenings):
-            if screening.reads_on and np.isnan(exact[number]).any():
+            if screening.is_left_to_right and np.isnan(exact[number]).any():
                 exact[number] = evaluator.replacement_log_probs(number, position, words)
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, evaluator, words, exact)
@@ -86,7 +86,9 @@ class RegressionProposer(Proposer):
         """The allowed words that every left-to-right model finds likely enough, (n_words,)."""
         # Log-probabilities of the words given those before them, under each of these models.
         conditional = [
-            r.upper_bound - r.before for r in screenings if r.reads_on and not r.complete
+            r.upper_bound - r.prefix_log_prob
+            for r in screenings
+            if r.is_left_to_right and not r.complete
         ]
         if not conditional:
             return allowed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.models.base import LanguageModel
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, NoRepeats
@@ -26,8 +26,9 @@ from contstim.optimization.search.verification import (
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
+    from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import Evaluation
     from contstim.optimization.search.objectives import Objective
@@ -169,7 +170,7 @@ def synthesize(
 
 
 def _as_tuple(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
-    return (models,) if isinstance(models, LanguageModel) else tuple(models)
+    return tuple(models) if isinstance(models, Sequence) else (models,)
 
 
 def _objective(

@@ -14,7 +14,7 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
-from contstim.models.base import FLOAT32
+from contstim.models.base import FLOAT32, require_language_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def check_models(
     if not accept or not reject:
         raise ModelError("A search needs at least one accept model and one reject model.")
     for model in (*accept, *reject, *judges):
-        model.convention.require_log_probability(model.name, NEEDS_LOG_PROBABILITIES)
+        require_language_model(model, NEEDS_LOG_PROBABILITIES)
     for accepting in accept:
         for rejecting in reject:
             if accepting.convention.fingerprint == rejecting.convention.fingerprint:

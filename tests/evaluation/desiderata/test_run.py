@@ -18,7 +18,7 @@ from contstim.evaluation.desiderata.report import (
 )
 from contstim.evaluation.desiderata.run import evaluate_desiderata
 from contstim.frequencies import WordFrequencies
-from contstim.models.catalog import load_model
+from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.reporting.canvas import styled
 from contstim.sentence import Sentence
@@ -149,6 +149,6 @@ def test_what_cannot_be_evaluated_is_said(
         evaluate_desiderata([bigram], many, words, frequencies, carriers=CARRIERS)
     with pytest.raises(InputError, match="need a carrier"):
         evaluate_desiderata([bigram], many, WORDS, frequencies, carriers=[])
-    mean = load_model(f"kenlm:{trained / '2gram.arpa'}+mean")
-    with pytest.raises(ModelError, match="no score for each word"):
+    mean = load_scorer(f"kenlm:{trained / '2gram.arpa'}+mean")
+    with pytest.raises(ModelError, match=r"per token\. A score for each word needs log-prob"):
         evaluate_desiderata([mean], many, WORDS, frequencies, carriers=CARRIERS)

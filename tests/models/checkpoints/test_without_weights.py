@@ -33,7 +33,7 @@ def test_words_and_tokens_are_those_of_the_whole_model(copy: Copy, kind: str) ->
         assert cheap is not None
         assert full is not None
         assert cheap.tolist() == full.tolist()
-    assert words.refusals(SENTENCES) == whole.refusals(SENTENCES)
+    assert words.unscorable(SENTENCES) == whole.unscorable(SENTENCES)
     assert words.convention.fingerprint.startswith("tokenizer-")
     with pytest.raises(ModelError, match=r"without its weights.*weights=True"):
         words.log_probs(SENTENCES)

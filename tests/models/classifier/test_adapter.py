@@ -1,4 +1,4 @@
-"""Classifiers under the contract of language models, as far as it is not about probabilities."""
+"""Classifiers under the contract of scorers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import torch
 import transformers
 
 from contstim.errors import ModelError
-from contstim.models.base import LanguageModel
-from contstim.models.catalog import load_model
+from contstim.models.base import Scorer
+from contstim.models.catalog import load_scorer
 from contstim.models.checkpoints import silence
 from contstim.models.classifier.adapter import UNIT
 from contstim.models.classifier.labels import LABELS, acceptable_label
 from contstim.sentence import Sentence
-from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
+from tests.models.contract import SENTENCES, ScorerContract, tolerance
 
 hf: Any = transformers
 
@@ -47,39 +47,29 @@ def folder(
     return build(tiny_checkpoint(request.param), out, num_labels=2)
 
 
-class TestClassifier(LanguageModelContract):
+class TestClassifier(ScorerContract):
     @pytest.fixture
-    def model(self, folder: Path) -> LanguageModel:
-        return load_model(f"classifier:{folder}", device="cpu")
+    def model(self, folder: Path) -> Scorer:
+        return load_scorer(f"classifier:{folder}", device="cpu")
 
-    def test_scores_are_float64_and_never_nan(self, model: LanguageModel) -> None:
+    def test_scores_are_float64_and_never_nan(self, model: Scorer) -> None:
         """They may be positive, and are never between -1/2 and 1/2."""
-        scores = model.log_probs(SENTENCES)
+        scores = model.scores(SENTENCES)
         assert scores.dtype == np.float64
         assert scores.shape == (len(SENTENCES),)
         assert ((np.abs(scores) >= 0.5) & (np.abs(scores) <= 1)).all()
 
-    @pytest.mark.parametrize(
-        "text", ["zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200]
-    )
-    def test_odd_sentences_have_an_answer_or_a_clear_error(
-        self, model: LanguageModel, text: str
-    ) -> None:
-        sentence = Sentence.parse(text)
-        (reason,) = model.refusals([sentence])
-        if reason is None:
-            assert 0.5 <= abs(model.log_probs([sentence])[0]) <= 1
-        else:
-            with pytest.raises(ModelError, match="reads at most"):
-                model.log_probs([sentence])
+    def test_long_sentences_are_refused_with_the_reason(self, model: Scorer) -> None:
+        sentence = Sentence.parse("a " * 200)
+        assert "reads at most" in str(model.unscorable([sentence])[0])
 
-    def test_the_convention_says_how_scores_come_about(self, model: LanguageModel) -> None:
+    def test_the_convention_says_how_scores_come_about(self, model: Scorer) -> None:
         assert model.convention.unit == UNIT
         assert model.convention.rule == "signed-confidence"
         assert model.convention == model.convention
 
     def test_the_signed_confidence_is_that_of_transformers(
-        self, model: LanguageModel, folder: Path
+        self, model: Scorer, folder: Path
     ) -> None:
         """Witness: `transformers`' own pipeline, which tells the likelier label and its share."""
         with silence():
@@ -87,12 +77,12 @@ class TestClassifier(LanguageModelContract):
             told = [pipeline(sentence.text)[0] for sentence in SENTENCES]
         signs = {"LABEL_0": -1, "LABEL_1": 1}
         expected = np.array([signs[one["label"]] * one["score"] for one in told])
-        ours = model.log_probs(SENTENCES)
+        ours = model.scores(SENTENCES)
         np.testing.assert_allclose(ours, expected, atol=tolerance(ours))
 
-    def test_a_special_token_in_the_text_is_refused(self, model: LanguageModel) -> None:
+    def test_a_special_token_in_the_text_is_refused(self, model: Scorer) -> None:
         token = str(model._checkpoint.tokenizer.all_special_tokens[0])  # type: ignore[attr-defined]
-        assert model.refusals([Sentence.parse(f"the {token} dog")])[0] is not None
+        assert model.unscorable([Sentence.parse(f"the {token} dog")])[0] is not None
 
 
 @pytest.mark.parametrize(
@@ -121,16 +111,16 @@ def test_the_sign_follows_the_name_of_the_label(
     base = tiny_checkpoint("bert")
     plain = build(base, tmp_path / "plain", id2label={0: "LABEL_0", 1: "LABEL_1"})
     turned = build(base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"})
-    first, second = (load_model(f"classifier:{f}", device="cpu") for f in (plain, turned))
-    np.testing.assert_allclose(first.log_probs(SENTENCES), -second.log_probs(SENTENCES))
+    first, second = (load_scorer(f"classifier:{f}", device="cpu") for f in (plain, turned))
+    np.testing.assert_allclose(first.scores(SENTENCES), -second.scores(SENTENCES))
     assert first.convention.fingerprint != second.convention.fingerprint
 
 
 def test_what_is_no_classifier_is_refused(tiny_checkpoint: Callable[[str], Path]) -> None:
     with pytest.raises(ModelError, match="not a complete classifier of sequences"):
-        load_model(f"classifier:{tiny_checkpoint('bert')}", device="cpu")
+        load_scorer(f"classifier:{tiny_checkpoint('bert')}", device="cpu")
 
 
 def test_a_classifier_is_no_language_model(folder: Path) -> None:
     with pytest.raises(ModelError, match=f"name it classifier:{folder}"):
-        load_model(f"hf:{folder}", device="cpu")
+        load_scorer(f"hf:{folder}", device="cpu")

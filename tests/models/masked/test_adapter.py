@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.masked.adapter import RULES, MaskedModel
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.masked.rules import RULES
 from contstim.models.words import END_MARK
 from contstim.sentence import Sentence
 from tests.models.contract import SENTENCES, LanguageModelContract, tolerance
@@ -119,7 +120,7 @@ def test_the_whole_window_can_be_used(masked: Callable[..., MaskedModel]) -> Non
 def test_an_unknown_rule_is_refused_and_the_others_named(
     masked: Callable[..., MaskedModel],
 ) -> None:
-    with pytest.raises(ModelError, match="chain-sampled, pll-original"):
+    with pytest.raises(ModelError, match="chain-unrestricted, pll-original"):
         masked("bert", rule="pll")
 
 

@@ -11,7 +11,8 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from contstim.models.checkpoints import Checkpoint
-from contstim.models.masked.adapter import RULES, MaskedModel
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.masked.rules import RULES
 from contstim.models.word_tokens import PlaceKind
 from contstim.sentence import Sentence
 from tests.models.masked.conftest import KINDS

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.masked import plan as plan_module
+from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.orders import exact_plan
-from contstim.models.masked.rules import HIDES, pll_plan
+from contstim.models.masked.plan import Pattern, Plan, all_hidden
+from contstim.models.masked.rules import RULES, MaskedRule
 from contstim.models.words import END_MARK, SPECIAL
+from contstim.sentence import Sentence
+from tests.models.masked.literal import Literal
 
 TOKENS = ["[CLS]", "The", "so", "##uven", "##ir", "broke", ".", "[SEP]"]
 PATTERN = (SPECIAL, 0, 1, 1, 1, 2, END_MARK, SPECIAL)
@@ -23,13 +30,17 @@ DRAWN = [
 ]
 
 
+def plan_of(rule: str) -> Plan:
+    return RULES[rule].plan(PATTERN, 0, 2048)
+
+
 def drawn(hidden: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[str]:
     return ["_" if is_hidden else t for t, is_hidden in zip(TOKENS, hidden.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize("rule", HIDES)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])
 def test_pll_rules_hide_what_the_table_shows(rule: str) -> None:
-    plan = pll_plan(rule, PATTERN)
+    plan = plan_of(rule)
     row = plan.row[plan.token == UVEN]
     assert [[rule, *drawn(plan.hidden[row[0]])]] == [line for line in DRAWN if line[0] == rule]
     assert plan.token.tolist() == [1, 2, 3, 4, 5, 6]
@@ -49,5 +60,53 @@ def test_chain_asks_in_the_contexts_of_the_table() -> None:
 
 
 def test_equal_contexts_are_one_pass() -> None:
-    assert len(pll_plan("pll-whole-word", PATTERN).hidden) == 4
-    assert len(pll_plan("pll-original", PATTERN).hidden) == 6
+    assert len(plan_of("pll-whole-word").hidden) == 4
+    assert len(plan_of("pll-original").hidden) == 6
+
+
+def test_the_example_on_top_of_the_plan_is_the_plan() -> None:
+    """Witness: the docstring, whose shares are counted by hand."""
+    text = plan_module.__doc__ or ""
+    words = ("[CLS]", "The", "dog", "sleeps", ".", "[SEP]")
+    plan = exact_plan((SPECIAL, 0, 1, 2, END_MARK, SPECIAL))
+    rows = re.findall(r"^    (\d) +(\S+) +(\S+) +(\S+) {4,}(.*)$", text, re.MULTILINE)
+    assert len(rows) == len(plan.hidden) == 7
+    for number, *cells, terms in rows:
+        asked = np.flatnonzero(plan.row == int(number))
+        hidden = plan.hidden[int(number)].tolist()
+        assert cells == ["_" if hidden[i] else words[i] for i in (1, 2, 3)]
+        ours = [
+            f"{Fraction(plan.weight[q]).limit_denominator(9)} log p({words[plan.token[q]]})"
+            for q in asked
+        ]
+        assert terms == " + ".join(ours)
+    for name, values in (("row", plan.row), ("token", plan.token)):
+        (digits,) = re.findall(rf"{name} = ([\d ]+\d)", text)
+        assert [int(digit) for digit in digits.split()] == values.tolist()
+
+
+def _left_to_right(pattern: Pattern, _seed: int, _pass_budget: int) -> Plan:
+    """One order of the chain: each token given those before it, the later ones hidden."""
+    tokens = np.flatnonzero(np.array(pattern) >= 0)
+    hidden = all_hidden(len(pattern), tokens, np.triu(np.ones((len(tokens),) * 2, np.bool_)))
+    return Plan(hidden, np.arange(len(tokens)), tokens, np.ones(len(tokens)))
+
+
+def test_a_rule_of_the_chain_kind_is_one_entry(
+    monkeypatch: pytest.MonkeyPatch, masked_checkpoint: Callable[[str], Checkpoint]
+) -> None:
+    """Witness: scoring written out, one forward pass for each set of hidden places."""
+    rule = MaskedRule("chain-l2r", _left_to_right, restricted=True, end_scored=False)
+    monkeypatch.setitem(RULES, rule.name, rule)
+    checkpoint = masked_checkpoint("bert")
+    model = MaskedModel(checkpoint, rule="chain-l2r")
+    sentence = Sentence.parse("The old teacher reads!")
+    literal = Literal(checkpoint, sentence, restricted=True)
+    places = [place for word in literal.words for place in word]
+    expected = sum(literal.log_p(t, frozenset(places[i:])) for i, t in enumerate(places))
+    assert model.log_probs([sentence])[0] == pytest.approx(expected, abs=1e-4)
+    assert (model.convention.rule, model.convention.sampling) == ("chain-l2r", "")
+    candidates = ("dog", "quickly", "zyzzyva")
+    fresh = model.log_probs([sentence.replace(1, word) for word in candidates])
+    assert (model.replacements(sentence, 1, candidates).upper_bound >= fresh - 1e-4).all()
+    assert model.draft() is None

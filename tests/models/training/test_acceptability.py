@@ -106,7 +106,7 @@ def test_it_learns_which_sentences_are_acceptable(base: str, tmp_path: Path) -> 
         [good, bad] * 40, tmp_path, 1, network, TRAINING, device="cpu"
     ).trainings
     model = load_classifier(str(done.out), name="m", device="cpu")
-    assert (model.log_probs([good.plain, bad.plain]) * [1, -1] > 0).all()
+    assert (model.scores([good.plain, bad.plain]) * [1, -1] > 0).all()
 
 
 class _InterruptedError(Exception):
@@ -185,7 +185,7 @@ def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
     assert row[1:].tolist() == tokenizer(long.text, truncation=True, max_length=64)["input_ids"]
     task.save(tmp_path)
     model = load_classifier(str(tmp_path), name="m", device="cpu")
-    assert [reason is None for reason in model.refusals([long.plain, SENTENCES[0].plain])] == [
+    assert [reason is None for reason in model.unscorable([long.plain, SENTENCES[0].plain])] == [
         False,
         True,
     ]

@@ -99,7 +99,7 @@ def test_what_stands_before_is_known_where_a_model_reads_from_left_to_right() ->
         network = build(kind)
         for position in range(1, len(NATURAL)):
             before = Continuation(Sentence(NATURAL.words[:position]), 0)
-            told = network.replacements(NATURAL, position, ["house"]).before
+            told = network.replacements(NATURAL, position, ["house"]).prefix_log_prob
             assert told == pytest.approx(network.continuation_log_probs([before])[0], abs=1e-4)
-        assert network.replacements(NATURAL, 0, ["They"]).before == 0
-    assert np.isnan(build("bilstm").replacements(NATURAL, 2, ["house"]).before)
+        assert network.replacements(NATURAL, 0, ["They"]).prefix_log_prob == 0
+    assert np.isnan(build("bilstm").replacements(NATURAL, 2, ["house"]).prefix_log_prob)

@@ -58,7 +58,9 @@ class LetterModel(LanguageModel):
         )
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        return Replacements.known(self.replacement_log_probs(sentence, position, words) + self.lie)
+        return Replacements.all_exact(
+            self.replacement_log_probs(sentence, position, words) + self.lie
+        )
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]

@@ -65,13 +65,13 @@ class TableModel(LanguageModel):
         changed = [sentence.replace(position, word) for word in words]
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
-            return Replacements.known(np.array([self.score(s) for s in changed]))
+            return Replacements.all_exact(np.array([self.score(s) for s in changed]))
         count(1, len(sentence))
         if self.says == "estimate":
             own = np.array([self.number(word) for word in words])
             return Replacements(unknown, own, np.full(len(words), np.inf))
         bound = np.array([self.score(s, position + 1) for s in changed])
-        return Replacements(unknown, bound, bound, before=self.score(sentence, position))
+        return Replacements(unknown, bound, bound, prefix_log_prob=self.score(sentence, position))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]

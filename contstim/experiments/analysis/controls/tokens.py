@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.controls.features import Features
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import Scorer
     from contstim.sentence import Sentence
     from contstim.stimuli import Condition
 
@@ -109,7 +109,7 @@ def _token_count_test(
 
 
 def count_tokens(
-    models: Sequence[LanguageModel], sentences: Sequence[Sentence]
+    models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[str, dict[str, float]]:
     """How many tokens each model's rule scores in each sentence; see `token_counts`."""
     texts = [sentence.text for sentence in sentences]

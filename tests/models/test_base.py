@@ -1,0 +1,72 @@
+"""What the base classes give for nothing, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from contstim.arrays import FloatArray
+from contstim.errors import ModelError
+from contstim.models.base import Convention, LanguageModel, Scorer
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence
+from tests.models.contract import LanguageModelContract
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+
+
+class Lengths(Scorer):
+    """Says nats, but knows scores alone."""
+
+    name = "lengths"
+    convention = Convention("length", "", False, "lengths")
+
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        return np.array([-float(len(sentence)) for sentence in sentences])
+
+
+def test_a_search_refuses_a_scorer_whatever_its_unit() -> None:
+    for accept, reject in ((Lengths(), TableModel(1)), (TableModel(1), Lengths())):
+        with pytest.raises(ModelError, match=r"is a Scorer, not a LanguageModel\. A search"):
+            synthesize(accept, reject, NATURAL, WORDS)  # type: ignore[arg-type]
+
+
+class Bare(LanguageModel):
+    """The scores of another model and nothing else: all that an adapter must write."""
+
+    def __init__(self, seed: int) -> None:
+        self.name = f"bare {seed}"
+        self._table = TableModel(seed)
+
+    @property
+    def convention(self) -> Convention:
+        return Convention("table", "", False, f"table of {self.name}")
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        return self._table.log_probs(sentences)
+
+
+class TestAdapterOfTwoMethods(LanguageModelContract):
+    @pytest.fixture
+    def model(self) -> LanguageModel:
+        return Bare(1)
+
+    def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
+        del model, sentence, position
+        return True  # every string is a word of its own
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_search_works_with_scores_alone(recipe: str) -> None:
+    """Witness: the scores themselves; without hints not every start finds a better sentence."""
+    gains = []
+    for seed in range(5):
+        accept, reject = Bare(seed), Bare(seed + 50)
+        result = synthesize(accept, reject, NATURAL, WORDS, recipe=RECIPES[recipe], seed=3)
+        accepted, rejected = (m.log_probs([NATURAL, result.synthetic]) for m in (accept, reject))
+        assert accepted[1] >= accepted[0]
+        gains.append(rejected[0] - rejected[1])
+    assert min(gains) >= 0
+    assert sum(gain > 1 for gain in gains) >= 4
