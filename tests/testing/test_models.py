@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, Scorer
