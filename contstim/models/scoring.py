@@ -76,8 +76,8 @@ def score_continuations(
         ModelError: a model does not read from left to right, or cannot read a sentence.
         StoreError: the store cannot be written.
     """
-    rows = {one: row for row, one in enumerate(dict.fromkeys(continuations))}
-    order = [rows[one] for one in continuations]
+    rows = {item: row for row, item in enumerate(dict.fromkeys(continuations))}
+    order = [rows[item] for item in continuations]
     report = progress or (lambda _model, _n: None)
     columns = []
     for scorer in models:
@@ -87,7 +87,7 @@ def score_continuations(
             whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
         )
         work = _Work(list(rows), model.continuation_log_probs, convention)
-        columns.append(_kept(work, store, partial(report, model))[order])
+        columns.append(_scored(work, store, partial(report, model))[order])
     scores = np.stack(columns, axis=1) if columns else np.empty((len(continuations), 0))
     if np.isnan(scores).any():
         row, column = np.argwhere(np.isnan(scores))[0]
@@ -132,13 +132,13 @@ def token_terms(
     """
     language_model = require_language_model(model, "A score for each word")
     distinct = list(dict.fromkeys(sentences))
-    known: dict[Sentence, Sequence[TokenScore]] = {}
+    terms: dict[Sentence, Sequence[TokenScore]] = {}
     for block in _blocks(len(distinct)):
-        some = distinct[block]
-        known.update(zip(some, language_model.token_log_probs(some), strict=True))
+        part = distinct[block]
+        terms.update(zip(part, language_model.token_log_probs(part), strict=True))
         if progress is not None:
-            progress(model, len(some))
-    return known
+            progress(model, len(part))
+    return terms
 
 
 def table_of_terms(
@@ -148,8 +148,8 @@ def table_of_terms(
     rows = [
         (sentence.text, name, *_place(sentence, term), -term[2])
         for sentence in sentences
-        for name, known in terms.items()
-        for term in known[sentence]
+        for name, of_model in terms.items()
+        for term in of_model[sentence]
     ]
     columns = ("sentence", "model", "position", "word", "token", "log_prob", "surprisal")
     return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
@@ -179,7 +179,7 @@ def _column(
     report: Callable[[Scorer, int], None],
 ) -> FloatArray:
     work = _Work(sentences, model.scores, model.convention)
-    return _kept(work, store, partial(report, model))
+    return _scored(work, store, partial(report, model))
 
 
 _Item = TypeVar("_Item", "Sentence", "Continuation")
@@ -194,7 +194,7 @@ class _Work(Generic[_Item]):
     convention: Convention
 
 
-def _kept(work: _Work[_Item], store: Store | None, report: Callable[[int], None]) -> FloatArray:
+def _scored(work: _Work[_Item], store: Store | None, report: Callable[[int], None]) -> FloatArray:
     texts = [item.text for item in work.items]
     if store is None:
         scores = np.full(len(texts), np.nan)

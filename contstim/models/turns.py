@@ -52,24 +52,24 @@ def with_each_model(
         ModelError: see `load_scorers`.
     """
     given = given_models(specifications)
-    for one in given:
-        check_model(one.specification, trust_remote_code=trust_remote_code)
+    for model_given in given:
+        check_model(model_given.specification, trust_remote_code=trust_remote_code)
     results = []
-    kept: Scorer | None = None
-    for one, following in zip(given, [*given[1:], None], strict=True):
+    previous: Scorer | None = None  # its network is shared by the next model
+    for current, following in zip(given, [*given[1:], None], strict=True):
         model = load_scorer(
-            one.specification,
-            name=one.name,
+            current.specification,
+            name=current.name,
             device=device,
             dtype=dtype,
             prompt=prompt,
             trust_remote_code=trust_remote_code,
         )
         results.append(work(model))
-        kept = model if following and _same_place(one, following) else None
+        previous = model if following and _same_place(current, following) else None
         del model
         free_memory()
-    del kept
+    del previous
     return results
 
 
@@ -81,6 +81,6 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def _same_place(one: GivenModel, other: GivenModel) -> bool:
-    first, second = (parse_specification(m.specification) for m in (one, other))
+def _same_place(model: GivenModel, other: GivenModel) -> bool:
+    first, second = (parse_specification(m.specification) for m in (model, other))
     return (first.family, first.location) == (second.family, second.location)

@@ -35,28 +35,28 @@ def shared_vocabulary(
             two tokenizers to compare.
     """
 
-    def known(words: Sequence[str]) -> BoolArray:
+    def known_to_all(words: Sequence[str]) -> BoolArray:
         by_all: BoolArray = np.logical_and.reduce([model.knows(words) for model in models])
         return by_all
 
-    kept, _ = vocabulary.restrict(known)
+    shared, _ = vocabulary.restrict(known_to_all)
     if same_token_count:
-        kept = _same_token_count(models, kept)
-    for place, words in (("start a sentence", kept.initial), ("follow another", kept.inner)):
+        shared = _same_token_count(models, shared)
+    for place, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             names = ", ".join(model.name for model in models)
             how = " in the same number of tokens" if same_token_count else ""
             raise VocabularyError(
                 f"No word of the vocabulary that may {place} is known to all of {names}{how}."
             )
-    left = set(kept.words)
-    return kept, tuple(word for word in vocabulary.words if word not in left)
+    left = set(shared.words)
+    return shared, tuple(word for word in vocabulary.words if word not in left)
 
 
 def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocabulary:
     def equal(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
         counts = [model.tokens_per_word(words, initial=initial) for model in models]
-        by_tokenizer = [of_one for of_one in counts if of_one is not None]
+        by_tokenizer = [count for count in counts if count is not None]
         if len(by_tokenizer) < 2:
             raise VocabularyError(
                 "Words with equal numbers of tokens need two models with tokenizers or more; "
@@ -88,10 +88,10 @@ def tokens_of_words(
     for model in models:
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
-            known = np.flatnonzero(model.knows(words))
-            counts = model.tokens_per_word([words[i] for i in known], initial=initial)
+            rows = np.flatnonzero(model.knows(words))
+            counts = model.tokens_per_word([words[i] for i in rows], initial=initial)
             numbers = np.zeros(len(words), np.int64)
-            numbers[known] = 1 if counts is None else counts
+            numbers[rows] = 1 if counts is None else counts
             column += numbers.tolist()
         table[model.name] = column
     return table
@@ -106,11 +106,11 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
         ModelError: a word-level model has no counts beside it.
         VocabularyError: no word is frequent enough for every model.
     """
-    found = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
-    if not found:
+    vocabularies = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
+    if not vocabularies:
         return _embedded()
-    common = found[0]
-    for other in found[1:]:
+    common = vocabularies[0]
+    for other in vocabularies[1:]:
         common = common.intersect(other)
     return common
 

@@ -74,7 +74,7 @@ def test_prompt_and_precision_reach_the_model_and_the_record(folder: Path) -> No
 
 
 def test_words_are_not_written_as_arrays(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"no \.npz; name a \.csv"):
+    with pytest.raises(InputError, match=r"not written as \.npz; name a \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
 
 

@@ -104,12 +104,12 @@ class ClassifierModel(Scorer):
             ModelError: a sentence is too long or holds a special token.
         """
         rows = self._encode(sentences)
-        found = np.empty(len(rows))
+        probabilities = np.empty(len(rows))
 
         def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> None:
             logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
-            found[places] = softmax[:, self._acceptable].cpu().numpy()
+            probabilities[places] = softmax[:, self._acceptable].cpu().numpy()
 
         pad = self._checkpoint.model.config.pad_token_id
         alone = pad is None  # GPT-2 as published does not know where a padded text ends
@@ -117,7 +117,7 @@ class ClassifierModel(Scorer):
         forward_in_batches(
             rows, run, pad=0 if alone else pad, budget=budget, device=self._checkpoint.device
         )
-        return found
+        return probabilities
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`."""

@@ -85,12 +85,12 @@ def estimate(
         position: of the word to replace.
         words: candidates as tokens.
     """
-    every = Estimates(*np.full((4, len(words)), np.nan))
+    estimates = Estimates(*np.full((4, len(words)), np.nan))
     mask, groups = passes.network.mask, words.by_length
     frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
     for group, frame, sums in zip(groups.values(), frames, _sums(passes, frames), strict=True):
-        _fill(every, group.words, frame, sums, group.tokens)
-    return every
+        _fill(estimates, group.words, frame, sums, group.tokens)
+    return estimates
 
 
 def _frame(
@@ -151,17 +151,17 @@ def _sums(passes: Passes, frames: list[_Frame]) -> list[FloatArray]:
 
 
 def _fill(
-    every: Estimates, chosen: IntArray, frame: _Frame, sums: FloatArray, tokens: IntArray
+    estimates: Estimates, chosen: IntArray, frame: _Frame, sums: FloatArray, tokens: IntArray
 ) -> None:
     n_tokens, size = len(frame.ids), len(frame.own)
     others = np.setdiff1d(np.unique(frame.place), frame.own)
     fixed = sums[others, frame.ids[others]].sum()
-    known = sums[frame.own, tokens]  # (n, k)
+    word_terms = sums[frame.own, tokens]  # (n, k)
     alone = sums[n_tokens + np.arange(size), tokens]  # (n, k)
     share = np.bincount(frame.place, frame.weight, n_tokens)[frame.own]  # (k,): of 1
-    filled = np.where(share > 0, known / np.where(share > 0, share, 1), alone)
-    every.one_context[chosen] = alone.sum(axis=1)
-    every.shared_terms[chosen] = fixed + filled.sum(axis=1)
-    every.upper_bound[chosen] = fixed + known.sum(axis=1)
+    filled = np.where(share > 0, word_terms / np.where(share > 0, share, 1), alone)
+    estimates.one_context[chosen] = alone.sum(axis=1)
+    estimates.shared_terms[chosen] = fixed + filled.sum(axis=1)
+    estimates.upper_bound[chosen] = fixed + word_terms.sum(axis=1)
     if frame.complete:
-        every.exact[chosen] = every.upper_bound[chosen]
+        estimates.exact[chosen] = estimates.upper_bound[chosen]

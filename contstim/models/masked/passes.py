@@ -46,8 +46,8 @@ class Passes:
         answers = np.empty(len(row))
 
         def use(logits: torch.Tensor, asked: IntArray, local: IntArray) -> None:
-            found = self.normaliser.log_probs(logits, local, token[asked])
-            answers[asked] = found.double().cpu().numpy()
+            log_probs = self.normaliser.log_probs(logits, local, token[asked])
+            answers[asked] = log_probs.double().cpu().numpy()
 
         self._forward(rows, row, place, use)
         return answers
