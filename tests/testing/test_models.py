@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from contstim.optimization.search.synthesize import synthesize
 
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, Scorer
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing import MockModel, TableModel, ToyModel
 from contstim.testing.contract import LanguageModelContract
