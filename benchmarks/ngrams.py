@@ -21,7 +21,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
-from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 
 DATA = Path(os.environ.get("CONTSTIM_DATA", Path(__file__).parents[2] / "shared" / "data"))

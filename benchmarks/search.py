@@ -35,7 +35,7 @@ from contstim.models.costs import Cost, Tally, counting
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence, repeats
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from contstim.models.masked import adapter as masked_adapter
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 
@@ -101,11 +101,11 @@ def visits(
     made = [0]
     propose = type(DEFAULT.proposer).propose
 
-    def counted(proposer: Any, place: Any, search: Any) -> Any:
+    def counted(proposer: Any, *arguments: Any) -> Any:
         if made[0] == most:
             raise Enough
         made[0] += 1
-        return propose(proposer, place, search)
+        return propose(proposer, *arguments)
 
     proposer: Any = type(DEFAULT.proposer)
     proposer.propose = counted

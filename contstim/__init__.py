@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
     from contstim.optimization.search.recipes import RECIPES
     from contstim.optimization.search.symmetric import synthesize_pair
-    from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
+    from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
     from contstim.optimization.selection.natural import select_natural
     from contstim.optimization.selection.natural_verification import verify_natural
     from contstim.optimization.selection.triplet_question import TripletQuestion
@@ -87,8 +87,8 @@ _HOMES = {
     "ScoreTable": "contstim.scores",
     "Store": "contstim.store",
     # controversial stimuli
-    "synthesize": "contstim.optimization.search.synthesis",
-    "synthesize_triplet": "contstim.optimization.search.synthesis",
+    "synthesize": "contstim.optimization.search.synthesize",
+    "synthesize_triplet": "contstim.optimization.search.synthesize",
     "synthesize_pair": "contstim.optimization.search.symmetric",
     "RECIPES": "contstim.optimization.search.recipes",
     "select_natural": "contstim.optimization.selection.natural",

@@ -134,7 +134,7 @@ def synthesize(
         pair = synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
         found: Any = pair
     else:
-        from contstim.optimization.search.synthesis import synthesize as run
+        from contstim.optimization.search.synthesize import synthesize as run
 
         options["fluency"] = fluency_of(models, floor)
         found = run(accepting, rejecting, natural, words, **options)

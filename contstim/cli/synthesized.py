@@ -18,14 +18,14 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.optimization.search.climb import Climb, Step
-    from contstim.optimization.search.synthesis import Synthesis
+    from contstim.optimization.search.synthesize import Synthesis
 
 
 def print_step(step: Step) -> None:
     """One line on standard error: log-probabilities, what was replaced, and the sentence."""
     scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
-    shaken = f" (start {step.round + 1})" if step.round else ""
-    remark(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{shaken}")
+    start = f" (start {step.round + 1})" if step.round else ""
+    remark(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
 
 
 def print_result(found: Synthesis | SymmetricPair) -> None:

@@ -19,7 +19,7 @@ from contstim.filters import DistinctWords, InVocabulary, NotIn, keep
 from contstim.models.base import conventions
 from contstim.models.scoring import score_sentences
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
 from contstim.records import record_path, write_record
 from contstim.reporting.stimuli_page import write_report

@@ -31,6 +31,8 @@ class Database:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self._is_new = not self.path.exists()
+        self._makes_folder = not self.path.parent.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
@@ -41,6 +43,7 @@ class Database:
             if layout:
                 self._check()
             self._claim(layout)
+            self._changes = self._connection.total_changes
         except sqlite3.Error as error:
             self.close()
             raise StoreError(_explain(self.path, error)) from error
@@ -129,7 +132,16 @@ class Database:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
+        if error is not None and is_unused:
+            self._remove()
+
+    def _remove(self) -> None:
+        """Leave nothing of a file that was made for work that failed before it had a result."""
+        self.path.unlink(missing_ok=True)
+        if self._makes_folder and not any(self.path.parent.iterdir()):
+            self.path.parent.rmdir()
 
 
 def _explain(path: Path, error: Exception) -> str:

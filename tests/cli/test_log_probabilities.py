@@ -15,7 +15,7 @@ from contstim.models.catalog import load_model, load_scorer
 from contstim.models.classifier.adapter import UNIT
 from contstim.models.ngram.counts import counts_path
 from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, write_trials
 from contstim.testing import TableModel

@@ -19,7 +19,7 @@ from contstim.models.ngram.counts import counts_path
 from contstim.optimization.jobs.bench import Bench
 from contstim.optimization.jobs.study import seed_for
 from contstim.optimization.jobs.tasks import Search
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
 from contstim.store import Store

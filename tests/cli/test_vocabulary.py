@@ -56,7 +56,11 @@ def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> Non
         (["--same-token-count"], InputError, "name some with --model"),
         (["--table", "tokens.csv"], InputError, "name some with --model"),
         (["--same-token-count", "--model", "kenlm:{}/bigram.arpa"], VocabularyError, "two models"),
-        (["--table", "t.xlsx", "--model", "kenlm:{}/bigram.arpa"], InputError, "t.xlsx is no tabl"),
+        (
+            ["--table", "t.xlsx", "--model", "kenlm:{}/bigram.arpa"],
+            InputError,
+            "t.xlsx is not a table",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_said(

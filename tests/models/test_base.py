@@ -11,7 +11,7 @@ from contstim.arrays import FloatArray
 from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, Scorer
 from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing import TableModel
 from contstim.testing.contract import LanguageModelContract

@@ -14,7 +14,7 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.estimate import estimate
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 
 pytestmark = pytest.mark.published

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,23 @@ def test_keeps_scores_by_fingerprint_and_sentence(tmp_path: Path) -> None:
         np.testing.assert_array_equal(store.log_probs("model-a", texts[::-1]), scores[::-1])
         assert np.isnan(store.log_probs("model-b", texts)).all()
         assert np.isnan(store.log_probs("model-a", ["unseen."])).all()
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_work_that_fails_before_its_first_result_leaves_no_store(
+    tmp_path: Path, exists: bool
+) -> None:
+    path = tmp_path / "new" / "study.sqlite"
+    if exists:
+        Store(path).close()
+    with pytest.raises(ValueError, match="refused"), Store(path):
+        raise ValueError("refused")
+    assert path.exists() == path.parent.exists() == exists
+    with suppress(ValueError), Store(path) as store:
+        store.save("model-a", "{}", ["One two."], np.array([-1.0]))
+        raise ValueError("late")
+    with Store(path) as store:
+        assert store.log_probs("model-a", ["One two."]) == [-1.0]
 
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, Scorer
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing import MockModel, TableModel, ToyModel
 from contstim.testing.contract import LanguageModelContract

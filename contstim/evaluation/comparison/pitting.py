@@ -13,7 +13,7 @@ from contstim.errors import VocabularyError
 from contstim.models.base import require_language_model
 from contstim.models.given import GivenModel
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
-from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
 

@@ -12,7 +12,7 @@ from contstim.errors import ModelError, WorkerError
 from contstim.optimization.jobs.bench import Task
 from contstim.optimization.jobs.study import seed_for
 from contstim.optimization.jobs.tasks import Examine, Examined, Search
-from contstim.optimization.search.checks import NEEDS_LOG_PROBABILITIES
+from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.store.triplets import Outcome, State
 
 if TYPE_CHECKING:

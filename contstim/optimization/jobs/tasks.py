@@ -10,7 +10,7 @@ import numpy as np
 from contstim.errors import ContstimError, ModelError
 from contstim.optimization.jobs.bench import Task
 from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store.triplets import Outcome, State, Trail
 
 SEEDS = 3
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Convention, LanguageModel
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.bench import Bench
-    from contstim.optimization.search.synthesis import Synthesis
+    from contstim.optimization.search.synthesize import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 

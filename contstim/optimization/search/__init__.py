@@ -1,25 +1,32 @@
 """Find a sentence that one model accepts and another rejects.
 
     natural sentence
-        |                                  +-------- perturb the best <--------+
-        v                                  v                                   | nothing better
-    [climb] -- position (random cycle) -> [proposer]                           | anywhere
-        ^                                  | screen all words                  |
-        |                                  | draft the promising ones          |
-        |                                  | score the best exactly            |
-        +------ better: take the word -----+-- not better: next position ------+
+        |
+        v
+    [climb] ---- next position of a random cycle ----> [proposer]
+      ^ | ^                                              | screen all words; bounds rule some out
+      | | |                                              | draft the promising ones
+      | | |                                              | score the best of these exactly
+      | | |                                              | (each stage calibrates the one before)
+      | | +---- the better word is taken, or none is ----+
+      | |
+      | | no better word at any position
+      | v
+    [perturbation]: a few words of the best sentence replaced; the search ends when that brings
+                    nothing better either
 
-    words: those that the constraints allow (candidates); judged by the objective;
-    exact scores so far: search
+The constraints say which words may stand at a position, the objective which sentence is better, and
+the evaluator scores exactly: nothing is taken on an estimate.
 
 From what the rest of the package uses to what it rests on:
 
-synthesis    one direction, or a triplet; symmetric: a pair of sentences at once
-recipes      the published way to search, and ours; recipe: what one is made of
-climb        the one loop; shaking: new starts for it
-proposals    a better word from exact knowledge; regression: the published way to estimate;
-             guided: ours, with visit, belief and experience
-search       exact scores so far, and their cost; candidates: the words that may stand there
-objective    what to minimise and to keep; constraints: what the words must keep
-checks       of what comes in, and of what goes out
+synthesize    one direction, or a triplet; symmetric: a pair of sentences at once
+recipes       ways to search under a name: ours (`default`) and the published one (`golan2023`)
+climb         the one loop; perturbation: new starts for it
+proposers     how a better word is looked for: screen, draft, score exactly
+regression    the same in the published way, by lines fitted to a few exact scores
+screening     what is expected of each word at a position, and what a search learns in its course
+evaluator     exact scores under the models, their cache, their costs, and the log
+objectives    what to minimise and to keep; constraints: which words may stand at a position
+verification  what is checked before a search, and from scratch after it
 """

@@ -7,18 +7,19 @@ from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING
 
-from contstim.optimization.search.search import Place, Scored
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import numpy as np
 
     from contstim.arrays import FloatArray
     from contstim.models.costs import Cost
-    from contstim.optimization.search.proposals import Proposer
-    from contstim.optimization.search.search import Search
-    from contstim.optimization.search.shaking import Shaker
+    from contstim.optimization.search.constraints import Candidates
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective
+    from contstim.optimization.search.perturbation import Perturbation
+    from contstim.optimization.search.proposers import Proposer
+    from contstim.optimization.search.screening import SearchState
     from contstim.sentence import Sentence
 
 
@@ -27,7 +28,7 @@ class End(Enum):
 
     SETTLED = "no better word was found at as many positions in a row as can be changed"
     UNCHANGED = "no word at any position made the models disagree more"
-    EXHAUSTED = "no better sentence was found from here, nor from the starts it was shaken into"
+    EXHAUSTED = "no better sentence was found from here, nor from the starts made by perturbing it"
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class Climb:
         start: where it started.
         start_log_probs: of the start, (n_models,), nats.
         start_loss: of the start.
-        steps: each accepted step, of all rounds; one that begins a round after the first goes on
-            from a shaken sentence.
-        sentence: the best one found.
+        steps: each accepted step, of all rounds; the first step of a later round goes on from a
+            perturbed sentence.
+        sentence: the best sentence.
         log_probs: of the best sentence, (n_models,), nats.
         visits: how many positions were visited.
         end: why it ended.
@@ -85,48 +86,80 @@ class Climb:
 
 def climb(
     start: Sentence,
-    search: Search,
+    candidates: Candidates,
+    objective: Objective,
+    evaluator: Evaluator,
     proposer: Proposer,
     *,
     rng: np.random.Generator,
-    shaker: Shaker | None = None,
+    state: SearchState | None = None,
+    perturbation: Perturbation | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> Climb:
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
-    Positions are visited in random cycles, each once before any twice. At each, the proposer looks
-    for a word with a lower exact loss that keeps the constraint, and the word is taken. A round
-    ends after as many positions in a row without one as can be changed; where the same sentence
-    has failed before at a position, it counts as failed again without another look. Then the
-    shaker, if there is one, makes a new start of the best sentence so far.
-
     Args:
         start: where to begin.
-        search: the objective, the words, and the exact scores known so far.
-        proposer: how a word is found.
-        rng: decides the order of positions, and what chance decides in the shaker.
-        shaker: makes new starts; None for a single round.
+        candidates: the words that may stand at each position.
+        objective: what to minimise and to keep, over the evaluator's models.
+        evaluator: scores exactly, and has the scores known so far.
+        proposer: how a better word is looked for.
+        rng: decides the order of positions, and what the perturbation leaves to chance.
+        state: what the proposer learned in an earlier climb with the evaluator, and goes on to
+            learn; None to begin anew.
+        perturbation: how new starts are made; None for a single round.
         on_step: told of each accepted step as it happens.
     """
-    first = best = now = search.score(start)
+    state = proposer.start(evaluator) if state is None else state
+    first = best = current = objective.assess(start, evaluator.log_probs(start))
     steps: list[Step] = []
-    visit = failures = 0
     failed: set[tuple[Sentence, int]] = set()
-    for number in count():
-        for visit, step in _settle(now, search, proposer, rng, visit, number, failed):  # noqa: B007, B020
-            if step is not None:
-                steps.append(step)
-                now = Scored(step.sentence, step.log_probs, step.loss)
-                if on_step is not None:
-                    on_step(step)
-        failures = 0 if now.loss < best.loss else failures + 1
-        best = min(best, now, key=lambda scored: scored.loss)
-        shaken = None if shaker is None else shaker.shake(best, search, rng, visit, failures)
-        if shaken is None:
+    visits = rounds_without_gain = 0
+    for round_ in count():
+        # Positions come in random cycles, each once before any twice, until as many in a row as
+        # can be changed have brought nothing. Where the same sentence has failed before at a
+        # position, it counts as failed again without another look.
+        cycle: list[int] = []
+        failures_in_a_row = 0
+        while failures_in_a_row < len(candidates.positions):
+            cycle = cycle or rng.permutation(candidates.positions).tolist()
+            index = cycle.pop(0)
+            visits += 1
+            better = None
+            if (current.sentence, index) not in failed:
+                position = candidates.at(current, index, visits)
+                better = proposer.propose(position, objective, evaluator, state)
+            if better is None:
+                failed.add((current.sentence, index))
+                failures_in_a_row += 1
+                continue
+            step = Step(
+                position=index,
+                old=current.sentence.words[index],
+                new=better.sentence.words[index],
+                sentence=better.sentence,
+                log_probs=better.log_probs,
+                loss=better.loss,
+                visit=visits,
+                round=round_,
+                cost=evaluator.cost,
+            )
+            steps.append(step)
+            if on_step is not None:
+                on_step(step)
+            current, failures_in_a_row = better, 0
+        # Nothing is better anywhere: go on from the best sentence so far, perturbed.
+        if current.loss < best.loss:
+            best, rounds_without_gain = current, 0
+        else:
+            rounds_without_gain += 1
+        if perturbation is None or rounds_without_gain >= perturbation.patience:
             break
-        now = shaken
-    last = End.SETTLED if shaker is None else End.EXHAUSTED
-    end = End.UNCHANGED if best is first else last
+        restart = perturbation.perturb(best, candidates, objective, evaluator, state, rng)
+        if restart is None:
+            break
+        current = restart
+    last = End.SETTLED if perturbation is None else End.EXHAUSTED
     return Climb(
         start=start,
         start_log_probs=first.log_probs,
@@ -134,53 +167,6 @@ def climb(
         steps=tuple(steps),
         sentence=best.sentence,
         log_probs=best.log_probs,
-        visits=visit,
-        end=end,
+        visits=visits,
+        end=End.UNCHANGED if best is first else last,
     )
-
-
-def _settle(
-    now: Scored,
-    search: Search,
-    proposer: Proposer,
-    rng: np.random.Generator,
-    visit: int,
-    number: int,
-    failed: set[tuple[Sentence, int]],
-) -> Iterator[tuple[int, Step | None]]:
-    """One round: every visit's number, and the step taken there if there was one."""
-    positions = search.candidates.positions
-    in_a_row = 0
-    for visit, position in enumerate(_cycles(positions, rng), start=visit + 1):  # noqa: B020
-        place = Place(now, position, visit)
-        known = (now.sentence, position) in failed
-        found = None if known else proposer.propose(place, search)
-        if found is None:
-            failed.add((now.sentence, position))
-            in_a_row += 1
-            yield visit, None
-        else:
-            in_a_row = 0
-            old, new = now.sentence.words[position], found.sentence.words[position]
-            now = found
-            yield (
-                visit,
-                Step(
-                    position=position,
-                    old=old,
-                    new=new,
-                    sentence=now.sentence,
-                    log_probs=now.log_probs,
-                    loss=now.loss,
-                    visit=visit,
-                    round=number,
-                    cost=search.cost,
-                ),
-            )
-        if in_a_row == len(positions):
-            return
-
-
-def _cycles(positions: tuple[int, ...], rng: np.random.Generator) -> Iterator[int]:
-    while True:
-        yield from rng.permutation(positions).tolist()

@@ -1,4 +1,4 @@
-"""Which words may stand where: small objects, as many as one likes, judged by words alone."""
+"""Which words may stand at a position: those of the vocabulary that every constraint allows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from contstim.models.remembering import WORDS, Remembered
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
+    from contstim.optimization.search.objectives import ScoredSentence
     from contstim.sentence import Sentence
+    from contstim.vocabulary import Vocabulary
 
 
 class Constraint(ABC):
-    """A rule about the words of a sentence that is made from a natural one."""
+    """A rule about the words of a sentence that is made from a natural one; they combine freely."""
 
     @abstractmethod
     def allowed(
@@ -189,6 +191,85 @@ class MaxChanges(Constraint):
         """See `Constraint.broken`."""
         changed = len(_new_words(natural, sentence))
         return f"{changed} of its words are new" if changed > self.words else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """A position of a sentence where a better word is looked for, and the words for it.
+
+    Attributes:
+        current: the sentence as it stands.
+        index: 0-based.
+        words: all words of the vocabulary for the position.
+        allowed: which of them may replace the one that stands there, (n_words,).
+        visit: the number of the climb's visit, from 1; 0 outside of visits.
+    """
+
+    current: ScoredSentence
+    index: int
+    words: tuple[str, ...]
+    allowed: BoolArray
+    visit: int
+
+    @property
+    def sentence(self) -> Sentence:
+        """The sentence as it stands."""
+        return self.current.sentence
+
+    @property
+    def word(self) -> str:
+        """The word that stands there."""
+        return self.sentence.words[self.index]
+
+    def replace(self, word: str) -> Sentence:
+        """The sentence with another word there."""
+        return self.sentence.replace(self.index, word)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Words for the positions of sentences that are made from a natural one.
+
+    Attributes:
+        vocabulary: all words, by where they may stand.
+        natural: the sentence that the search started from.
+        constraints: what new words must keep.
+    """
+
+    vocabulary: Vocabulary
+    natural: Sentence
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The 0-based positions that are not fixed."""
+        every = range(len(self.natural))
+        return tuple(p for p in every if not any(c.fixes(p) for c in self.constraints))
+
+    def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
+        """A position of a sentence, and the words for it."""
+        words, allowed = self.vocabulary.at(index), self.allowed(current.sentence, index)
+        return Position(current, index, words, allowed, visit)
+
+    def allowed(self, sentence: Sentence, index: int) -> BoolArray:
+        """Which words of the vocabulary may replace the word at a 0-based position, (n_words,).
+
+        The word itself is none of them.
+        """
+        words = self.vocabulary.at(index)
+        allowed = np.ones(len(words), np.bool_)
+        for constraint in self.constraints:
+            allowed &= constraint.allowed(self.natural, sentence, index, words)
+        if sentence.words[index] in words:
+            allowed[words.index(sentence.words[index])] = False
+        return allowed
+
+    def broken(self, sentence: Sentence) -> list[str]:
+        """What is wrong with a finished sentence, vocabulary included; empty if nothing is."""
+        missing = self.vocabulary.missing(sentence)
+        faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
+        broken = (constraint.broken(self.natural, sentence) for constraint in self.constraints)
+        return faults + [fault for fault in broken if fault]
 
 
 def _new_words(natural: Sentence, sentence: Sentence) -> list[str]:

@@ -1,4 +1,4 @@
-"""Proposals for models that only estimate: exact scores regressed on estimates, visit by visit.
+"""The published way to look for a better word: exact scores regressed on estimates.
 
 Golan et al. (2023), Methods, Eq. 3. At each visit a line is fitted to the exact log-probabilities
 of a few words on their estimates. If none of these words is a gain, the word with the best
@@ -12,147 +12,137 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.optimization.search.proposals import Proposer, best
+from contstim.optimization.search.proposers import Proposer, best_word, rank_exactly
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import Replacements
-    from contstim.optimization.search.search import Place, Scored, Search
+    from contstim.optimization.search.constraints import Position
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective, ScoredSentence
+    from contstim.optimization.search.screening import SearchState
 
 
 @dataclass(frozen=True)
-class RegressionGuided(Proposer):
-    """The published way to find a word; models that are exact take part as they are.
+class RegressionProposer(Proposer):
+    """The published strategy; models that are exact take part as they are.
 
     Attributes:
         threshold: under models that read from left to right, the least log-probability, nats, of a
             candidate given the words before it; all that reach it are scored exactly.
-        lowered: by how much the threshold falls, nats, while too few candidates reach it.
-        fewest: how many are enough.
+        threshold_step: by how much the threshold falls, nats, while too few candidates reach it.
+        min_candidates: how many are enough.
         patience: predictions without gain after which the position is given up.
         penalty: what a nat by which a prediction misses the constraint adds to its loss.
     """
 
     threshold: float = -10.0
-    lowered: float = 5.0
-    fewest: int = 10
+    threshold_step: float = 5.0
+    min_candidates: int = 10
     patience: int = 5
     penalty: float = 1e5
 
-    def propose(self, place: Place, search: Search) -> Scored | None:
+    def propose(
+        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+    ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
-        words = search.candidates.words(place.position)
-        known = [_ask(number, place, search, words) for number in range(len(search.models))]
-        chosen = self._reaching(known, search.candidates.allowed(place.sentence, place.position))
-        names = [words[i] for i in np.flatnonzero(chosen)]
-        exact = np.stack([replacements.exact[chosen] for replacements in known])
-        for number, replacements in enumerate(known):
-            if replacements.is_left_to_right and np.isnan(exact[number]).any():
-                exact[number] = search.exact(number, place, names)
-        if np.isnan(exact).any():
-            own = words.index(place.word)
-            estimates = np.stack([r.estimate[chosen] for r in known])
-            current = np.array([r.estimate[own] for r in known])
-            return self._regress(place, search, names, _Lines(exact, estimates, current, place))
-        found = best(place, search, names, exact)
-        if found is not None:
-            search.record(place, found.sentence, found.log_probs)
-        return found
+        del state  # lines are fitted anew at every visit
+        screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
+        chosen = self._likely_enough(screenings, position.allowed)
+        words = [position.words[i] for i in np.flatnonzero(chosen)]
+        exact = np.stack([screening.exact[chosen] for screening in screenings])
+        for number, screening in enumerate(screenings):
+            if screening.is_left_to_right and np.isnan(exact[number]).any():
+                exact[number] = evaluator.replacement_log_probs(number, position, words)
+        if not np.isnan(exact).any():
+            return rank_exactly(position, objective, evaluator, words, exact)
 
-    def _reaching(self, known: list[Replacements], allowed: BoolArray) -> BoolArray:
+        here = position.words.index(position.word)
+        lines = _Lines(
+            exact,
+            estimates=np.stack([screening.estimate[chosen] for screening in screenings]),
+            current_exact=position.current.log_probs,
+            current_estimates=np.array([screening.estimate[here] for screening in screenings]),
+        )
+        extremes = lines.extremes()
+        for number, column in extremes:
+            scores = evaluator.replacement_log_probs(number, position, [words[column]])
+            exact[number, column] = scores[0]
+        for column in dict.fromkeys(column for _, column in extremes):
+            evaluator.record(position, words[column], exact[:, column])
+        better = best_word(position, objective, words, exact)
+        for _ in range(self.patience):
+            scored = ~np.isnan(exact).any(axis=0)
+            if better is not None or scored.all():
+                break
+            # Words that are scored come last, the others by predicted loss, penalty included.
+            predicted_losses = self._penalised_loss(objective, lines.predict())
+            column = int(np.lexsort((predicted_losses, scored))[0])
+            exact[:, [column]] = evaluator.evaluate(position, [words[column]])
+            better = best_word(position, objective, words, exact)
+        return better
+
+    def _likely_enough(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
         """The allowed words that every left-to-right model finds likely enough, (n_words,)."""
+        # Log-probabilities of the words given those before them, under each of these models.
         conditional = [
             r.upper_bound - r.prefix_log_prob
-            for r in known
+            for r in screenings
             if r.is_left_to_right and not r.complete
         ]
         if not conditional:
             return allowed
         least: FloatArray = np.min(conditional, axis=0)
         threshold, lowest = self.threshold, least[allowed & np.isfinite(least)].min(initial=0.0)
-        while (allowed & (least >= threshold)).sum() < self.fewest and threshold > lowest:
-            threshold -= self.lowered
+        while (allowed & (least >= threshold)).sum() < self.min_candidates and threshold > lowest:
+            threshold -= self.threshold_step
         return allowed & (least >= threshold)
 
-    def _regress(
-        self, place: Place, search: Search, names: list[str], lines: _Lines
-    ) -> Scored | None:
-        """Score the extremes, then the best predictions, until a word is a gain."""
-        extremes = lines.extremes()
-        for model, number in extremes:
-            lines.exact[model, number] = search.exact(model, place, [names[number]])[0]
-        for number in dict.fromkeys(number for _, number in extremes):
-            changed = place.sentence.replace(place.position, names[number])
-            search.record(place, changed, lines.exact[:, number])
-        found = best(place, search, names, lines.exact)
-        for _ in range(self.patience):
-            if found is not None or lines.evaluated.all():
-                break
-            chosen = self._best_prediction(search, lines)
-            lines.exact[:, [chosen]] = search.evaluate(place, [names[chosen]])
-            found = best(place, search, names, lines.exact)
-        return found
-
-    def _best_prediction(self, search: Search, lines: _Lines) -> int:
-        """The word that is not yet scored with the lowest predicted loss, penalty included."""
-        predicted = lines.predict()
-        missed = search.objective.shortfall(predicted)
+    def _penalised_loss(self, objective: Objective, predicted: FloatArray) -> FloatArray:
         with np.errstate(invalid="ignore"):  # -inf + inf
-            losses = search.objective.loss(predicted) + self.penalty * missed
-        losses = np.where(np.isnan(losses), np.inf, losses)
-        return int(np.lexsort((losses, lines.evaluated))[0])
-
-
-def _ask(number: int, place: Place, search: Search, words: tuple[str, ...]) -> Replacements:
-    with search.asking(number) as model:
-        return (model.draft(0) or model).replacements(place.sentence, place.position, words)
+            losses = objective.loss(predicted) + self.penalty * objective.shortfall(predicted)
+        return np.where(np.isnan(losses), np.inf, losses)
 
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """Exact log-probabilities of candidates where known, and estimates of all.
+    """A line for each model that only estimates: exact log-probabilities on estimates.
 
     Attributes:
         exact: (n_models, n_words), nats, nan where not known; filled in as words are scored.
         estimates: (n_models, n_words).
-        current: the estimates of the word that stands there, (n_models,).
-        place: it, and its exact log-probabilities.
+        current_exact: of the sentence as it stands, (n_models,), nats.
+        current_estimates: of the word that stands there, (n_models,).
     """
 
     exact: FloatArray
     estimates: FloatArray
-    current: FloatArray
-    place: Place
-
-    @property
-    def evaluated(self) -> BoolArray:
-        """Which words all models have scored, (n_words,)."""
-        done: BoolArray = np.all(~np.isnan(self.exact), axis=0)
-        return done
+    current_exact: FloatArray
+    current_estimates: FloatArray
 
     def extremes(self) -> list[tuple[int, int]]:
         """The words with the highest and the lowest estimate under each model that only estimates.
 
-        Pairs of model and word. Where the word that stands there is itself the extreme, its exact
+        Pairs of row and column. Where the word that stands there is itself the extreme, its exact
         score is known and no other takes its place.
         """
-        ends = []
-        for model in np.flatnonzero(np.isnan(self.exact).any(axis=1)).tolist():
-            own, estimates = self.current[model], self.estimates[model]
+        extremes = []
+        for number in np.flatnonzero(np.isnan(self.exact).any(axis=1)).tolist():
+            current, estimates = self.current_estimates[number], self.estimates[number]
             highest, lowest = int(estimates.argmax()), int(estimates.argmin())
-            ends += [(model, highest)] * bool(estimates[highest] > own)
-            ends += [(model, lowest)] * bool(estimates[lowest] < own)
-        return ends
+            extremes += [(number, highest)] * bool(estimates[highest] > current)
+            extremes += [(number, lowest)] * bool(estimates[lowest] < current)
+        return extremes
 
     def predict(self) -> FloatArray:
         """Log-probabilities, (n_models, n_words): exact ones, and points of the fitted lines."""
         predicted = self.exact.copy()
-        for row, (exact, estimates) in enumerate(zip(self.exact, self.estimates, strict=True)):
+        for number, (exact, estimates) in enumerate(zip(self.exact, self.estimates, strict=True)):
             unknown = np.isnan(exact)
             if unknown.any():
-                x = np.append(estimates[~unknown], self.current[row])
-                y = np.append(exact[~unknown], self.place.now.log_probs[row])
-                predicted[row, unknown] = _line(x, y, estimates[unknown])
+                x = np.append(estimates[~unknown], self.current_estimates[number])
+                y = np.append(exact[~unknown], self.current_exact[number])
+                predicted[number, unknown] = _line(x, y, estimates[unknown])
         return predicted
 
 

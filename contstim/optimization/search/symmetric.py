@@ -9,19 +9,18 @@ import numpy as np
 
 from contstim.errors import VerificationError
 from contstim.models.costs import Cost
-from contstim.optimization.search.candidates import Candidates
-from contstim.optimization.search.checks import (
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AgainstOther
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.verification import (
     check_input,
     check_models,
     computes_coarsely,
     natural_log_probs,
-    verified,
+    verify,
 )
-from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import NoRepeats
-from contstim.optimization.search.objective import AgainstOther
-from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
-    from contstim.optimization.search.recipe import Recipe
+    from contstim.optimization.search.recipes import Recipe
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -96,28 +95,36 @@ def synthesize_pair(
     check_models((model_1,), (model_2,))
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    searches = [Search((models[1 - side], models[side]), candidates) for side in (0, 1)]
-    scores = np.array([natural_log_probs(search) for search in searches])
-    log_probs = np.stack([scores[1], scores[1]], axis=1)  # (models, sentences)
+    # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
+    # prefer. The models of a side: first the one that is to prefer its sentence.
+    evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
+    states = [recipe.proposer.start(evaluator) for evaluator in evaluators]
+    _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)
+    log_probs = np.stack([scores, scores], axis=1)  # (models, sentences)
     sentences = [natural, natural]
     climbs: list[Climb] = []
     rng = np.random.default_rng(seed)
-    while not _settled(climbs):
+    while len(climbs) < 2 or any(turn.sentence != turn.start for turn in climbs[-2:]):
         side = len(climbs) % 2
-        search = searches[side].aim(_aim(models, log_probs, side))
-        found = climb(
+        rows = [1 - side, side]  # the side's models among the rows of log_probs
+        preferred, rejected = log_probs[rows, 1 - side].tolist()
+        objective = AgainstOther((models[1 - side], models[side]), (preferred, rejected))
+        result = climb(
             sentences[side],
-            search,
+            candidates,
+            objective,
+            evaluators[side],
             recipe.proposer,
             rng=rng,
-            shaker=recipe.shaker,
+            state=states[side],
+            perturbation=recipe.perturbation,
             on_step=on_step,
         )
-        climbs.append(verified(found, search))
+        climbs.append(verify(result, candidates, objective, evaluators[side]))
         sentences[side] = climbs[-1].sentence
-        log_probs[[1 - side, side], side] = climbs[-1].log_probs
+        log_probs[rows, side] = climbs[-1].log_probs
     if computes_coarsely(models):
-        log_probs = _in_float32(searches[0], sentences)
+        log_probs = _in_float32(evaluators[0], sentences)
     (a, b), (c, d) = log_probs.tolist()
     return SymmetricPair(
         model_1=model_1.name,
@@ -128,37 +135,23 @@ def synthesize_pair(
         log_probs=((a, b), (c, d)),
         climbs=tuple(climbs),
         recipe=recipe.name,
-        costs={m.name: sum((s.costs[m.name] for s in searches), Cost()) for m in models},
+        costs={m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in models},
     )
 
 
-def _in_float32(search: Search, sentences: Sequence[Sentence]) -> FloatArray:
+def _in_float32(evaluator: Evaluator, sentences: Sequence[Sentence]) -> FloatArray:
     """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
 
     Raises:
         VerificationError: in these scores one of the models does not.
     """
-    columns = [search.float32_log_probs(sentence)[::-1] for sentence in sentences]
+    columns = [evaluator.float32_log_probs(sentence)[::-1] for sentence in sentences]
     log_probs = np.stack(columns, axis=1)
     (first_1, second_1), (first_2, second_2) = log_probs
     if second_1 < first_1 or first_2 < second_2:
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            f"the search: scored in float32, a model prefers the wrong sentence. Search with "
+            f"the search: scored in float32, a model prefers the wrong sentence. Evaluator with "
             f"--dtype float32."
         )
     return log_probs
-
-
-def _aim(
-    models: tuple[LanguageModel, LanguageModel], log_probs: FloatArray, side: int
-) -> AgainstOther:
-    """For sentence_1 (side 0), which model_2 is to prefer, or for sentence_2, given the other."""
-    prefers, other = models[1 - side], models[side]
-    preferred, rejected = log_probs[[1 - side, side], 1 - side].tolist()
-    return AgainstOther((prefers, other), (preferred, rejected))
-
-
-def _settled(climbs: list[Climb]) -> bool:
-    """Whether neither sentence changed at its last turn."""
-    return len(climbs) > 1 and all(climb.sentence == climb.start for climb in climbs[-2:])

@@ -18,7 +18,7 @@ from contstim.optimization.jobs.executors.base import Executor
 from contstim.optimization.jobs.study import Study, seed_for
 from contstim.optimization.jobs.tasks import Search
 from contstim.optimization.jobs.triplets import Found, find_triplets
-from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
 from contstim.vocabulary import Vocabulary

@@ -18,7 +18,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.synthesis import Synthesis, synthesize
+from contstim.optimization.search.synthesize import Synthesis, synthesize
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build, train_ngrams

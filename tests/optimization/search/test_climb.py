@@ -1,22 +1,23 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.models.ngram.adapter import KenlmModel
-from contstim.optimization.search.candidates import Candidates
-from contstim.optimization.search.climb import Climb, End, climb
-from contstim.optimization.search.constraints import NoRepeats
-from contstim.optimization.search.objective import AcceptReject
-from contstim.optimization.search.proposals import ExactRanking
-from contstim.optimization.search.search import Search
-from contstim.optimization.search.shaking import BuyRoom
+from contstim.optimization.search.climb import Climb, End
+from contstim.optimization.search.perturbation import SlackPerturbation
+from contstim.optimization.search.proposers import Proposer, ScreeningProposer
+from contstim.optimization.search.regression import RegressionProposer
 from contstim.sentence import Sentence, repeats
 from contstim.vocabulary import Vocabulary
+from tests.optimization.search.toys import search_for
 
+RANKING = RegressionProposer()  # of words whose scores are all told exactly
 SMALL = {"suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
@@ -50,27 +51,26 @@ def by_brute_force(
     raise AssertionError
 
 
-def searching(
-    start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary
-) -> Search:
-    objective = AcceptReject((accept, reject), float(accept.log_probs([start])[0]))
-    rules = (NoRepeats(vocabulary.repeatable),)
-    return Search((accept, reject), Candidates(vocabulary, start, rules)).aim(objective)
-
-
 def climbed(
-    start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary, seed: int
+    start: Sentence,
+    accept: KenlmModel,
+    reject: KenlmModel,
+    vocabulary: Vocabulary,
+    seed: int,
+    proposer: Proposer = RANKING,
+    **options: Any,
 ) -> Climb:
-    search = searching(start, accept, reject, vocabulary)
-    return climb(start, search, ExactRanking(), rng=np.random.default_rng(seed))
+    return search_for(accept, reject, start, vocabulary).climb(proposer, seed, **options)
 
 
+@pytest.mark.parametrize("proposer", [RANKING, ScreeningProposer()], ids=type)
 @settings(max_examples=25, **SMALL)  # type: ignore[arg-type]
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_every_step_equals_brute_force(
     bigram: KenlmModel,
     trigram: KenlmModel,
     english: list[Sentence],
+    proposer: Proposer,
     data: st.DataObject,
     seed: int,
 ) -> None:
@@ -79,7 +79,7 @@ def test_every_step_equals_brute_force(
     some = data.draw(st.lists(st.sampled_from(english), min_size=1, max_size=6))
     vocabulary = Vocabulary.from_sentences([start, *some])
     path, visits = by_brute_force(start, trigram, bigram, vocabulary, seed)
-    found = climbed(start, trigram, bigram, vocabulary, seed)
+    found = climbed(start, trigram, bigram, vocabulary, seed, proposer)
     assert [step.sentence for step in found.steps] == path
     assert found.visits == visits
     assert found.end is (End.SETTLED if path else End.UNCHANGED)
@@ -128,17 +128,18 @@ def test_steps_are_told_as_they_happen(
     vocabulary = Vocabulary.from_sentences(english)
     start = next(s for s in english if len(s) == 8)
     told: list[str] = []
-    found = climb(
+    found = climbed(
         start,
-        searching(start, trigram, bigram, vocabulary),
-        ExactRanking(),
-        rng=np.random.default_rng(0),
+        trigram,
+        bigram,
+        vocabulary,
+        0,
         on_step=lambda step: told.append(step.sentence.text),
     )
     assert told == [step.sentence.text for step in found.steps]
 
 
-def test_shaken_rounds_only_ever_improve_the_result(
+def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
     bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
 ) -> None:
     """Property on scores computed afresh; a round's steps start below no better sentence."""
@@ -148,12 +149,13 @@ def test_shaken_rounds_only_ever_improve_the_result(
     improved = 0
     for seed, start in enumerate(naturals[:8]):
         plain = climbed(start, trigram, bigram, vocabulary, seed)
-        found = climb(
+        found = climbed(
             start,
-            searching(start, trigram, bigram, vocabulary),
-            ExactRanking(),
-            rng=np.random.default_rng(seed),
-            shaker=BuyRoom(),
+            trigram,
+            bigram,
+            vocabulary,
+            seed,
+            perturbation=SlackPerturbation(),
         )
         first = [step.sentence for step in found.steps if step.round == 0]
         assert first == [step.sentence for step in plain.steps]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import VocabularyError
-from contstim.optimization.search.candidates import Candidates
 from contstim.optimization.search.constraints import (
+    Candidates,
     Constraint,
     Fixed,
     MaxChanges,
@@ -16,7 +16,7 @@ from contstim.optimization.search.constraints import (
     SameLength,
     WithoutWords,
 )
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel

@@ -18,7 +18,7 @@ from tests.optimization.search.golden import RECORD, facts, models, searches, to
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from contstim.optimization.search.synthesis import Synthesis
+    from contstim.optimization.search.synthesize import Synthesis
 
 Recorded = dict[str, dict[str, Any]]
 

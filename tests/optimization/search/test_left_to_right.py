@@ -13,7 +13,6 @@ from contstim.models.base import Continuation, LanguageModel
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.network import Kind
 from contstim.optimization.search.recipes import GOLAN2023
-from contstim.optimization.search.search import Place
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.models.recurrent.conftest import build, word_list
@@ -83,10 +82,10 @@ def test_recurrent_networks_score_the_published_candidates_and_no_others(
     for position in range(len(NATURAL)):
         search = search_for(models[0], models[1], NATURAL, words)
         asked.clear()
-        found = GOLAN2023.proposer.propose(Place(search.score(NATURAL), position, 1), search)
+        found = search.propose(GOLAN2023.proposer, position)
         expected, threshold = published_candidates(network, NATURAL, position, words.at(position))
         assert asked == expected
-        assert (found.sentence if found else None) == best_of(expected, models, position)
+        assert found == best_of(expected, models, position)
         thresholds.add(threshold)
         shares.append(len(expected) / len(words.at(position)))
     assert len(thresholds) > 1

@@ -19,7 +19,7 @@ from contstim.models.fingerprints import fingerprint_of_network
 from contstim.models.masked.adapter import MaskedModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesis import synthesize
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
 from contstim.vocabulary import Vocabulary

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contstim.models.base import Replacements
-from contstim.optimization.search.climb import climb
 from contstim.optimization.search.recipes import GOLAN2023
-from contstim.optimization.search.regression import RegressionGuided
-from contstim.optimization.search.search import Place
+from contstim.optimization.search.regression import RegressionProposer
 from contstim.sentence import Sentence
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel, search_for
 
@@ -130,11 +128,11 @@ def test_every_step_equals_the_published_rules(
     """Witness: the transcription above; models of every kind in any mixture."""
     pair = TableModel(models[0], accept), TableModel(models[1], reject)
     search = search_for(*pair)
-    found = climb(NATURAL, search, GOLAN2023.proposer, rng=np.random.default_rng(seed))
+    found = search.climb(GOLAN2023.proposer, seed)
     rules = Transcription(*pair)
     assert [step.sentence for step in found.steps] == rules.climb(seed)
     if "estimate" in (accept, reject):
-        assert {evaluation.sentence for evaluation in search.evaluations} == rules.evaluated
+        assert {e.sentence for e in search.evaluator.evaluations} == rules.evaluated
 
 
 class Misled(TableModel):
@@ -168,9 +166,9 @@ class Gate(TableModel):
 def test_a_position_is_given_up_after_five_evaluations_without_gain() -> None:
     """Witness: by hand; the line promises much of `y`, `x`, `w` …, of which none is a gain."""
     search = search_for(Gate(0), Trap(1, "estimate"))
-    found = RegressionGuided().propose(Place(search.score(NATURAL), 2, 1), search)
+    found = search.propose(RegressionProposer(), 2)
     assert found is None
-    assert [e.word for e in search.evaluations] == ["a", "z", "y", "x", "w", "v", "u"]
+    assert [e.word for e in search.evaluator.evaluations] == ["a", "z", "y", "x", "w", "v", "u"]
 
 
 def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> None:
@@ -179,25 +177,25 @@ def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> No
     for seed in range(30):
         accept, reject = Misled(seed, "estimate"), Misled(seed + 100, "estimate")
         search = search_for(accept, reject)
-        found = RegressionGuided().propose(Place(search.score(NATURAL), 1, 1), search)
+        found = search.propose(RegressionProposer(), 1)
         if found is not None:
             taken += 1
-            assert accept.score(found.sentence) >= accept.score(NATURAL)
-            assert reject.score(found.sentence) < reject.score(NATURAL)
+            assert accept.score(found) >= accept.score(NATURAL)
+            assert reject.score(found) < reject.score(NATURAL)
     assert taken
 
 
 def test_exact_scores_of_both_models_are_told_of_every_evaluated_candidate() -> None:
     """Extremes are scored under the model that estimates them, all others under both."""
     search = search_for(TableModel(1, "estimate"), TableModel(2, "estimate"))
-    climb(NATURAL, search, RegressionGuided(), rng=np.random.default_rng(0))
+    search.climb(RegressionProposer(), 0)
     both = 0
-    for evaluation in search.evaluations:
-        for model, told in zip(search.models, evaluation.log_probs, strict=True):
+    for evaluation in search.evaluator.evaluations:
+        for model, told in zip(search.evaluator.models, evaluation.log_probs, strict=True):
             assert np.isnan(told) or told == pytest.approx(model.score(evaluation.sentence))  # type: ignore[attr-defined]
         both += not np.isnan(evaluation.log_probs).any()
         assert not np.isnan(evaluation.log_probs).all()
-    assert 0 < both < len(search.evaluations)
+    assert 0 < both < len(search.evaluator.evaluations)
 
 
 class Hidden(TableModel):
@@ -220,10 +218,10 @@ class Flat(TableModel):
 def test_an_extreme_that_is_a_gain_is_taken_without_any_prediction() -> None:
     """Witness: by hand; only `a`, the highest estimate, is a gain."""
     search = search_for(Flat(0), Hidden(1, "estimate"))
-    found = RegressionGuided().propose(Place(search.score(NATURAL), 2, 1), search)
+    found = search.propose(RegressionProposer(), 2)
     assert found is not None
-    assert found.sentence.words[2] == "a"
-    assert {e.word for e in search.evaluations} == {"a", "z"}
+    assert found.words[2] == "a"
+    assert {e.word for e in search.evaluator.evaluations} == {"a", "z"}
 
 
 def test_the_best_prediction_is_scored_even_if_it_promises_nothing() -> None:
@@ -243,6 +241,6 @@ def test_the_best_prediction_is_scored_even_if_it_promises_nothing() -> None:
             return -5.0 if sentence.words[2] != "c" else 0.0
 
     search = search_for(Surprising(0, "estimate"), Falling(1))
-    found = RegressionGuided(patience=30).propose(Place(search.score(NATURAL), 2, 1), search)
+    found = search.propose(RegressionProposer(patience=30), 2)
     assert found is not None
-    assert found.sentence.words[2] == "y"
+    assert found.words[2] == "y"

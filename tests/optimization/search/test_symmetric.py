@@ -10,7 +10,7 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.search.constraints import MaxChanges
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesis import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
 from contstim.models.base import LanguageModel
-from contstim.optimization.search.candidates import Candidates
-from contstim.optimization.search.constraints import Constraint, NoRepeats
-from contstim.optimization.search.objective import AcceptReject
-from contstim.optimization.search.search import Search
+from contstim.optimization.search.climb import Climb, climb
+from contstim.optimization.search.constraints import Candidates, Constraint, NoRepeats, Position
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AcceptReject, Objective, ScoredSentence
+from contstim.optimization.search.proposers import Proposer
+from contstim.optimization.search.screening import SearchState
 from contstim.sentence import Sentence
 from contstim.testing import TableModel as TableModel
 from contstim.vocabulary import Vocabulary
@@ -19,14 +26,61 @@ WORDS = Vocabulary(
 NATURAL = Sentence(("A", "b", "c", "d"))
 
 
+@dataclass(frozen=True)
+class ToySearch:
+    """A search for the published objective, of which a test can take single steps."""
+
+    candidates: Candidates
+    objective: AcceptReject
+    evaluator: Evaluator
+
+    def at(self, index: int) -> Position:
+        """The first visit, of that position of the natural sentence."""
+        natural = self.candidates.natural
+        scored = self.objective.assess(natural, self.evaluator.log_probs(natural))
+        return self.candidates.at(scored, index, visit=1)
+
+    def propose(self, proposer: Proposer, index: int) -> Sentence | None:
+        """What is proposed there."""
+        state = proposer.start(self.evaluator)
+        better = proposer.propose(self.at(index), self.objective, self.evaluator, state)
+        return None if better is None else better.sentence
+
+    def climb(self, proposer: Proposer, seed: int, **options: Any) -> Climb:
+        """A climb from the natural sentence."""
+        start, rng = self.candidates.natural, np.random.default_rng(seed)
+        return climb(
+            start, self.candidates, self.objective, self.evaluator, proposer, rng=rng, **options
+        )
+
+
 def search_for(
     accept: LanguageModel,
     reject: LanguageModel,
     natural: Sentence = NATURAL,
     vocabulary: Vocabulary = WORDS,
     constraints: tuple[Constraint, ...] = (),
-) -> Search:
+) -> ToySearch:
     """A search for the published objective."""
     objective = AcceptReject((accept, reject), float(accept.log_probs([natural])[0]))
     rules = (NoRepeats(vocabulary.repeatable), *constraints)
-    return Search((accept, reject), Candidates(vocabulary, natural, rules)).aim(objective)
+    candidates = Candidates(vocabulary, natural, rules)
+    return ToySearch(candidates, objective, Evaluator((accept, reject)))
+
+
+class ExactRanking(Proposer):
+    """The best of all words in a plain loop, each sentence scored by the models themselves."""
+
+    def propose(
+        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+    ) -> ScoredSentence | None:
+        del state
+        best = position.current
+        for word, allowed in zip(position.words, position.allowed, strict=True):
+            if allowed:
+                sentence = position.replace(word)
+                log_probs = np.array([m.log_probs([sentence])[0] for m in evaluator.models])
+                scored = objective.assess(sentence, log_probs)
+                if objective.feasible(log_probs[:, None])[0] and scored.loss < best.loss:
+                    best = scored
+        return None if best is position.current else best

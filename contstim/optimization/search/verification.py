@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.optimization.search.candidates import Candidates
     from contstim.optimization.search.climb import Climb
-    from contstim.optimization.search.objective import Objective
-    from contstim.optimization.search.search import Search
+    from contstim.optimization.search.constraints import Candidates
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective
     from contstim.sentence import Sentence
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
-_LEAST = 1e-4  # nats; how far any score may differ between batches
+_MIN_TOLERANCE = 1e-4  # nats; how far any score may differ between batches
 
 
 def check_models(
     accept: Sequence[LanguageModel],
     reject: Sequence[LanguageModel],
-    judge: Sequence[LanguageModel] = (),
+    judges: Sequence[LanguageModel] = (),
 ) -> None:
     """Refuse models that cannot disagree, and scores that are not log-probabilities.
 
@@ -46,15 +46,16 @@ def check_models(
     """
     if not accept or not reject:
         raise ModelError("A search needs at least one accept model and one reject model.")
-    for model in (*accept, *reject, *judge):
+    for model in (*accept, *reject, *judges):
         require_language_model(model, NEEDS_LOG_PROBABILITIES)
-    for one in accept:
-        for other in reject:
-            if one.convention.fingerprint == other.convention.fingerprint:
+    for accepting in accept:
+        for rejecting in reject:
+            if accepting.convention.fingerprint == rejecting.convention.fingerprint:
                 raise ModelError(
-                    f"{one.name} and {other.name} are the same model: they can never disagree."
+                    f"{accepting.name} and {rejecting.name} are the same model: they can never "
+                    f"disagree."
                 )
-    names = [model.name for model in (*accept, *reject, *judge)]
+    names = [model.name for model in (*accept, *reject, *judges)]
     if len(set(names)) < len(names):
         raise InputError(f"Two of the models have one name: {', '.join(names)}.")
 
@@ -65,7 +66,8 @@ def check_input(candidates: Candidates, seed: int) -> None:
     Raises:
         InputError: the seed is negative.
         SentenceError: the sentence has fewer than two words.
-        VocabularyError: a word is not in the vocabulary, or at some position none may replace it.
+        VocabularyError: a word is not in the vocabulary, all positions are fixed, or at one that is
+            not no other word may stand.
     """
     natural, vocabulary = candidates.natural, candidates.vocabulary
     if seed < 0:
@@ -82,18 +84,25 @@ def check_input(candidates: Candidates, seed: int) -> None:
             f"they stand: {', '.join(missing)}. Choose another sentence, or add them to the "
             f"vocabulary if every model knows them."
         )
-    candidates.check()
+    if not candidates.positions:
+        raise VocabularyError(f"All positions of {natural.text!r} are fixed.")
+    for index in candidates.positions:
+        if not candidates.allowed(natural, index).any():
+            raise VocabularyError(
+                f"No word of the vocabulary may replace {natural.words[index]!r}, word "
+                f"{index + 1} of {natural.text!r}, under the constraints given. Fix "
+                f"that position, loosen them, or give more words."
+            )
 
 
-def natural_log_probs(search: Search) -> tuple[float, ...]:
-    """Of the natural sentence under each model, nats.
+def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, ...]:
+    """Log-probabilities of the natural sentence, one for each model, nats.
 
     Raises:
         ModelError: one of them is minus infinity.
     """
-    natural = search.candidates.natural
-    scores: list[float] = search.log_probs(natural).tolist()
-    for model, score in zip(search.models, scores, strict=True):
+    scores: list[float] = evaluator.log_probs(natural).tolist()
+    for model, score in zip(evaluator.models, scores, strict=True):
         if score == -np.inf:
             raise ModelError(
                 f"{model.name} gives {natural.text!r} probability zero, so that no sentence can be "
@@ -103,21 +112,13 @@ def natural_log_probs(search: Search) -> tuple[float, ...]:
     return tuple(scores)
 
 
-def check_floor(model: LanguageModel, natural: Sentence, score: float, floor: float) -> None:
-    """Refuse a floor that the natural sentence does not reach.
-
-    Raises:
-        InputError: says by how much.
-    """
-    if not score >= floor:
-        raise InputError(
-            f"{model.name} gives {natural.text!r} {score:.2f} nats, below the floor of {floor:g}. "
-            f"Lower the floor, or choose another natural sentence."
-        )
+def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
+    """Whether one of the models computes in less than float32."""
+    return any(model.convention.precision != FLOAT32 for model in models)
 
 
 class InFloat32(NamedTuple):
-    """What a search is judged by where a model computes in less than float32.
+    """What a result is judged by where a model computes in less than float32.
 
     Attributes:
         start: log-probabilities of the start, (n_models,), nats.
@@ -139,61 +140,64 @@ class InFloat32(NamedTuple):
         return bool(lower and self.objective.feasible(column)[0])
 
 
-def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
-    """Whether one of the models computes in less than float32."""
-    return any(model.convention.precision != FLOAT32 for model in models)
-
-
-def verified(found: Climb, search: Search, precise: InFloat32 | None = None) -> Climb:
+def verify(
+    climb: Climb,
+    candidates: Candidates,
+    objective: Objective,
+    evaluator: Evaluator,
+    in_float32: InFloat32 | None = None,
+) -> Climb:
     """The climb with scores computed from scratch, on which every constraint is checked.
 
     A result that keeps a constraint by less than the scores' rounding may break it when it is
     scored alone; then the best earlier sentence that keeps all of them is the result.
 
     Args:
-        found: how the search went.
-        search: which models took part, and what it minimised.
-        precise: where a model computes in less than float32, what decides instead: scores of the
+        climb: how the search went.
+        candidates: what the words must keep.
+        objective: what was minimised.
+        evaluator: scores exactly.
+        in_float32: where a model computes in less than float32, what decides instead: scores of the
             start and of the result are then float32 ones.
 
     Raises:
         VerificationError: scores differ by more than rounding, or a constraint is broken.
         ModelError: the memory does not hold a model in float32.
     """
-    steps = sorted(found.steps, key=lambda step: step.loss)
-    ways = [(found.sentence, found.log_probs)]
-    ways += [(step.sentence, step.log_probs) for step in steps if step.loss < found.start_loss]
-    if precise is not None:
-        found = replace(found, start_log_probs=precise.start, start_loss=precise.loss)
-    for sentence, log_probs in ways:
-        if sentence == found.start:
+    earlier = sorted(climb.steps, key=lambda step: step.loss)
+    results = [(climb.sentence, climb.log_probs)]
+    results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start_loss]
+    if in_float32 is not None:
+        climb = replace(climb, start_log_probs=in_float32.start, start_loss=in_float32.loss)
+    for sentence, log_probs in results:
+        if sentence == climb.start:
             break
-        again = _scored_again(sentence, log_probs, search, search.candidates.broken(sentence))
-        if precise is None:
-            kept = bool(search.objective.feasible(again[:, None])[0])
+        rescored = _rescore(sentence, log_probs, evaluator, candidates.broken(sentence))
+        if in_float32 is None:
+            holds = bool(objective.feasible(rescored[:, None])[0])
         else:
-            again = search.float32_log_probs(sentence)
-            kept = precise.improves(again)
-        if kept:
-            return replace(found, sentence=sentence, log_probs=again)
-    again = found.start_log_probs
-    if precise is None:
-        again = _scored_again(found.start, again, search, [])
-    return replace(found, sentence=found.start, log_probs=again)
+            rescored = evaluator.float32_log_probs(sentence)
+            holds = in_float32.improves(rescored)
+        if holds:
+            return replace(climb, sentence=sentence, log_probs=rescored)
+    rescored = climb.start_log_probs
+    if in_float32 is None:
+        rescored = _rescore(climb.start, rescored, evaluator, [])
+    return replace(climb, sentence=climb.start, log_probs=rescored)
 
 
-def _scored_again(
-    sentence: Sentence, log_probs: FloatArray, search: Search, broken: list[str]
+def _rescore(
+    sentence: Sentence, log_probs: FloatArray, evaluator: Evaluator, faults: list[str]
 ) -> FloatArray:
     """Exact log-probabilities from scratch, (n_models,), nats.
 
     Raises:
-        VerificationError: they differ by more than rounding, or something was broken anyway.
+        VerificationError: they differ by more than rounding, or there are faults anyway.
     """
-    again = search.log_probs(sentence, afresh=True)
-    tolerances = np.array([model.convention.tolerance for model in search.models])
-    if not np.isclose(again, log_probs, rtol=tolerances, atol=_LEAST).all():
-        broken = [*broken, f"its scores are {again}, not {log_probs}"]
-    if broken:
-        raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(broken)}.")
-    return again
+    rescored = evaluator.log_probs(sentence, afresh=True)
+    tolerances = np.array([model.convention.tolerance for model in evaluator.models])
+    if not np.isclose(rescored, log_probs, rtol=tolerances, atol=_MIN_TOLERANCE).all():
+        faults = [*faults, f"its scores are {rescored}, not {log_probs}"]
+    if faults:
+        raise VerificationError(f"{sentence.text!r} failed its check: {'; '.join(faults)}.")
+    return rescored

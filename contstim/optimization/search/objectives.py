@@ -11,6 +11,16 @@ import numpy as np
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import LanguageModel
+    from contstim.sentence import Sentence
+
+
+@dataclass(frozen=True)
+class ScoredSentence:
+    """A sentence with its exact log-probabilities, (n_models,), nats, and the loss they make."""
+
+    sentence: Sentence
+    log_probs: FloatArray
+    loss: float
 
 
 class Objective(ABC):
@@ -34,27 +44,34 @@ class Objective(ABC):
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
         """Which sentences keep the constraint, (n_sentences,); none with a score that is nan."""
-        kept: BoolArray = self.shortfall(log_probs) == 0
-        return kept
+        feasible: BoolArray = self.shortfall(log_probs) == 0
+        return feasible
 
-    def tension(self, log_probs: FloatArray) -> FloatArray:
-        """The loss less what the accepting models give, (n_sentences,), nats.
+    def slack(self, log_probs: FloatArray) -> FloatArray:
+        """What the accepting models give less the loss, (n_sentences,), nats.
 
-        Low where the constraint leaves room.
+        High where the constraint leaves room.
         """
         accepted = log_probs[np.array(self.accepting)].sum(axis=0)
         with np.errstate(invalid="ignore"):  # -inf - -inf
-            tension = self.loss(log_probs) - accepted
-        return np.where(np.isnan(tension), np.inf, tension)
+            slack = accepted - self.loss(log_probs)
+        return np.where(np.isnan(slack), -np.inf, slack)
 
-    def promising(self, log_probs: FloatArray, upper_bounds: FloatArray, loss: float) -> BoolArray:
+    def assess(self, sentence: Sentence, log_probs: FloatArray) -> ScoredSentence:
+        """A sentence with its exact log-probabilities, (n_models,), nats, and their loss."""
+        return ScoredSentence(sentence, log_probs, float(self.loss(log_probs[:, None])[0]))
+
+    def promising(
+        self, log_probs: FloatArray, upper_bounds: FloatArray | float, loss: float
+    ) -> BoolArray:
         """Which sentences may still keep the constraint and have a loss below the given one.
 
         Args:
             log_probs: (n_models, n_sentences), nats; nan where not known.
-            upper_bounds: which these cannot exceed, (n_models, n_sentences).
+            upper_bounds: which these cannot exceed, (n_models, n_sentences); inf where unknown.
             loss: to fall below.
         """
+        # The best that scores not known can be: their bound if accepting, nothing if rejecting.
         best = np.where(np.array(self.accepting)[:, None], upper_bounds, -np.inf)
         best = np.where(np.isnan(log_probs), best, log_probs)
         promising: BoolArray = np.logical_and(self.feasible(best), self.loss(best) < loss)

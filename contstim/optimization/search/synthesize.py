@@ -10,31 +10,29 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.models.costs import Cost
-from contstim.optimization.search.candidates import Candidates
-from contstim.optimization.search.checks import (
+from contstim.optimization.search.climb import Climb, Step, climb
+from contstim.optimization.search.constraints import Candidates, NoRepeats
+from contstim.optimization.search.evaluator import Evaluator
+from contstim.optimization.search.objectives import AcceptReject, AllAgree, WithFloor
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.verification import (
     InFloat32,
-    check_floor,
     check_input,
     check_models,
     computes_coarsely,
     natural_log_probs,
-    verified,
+    verify,
 )
-from contstim.optimization.search.climb import Climb, Step, climb
-from contstim.optimization.search.constraints import NoRepeats
-from contstim.optimization.search.objective import AcceptReject, AllAgree, WithFloor
-from contstim.optimization.search.recipes import DEFAULT
-from contstim.optimization.search.search import Search
 from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
-    from contstim.optimization.search.objective import Objective
-    from contstim.optimization.search.recipe import Recipe
-    from contstim.optimization.search.search import Evaluation
+    from contstim.optimization.search.evaluator import Evaluation
+    from contstim.optimization.search.objectives import Objective
+    from contstim.optimization.search.recipes import Recipe
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -71,7 +69,7 @@ class Synthesis:
 
     @property
     def synthetic(self) -> Sentence:
-        """The sentence found."""
+        """The result."""
         return self.climb.sentence
 
     @property
@@ -131,37 +129,77 @@ def synthesize(
         InputError: the natural sentence is below the floor of fluency, or the seed is negative.
         VerificationError: scored from scratch, the result breaks a constraint.
     """
-    accepts, rejects = _several(accept), _several(reject)
-    judge = () if fluency is None else (fluency[0],)
-    check_models(accepts, rejects, judge)
+    accepts, rejects = _as_tuple(accept), _as_tuple(reject)
+    judges = () if fluency is None else (fluency[0],)
+    check_models(accepts, rejects, judges)
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
-    search = Search((*accepts, *rejects, *judge), candidates)
-    search.aim(_objective(accepts, rejects, fluency, natural_log_probs(search), natural))
-    precise = None
-    if computes_coarsely(search.models):
-        scores = search.float32_log_probs(natural)
-        in_float32 = _objective(accepts, rejects, fluency, tuple(scores.tolist()), natural)
-        precise = InFloat32(scores, in_float32)
-    found = climb(
+    evaluator = Evaluator((*accepts, *rejects, *judges))
+    scores = natural_log_probs(evaluator, natural)
+    objective = _objective(accepts, rejects, fluency, natural, scores)
+    in_float32 = None
+    if computes_coarsely(evaluator.models):
+        start = evaluator.float32_log_probs(natural)
+        limits = tuple(start.tolist())
+        in_float32 = InFloat32(start, _objective(accepts, rejects, fluency, natural, limits))
+    result = climb(
         natural,
-        search,
+        candidates,
+        objective,
+        evaluator,
         recipe.proposer,
         rng=np.random.default_rng(seed),
-        shaker=recipe.shaker,
+        perturbation=recipe.perturbation,
         on_step=on_step,
     )
     return Synthesis(
         accept=" & ".join(model.name for model in accepts),
         reject=" & ".join(model.name for model in rejects),
         natural=natural,
-        climb=verified(found, search, precise),
+        climb=verify(result, candidates, objective, evaluator, in_float32),
         recipe=recipe.name,
-        evaluations=tuple(search.evaluations),
-        costs=search.costs,
-        models=tuple(model.name for model in search.models),
-        roles=_roles(len(accepts), len(rejects), fluency is not None),
+        evaluations=tuple(evaluator.evaluations),
+        costs=evaluator.costs,
+        models=tuple(model.name for model in evaluator.models),
+        roles=(
+            *("accept" for _ in accepts),
+            *("reject" for _ in rejects),
+            *("fluency" for _ in judges),
+        ),
     )
+
+
+def _as_tuple(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
+    return tuple(models) if isinstance(models, Sequence) else (models,)
+
+
+def _objective(
+    accepts: tuple[LanguageModel, ...],
+    rejects: tuple[LanguageModel, ...],
+    fluency: tuple[LanguageModel, float] | None,
+    natural: Sentence,
+    scores: tuple[float, ...],
+) -> Objective:
+    """What to minimise, with limits from the natural sentence's scores, one a model, nats.
+
+    Raises:
+        InputError: the natural sentence is below the floor of fluency.
+    """
+    objective: Objective
+    if len(accepts) == len(rejects) == 1:
+        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
+    else:
+        models = (*accepts, *rejects)
+        objective = AllAgree(models, len(accepts), scores[: len(models)])
+    if fluency is None:
+        return objective
+    judge, floor = fluency
+    if not scores[-1] >= floor:
+        raise InputError(
+            f"{judge.name} gives {natural.text!r} {scores[-1]:.2f} nats, below the floor of "
+            f"{floor:g}. Lower the floor, or choose another natural sentence."
+        )
+    return WithFloor(objective, judge, floor)
 
 
 def synthesize_triplet(
@@ -195,15 +233,17 @@ def synthesize_triplet(
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
     options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
-    found: list[Synthesis] = []
-    for pair in ((model_2, model_1), (model_1, model_2)):
-        taken = {natural, *(other.synthetic for other in found)}
-        several = (
-            synthesize(*pair, natural, vocabulary, **options, seed=seed + more)
-            for more in range(seeds)
-        )
-        found.append(_first_outside(taken, several))
-    first, second = found
+    syntheses: list[Synthesis] = []
+    for accept, reject in ((model_2, model_1), (model_1, model_2)):
+        excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
+        costs: dict[str, Cost] = {}
+        for seed_tried in range(seed, seed + seeds):
+            synthesis = synthesize(accept, reject, natural, vocabulary, **options, seed=seed_tried)
+            costs = {name: costs.get(name, Cost()) + c for name, c in synthesis.costs.items()}
+            if synthesis.synthetic not in excluded:
+                break
+        syntheses.append(replace(synthesis, costs=costs))
+    first, second = syntheses
     natural_2, natural_1 = first.natural_log_probs
     synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
     synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
@@ -222,41 +262,3 @@ def synthesize_triplet(
         controversiality=natural_1 - synthetic_1_model_1 + natural_2 - synthetic_2_model_2,
     )
     return triplet, first, second
-
-
-def _first_outside(taken: Collection[Sentence], several: Iterable[Synthesis]) -> Synthesis:
-    """The first whose sentence is not taken, else the last, with what all until then have cost."""
-    costs: dict[str, Cost] = {}
-    for found in several:
-        costs = {name: costs.get(name, Cost()) + cost for name, cost in found.costs.items()}
-        if found.synthetic not in taken:
-            break
-    return replace(found, costs=costs)
-
-
-def _several(models: LanguageModel | Sequence[LanguageModel]) -> tuple[LanguageModel, ...]:
-    return tuple(models) if isinstance(models, Sequence) else (models,)
-
-
-def _objective(
-    accepts: tuple[LanguageModel, ...],
-    rejects: tuple[LanguageModel, ...],
-    fluency: tuple[LanguageModel, float] | None,
-    scores: tuple[float, ...],
-    natural: Sentence,
-) -> Objective:
-    objective: Objective
-    if len(accepts) == len(rejects) == 1:
-        objective = AcceptReject((accepts[0], rejects[0]), scores[0])
-    else:
-        models = (*accepts, *rejects)
-        objective = AllAgree(models, len(accepts), scores[: len(models)])
-    if fluency is None:
-        return objective
-    judge, floor = fluency
-    check_floor(judge, natural, scores[-1], floor)
-    return WithFloor(objective, judge, floor)
-
-
-def _roles(n_accept: int, n_reject: int, fluent: bool) -> tuple[str, ...]:
-    return ("accept",) * n_accept + ("reject",) * n_reject + ("fluency",) * fluent

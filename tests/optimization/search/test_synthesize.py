@@ -23,17 +23,16 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
-from contstim.optimization.search import synthesis
-from contstim.optimization.search.guided import Guided
-from contstim.optimization.search.recipe import Recipe
-from contstim.optimization.search.recipes import RECIPES
-from contstim.optimization.search.synthesis import synthesize, synthesize_triplet
+from contstim.optimization.search import synthesize as synthesis
+from contstim.optimization.search.proposers import ScreeningProposer
+from contstim.optimization.search.recipes import RECIPES, Recipe
+from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.models.tiny import build
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
-BRIEF = Recipe("brief", Guided(share=0.1))
+BRIEF = Recipe("brief", ScreeningProposer(draft_share=0.1))
 
 
 class LetterModel(LanguageModel):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contstim.optimization.search.objective import (
+from contstim.optimization.search.objectives import (
     AcceptReject,
     AgainstOther,
     AllAgree,
@@ -81,4 +81,4 @@ def test_impossible_sentences_have_no_difference() -> None:
     both = np.array([[-np.inf], [-np.inf]])
     assert objective.loss(both)[0] == np.inf
     assert not objective.feasible(both)[0]
-    assert objective.tension(both)[0] == np.inf
+    assert objective.slack(both)[0] == -np.inf

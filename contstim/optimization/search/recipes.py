@@ -1,0 +1,99 @@
+"""Recipes, ways to search under a name: ours and the published one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.optimization.search.perturbation import SlackPerturbation
+from contstim.optimization.search.proposers import ScreeningProposer
+from contstim.optimization.search.regression import RegressionProposer
+
+if TYPE_CHECKING:
+    from contstim.optimization.search.perturbation import Perturbation
+    from contstim.optimization.search.proposers import Proposer
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to search for a controversial sentence.
+
+    Attributes:
+        name: what it is called on the command line and in records.
+        proposer: how a better word is looked for.
+        perturbation: how new starts are made; None for a single round.
+    """
+
+    name: str
+    proposer: Proposer
+    perturbation: Perturbation | None = None
+
+
+DEFAULT = Recipe(
+    name="default",
+    proposer=ScreeningProposer(
+        draft_share=0.25,
+        min_draft_passes=32,
+        draft_covers=1,
+        min_expected_improvement=0.5,
+        patience=5,
+    ),
+    perturbation=SlackPerturbation(max_words=3, max_drafts=8, draft_covers=1, patience=4, tries=4),
+)
+"""Our recipe, used where none is named: what it changes in the published one, and why.
+
+Exact scores of masked models are what costs, so they come last: all words are screened with one
+context, a few are scored by drafts, and only a word that still promises half a nat is scored
+exactly, under the accept model first. A settled sentence is perturbed, and the climb begins anew.
+"""
+
+GOLAN2023 = Recipe(
+    name="golan2023",
+    proposer=RegressionProposer(
+        # Of a word's first token, in the paper; ours, of all its tokens where these have been read
+        # anyway, and normalised as the model's rule says (in the code over all tokens). In the
+        # paper for GPT-2; here for every model that reads from left to right: GPT-2, RNN and LSTM,
+        # of which the published code scores all words for the last two. Masked models do not read
+        # so under any rule, since all their masks are seen at once.
+        threshold=-10.0,
+        threshold_step=5.0,
+        # Words that may stand there; the code counts tokens that begin a word.
+        min_candidates=10,
+        # Each line starts from the words with the highest and the lowest approximation, scored
+        # under that model alone, and from the word that stands there; a gain among them is taken.
+        # Ours never falls: a better approximation predicts no worse.
+        # Then the best prediction is scored, whether it promises a gain or not, five times at most;
+        # the code counts only words no better than an earlier one, and stops at six in a row.
+        patience=5,
+        # A missed constraint outweighs any loss, so that words that keep it by prediction come
+        # first, and then those that miss it least.
+        penalty=1e5,
+    ),
+)
+"""The procedure of Golan et al. (2023), "Generating synthetic controversial sentences" in Methods.
+
+Words are replaced at positions in random cycles, first words by words of the sentence-initial list,
+until as many positions in a row as the sentence has words bring nothing. N-gram models rank all
+words exactly. For models that read from left to right the words likely enough after those before
+them are scored exactly. For masked models and the BiLSTM, scores are predicted from an
+approximation by a line that is refitted after each exact score; where both models are approximated,
+both are predicted. A word is taken when its exact scores lower the loss and keep the constraint.
+Where the paper leaves something open, the authors' published code decides.
+
+What no setting above shows, and where it deviates:
+
+* Scores are those of each model's own rule. The published ones of GPT-2 are `@chain` with the
+  prompt `". "`, which is for the user to set; masked models are scored by the mean over all orders
+  of the words, not by 100 orders drawn at random, and without a term for the end mark
+  (`@chain-sampled` has the 100 orders).
+* The approximation of a masked model is log p(word | all other words) with the tokens of a word
+  taken as independent; the authors average over the orders in which its tokens may be revealed,
+  which takes a pass for each beginning of each word.
+* Of equally good words the first in the vocabulary is taken, not one drawn at random.
+* No score is computed twice in a search, nor a position tried again with the same sentence, which
+  changes passes but no step.
+* Models whose scores are not log-probabilities (`+mean`, `+slor`, classifiers) are refused: a
+  threshold for log p(word | words before) and a floor for log p(sentence) say nothing about them.
+"""
+
+RECIPES = {recipe.name: recipe for recipe in (DEFAULT, GOLAN2023)}

@@ -1,0 +1,337 @@
+"""What is expected of every word at a position, and what a search learns in order to expect better.
+
+An example. The accept model gives `The dog barks` -20 nats, which is its floor, the reject model
+-18. Screening the second position tells how much likelier each word makes the sentence than `dog`
+does, which comes to these means, all with a spread of 2 nats while nothing has been learned:
+
+                       dog      cat     idea
+    accept (row 0)     -20    -20.5      -26
+    reject (row 1)     -18      -21      -27
+
+`cat` would lower the loss by about 3.1 nats on average and reaches the floor with a chance of .4:
+its expected improvement is 1.2 nats. `idea` would lower it by 9, but reaches the floor with a
+chance of .001: 0.01 nats. So `cat` is drafted, which replaces its mean and its spread by better
+ones, and is scored exactly if it still promises enough.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.optimization.search.constraints import Position
+    from contstim.optimization.search.evaluator import Evaluator
+    from contstim.optimization.search.objectives import Objective
+
+
+_MIN_WORDS = 4  # to draft fewer words is no better than to score them exactly
+_SAMPLES = 16  # pairs of opposite draws from which an expected improvement is computed
+
+
+class PositionEstimates:
+    """Expected log-probabilities of the words at a position, under each model of the search.
+
+    It begins with estimates of all words from the least work, and with true upper bounds, which
+    rule words out for good. Rows of all arrays are models, columns words.
+
+    Args:
+        position: the sentence as it stands, and the words.
+        objective: decides which words promise something.
+        evaluator: its models are asked.
+        state: calibrates the estimates, and learns from what they come to.
+
+    Attributes:
+        mean: what is expected of the whole sentence with each word, (n_models, n_words), nats.
+        spread: its standard deviation, (n_models, n_words), nats; 0 where the mean is exact.
+        refined: what is known better than from screening, (n_models, n_words).
+        open: which words are allowed and not ruled out by a bound or an exact score, (n_words,).
+    """
+
+    def __init__(
+        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+    ) -> None:
+        self._position, self._objective = position, objective
+        self._evaluator, self._state = evaluator, state
+        shape = (len(evaluator.models), len(position.words))
+        self.mean, self.spread = np.zeros(shape), np.zeros(shape)
+        self.refined = np.zeros(shape, np.bool_)
+        # Estimated differences from the word that stands there, by the stage they came from.
+        self._differences = {stage: np.full(shape, np.nan) for stage in Stage}
+        bounds = np.empty(shape)
+        for number in range(len(evaluator.models)):
+            bounds[number] = self._screen(number)
+        exact = np.where(self.refined, self.mean, np.nan)
+        promising = objective.promising(exact, bounds, position.current.loss)
+        self.open: BoolArray = position.allowed & promising
+
+    def _screen(self, number: int) -> FloatArray:
+        """Fill in a model's row from the least work; its upper bounds, (n_words,), nats."""
+        words = self._position.words
+        screening = self._evaluator.screen(number, self._position)
+        if screening.complete:
+            self.mean[number], self.refined[number] = screening.exact, True
+            return screening.upper_bound
+        here = words.index(self._position.word)
+        differences = screening.estimate - screening.estimate[here]
+        self._expect(number, np.arange(len(words)), differences, Stage.SCREEN)
+        is_exact = ~np.isnan(screening.exact)
+        bounded = np.minimum(self.mean[number], screening.upper_bound)
+        self.mean[number] = np.where(is_exact, screening.exact, bounded)
+        self.spread[number, is_exact] = 0
+        self.refined[number] = is_exact
+        return screening.upper_bound
+
+    def most_promising(
+        self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
+    ) -> IntArray:
+        """Columns of the words with the largest expected improvement on a loss, best first.
+
+        Args:
+            among: which words to choose from, (n_words,).
+            limit: how many, at most.
+            loss: to improve on.
+            min_expected_improvement: nats, which all of them exceed.
+        """
+        columns = np.flatnonzero(among)
+        mean, spread = self.mean[:, columns], self.spread[:, columns]
+        improvement = expected_improvement(self._objective, loss, mean, spread)
+        order = np.argsort(-improvement, kind="stable")[:limit]
+        chosen: IntArray = columns[order[improvement[order] > min_expected_improvement]]
+        return chosen
+
+    def next_batch(
+        self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
+    ) -> IntArray:
+        """The most promising words, as many as it has paid so far to score exactly at once."""
+        limit = self._state.batch_size(limit)
+        return self.most_promising(among, limit, loss, min_expected_improvement)
+
+    def refine(self, passes: float, draft_covers: int) -> BoolArray:
+        """Refine the estimates of the most promising words, the cheapest model first.
+
+        Args:
+            passes: how many to spend under each model.
+            draft_covers: how much work a draft is.
+
+        Returns:
+            Which words may be scored exactly now, (n_words,): the open ones that have been refined
+            under every model whose passes sufficed for a few.
+        """
+        costs = {}
+        for number in np.flatnonzero(~self.refined[:, self.open].all(axis=1)).tolist():
+            guess = self._evaluator.exact_passes[number]
+            if self._evaluator.models[number].draft() is not None:
+                guess = 2.0 * len(self._position.sentence)
+            costs[number] = self._state.expected_cost(number, guess)
+        ready: BoolArray = self.open.copy()
+        for number in sorted(costs, key=costs.__getitem__):
+            limit = int(passes / costs[number])
+            if limit >= _MIN_WORDS:
+                # A model's turn comes with what the cheaper ones have just told.
+                chosen = self.most_promising(self.open, limit, self._position.current.loss, 0.0)
+                self.refine_under(number, chosen, draft_covers)
+                ready &= self.refined[number]
+        return ready
+
+    def refine_under(self, number: int, columns: IntArray, draft_covers: int) -> None:
+        """Refine the estimates of some words under one model, where that has not been done yet.
+
+        By a draft of the model, or by exact scores where it has none since these cost little.
+        """
+        columns = columns[~self.refined[number, columns]]
+        if not len(columns):
+            return
+        position, evaluator = self._position, self._evaluator
+        words = [position.words[i] for i in columns.tolist()]
+        passes = evaluator.tallies[number].total.rows
+        # Exact scores are counted both here and by the evaluator, so that they weigh twice.
+        with evaluator.counted(number) as model:
+            draft = model.draft(draft_covers)
+            if draft is None:
+                log_probs = evaluator.replacement_log_probs(number, position, words)
+            else:
+                log_probs = draft.replacement_log_probs(
+                    position.sentence, position.index, [*words, position.word]
+                )
+        if draft is None:
+            differences = log_probs - position.current.log_probs[number]
+            self.mean[number, columns], self.spread[number, columns] = log_probs, 0
+        else:
+            differences = log_probs[:-1] - log_probs[-1]
+            self._expect(number, columns, differences, Stage.DRAFT)
+        self.refined[number, columns] = True
+        self._compare(number, columns, differences, Stage.SCREEN)
+        passes = evaluator.tallies[number].total.rows - passes
+        self._state.record_cost(number, passes, len(words))
+
+    def calibrate(self, columns: IntArray, exact: FloatArray, *, improved: bool) -> None:
+        """Learn from a batch of exact scores how good drafts were, and whether batches pay.
+
+        Args:
+            columns: the words of the batch.
+            exact: their log-probabilities, (n_models, n_columns), nats; nan where not asked.
+            improved: whether one of them was a better word.
+        """
+        self._state.record_batch(improved=improved)
+        for number, scores in enumerate(exact):
+            differences = scores - self._position.current.log_probs[number]
+            self._compare(number, columns, differences, Stage.DRAFT)
+
+    def _expect(
+        self, number: int, columns: IntArray, differences: FloatArray, stage: Stage
+    ) -> None:
+        # All estimates count as differences from the word that stands there, whose exact score is
+        # known: what they get wrong about the rest of the sentence cancels.
+        calibration = self._state.calibration(number, stage)
+        current = self._position.current.log_probs[number]
+        self.mean[number, columns] = current + calibration.predict(differences)
+        self.spread[number, columns] = calibration.spread
+        self._differences[stage][number, columns] = differences
+
+    def _compare(self, number: int, columns: IntArray, outcomes: FloatArray, stage: Stage) -> None:
+        estimated = self._differences[stage][number, columns]
+        self._state.calibration(number, stage).update(estimated, outcomes)
+
+
+def expected_improvement(
+    objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
+) -> FloatArray:
+    """By how much words are expected to lower the loss while they keep the constraint, (n_words,).
+
+    The expectation is over independent normal errors of the means (Gardner et al. 2014, constrained
+    expected improvement).
+
+    Args:
+        objective: what to minimise and to keep.
+        loss: to improve on.
+        mean: of each word's log-probabilities, (n_models, n_words), nats.
+        spread: their standard deviations, (n_models, n_words), nats.
+    """
+    if not spread.any():
+        return _improvement(objective, loss, mean)
+    draws = _normal_draws(len(mean))  # (n_draws, n_models)
+    # A word that is no improvement where every model errs in its favour by the largest error drawn
+    # is none in any draw.
+    signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
+    most_favourable = mean + signs * np.abs(draws).max() * spread
+    possible = np.flatnonzero(_improvement(objective, loss, most_favourable) > 0)
+    mean, spread = mean[:, possible], spread[:, possible]
+    total = np.zeros(len(possible))
+    for errors in draws:
+        total += _improvement(objective, loss, mean + errors[:, None] * spread)
+    expected = np.zeros(len(most_favourable[0]))
+    expected[possible] = total / len(draws)
+    return expected
+
+
+def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:
+    feasible = objective.feasible(log_probs)
+    return np.where(feasible, np.maximum(loss - objective.loss(log_probs), 0.0), 0.0)
+
+
+@lru_cache(maxsize=8)
+def _normal_draws(n_models: int) -> FloatArray:
+    """(2 * _SAMPLES, n_models), in opposite pairs, the same for all words."""
+    half = np.random.default_rng(0).standard_normal((_SAMPLES, n_models))
+    draws: FloatArray = np.concatenate([half, -half])
+    return draws
+
+
+class Stage(Enum):
+    """How an estimate came about; the value is the error expected of it at first, nats."""
+
+    SCREEN = 2.0
+    """For all words at once, from the least work."""
+    DRAFT = 0.5
+    """For a few words, from a draft of the model."""
+
+
+class SearchState:
+    """What a search has learned of its models: how good their estimates are, and what they cost.
+
+    Args:
+        n_models: of the search; they are called by their number.
+    """
+
+    def __init__(self, n_models: int) -> None:
+        self._calibrations = [
+            {stage: Calibration(stage.value) for stage in Stage} for _ in range(n_models)
+        ]
+        self._passes, self._words = [0] * n_models, [0] * n_models  # spent on refined estimates
+        self._improvements = self._batches = 0
+
+    def calibration(self, number: int, stage: Stage) -> Calibration:
+        """How a model's estimates of one stage relate to what they come to."""
+        return self._calibrations[number][stage]
+
+    def expected_cost(self, number: int, guess: float) -> float:
+        """Passes that a refined estimate of one word takes under a model, 1 or more.
+
+        Args:
+            number: the model's.
+            guess: what to expect at first; weighs as much as four words.
+        """
+        passes = self._passes[number] + 4 * guess
+        return max(1.0, passes / (self._words[number] + 4))
+
+    def record_cost(self, number: int, passes: int, words: int) -> None:
+        """Remember how many passes a model took to refine so many words."""
+        self._passes[number] += passes
+        self._words[number] += words
+
+    def batch_size(self, limit: int) -> int:
+        """How many words to score exactly at once: as many batches as an improvement has taken."""
+        size = round((self._batches + 2) / (self._improvements + 2))
+        return int(np.clip(size, 1, limit))
+
+    def record_batch(self, *, improved: bool) -> None:
+        """Count a batch of exact scores, and whether it held a better word."""
+        self._improvements += improved
+        self._batches += 1
+
+
+class Calibration:
+    """How differences between estimates relate to differences between what they estimate.
+
+    A line fitted to all pairs observed so far, with a ridge prior towards y = x, and the spread of
+    the residuals around it.
+
+    Args:
+        spread: the residuals' standard deviation, nats, expected before anything is observed.
+    """
+
+    _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, in pairs
+
+    def __init__(self, spread: float) -> None:
+        # The normal equations of y = offset + slope * x: moments @ (offset, slope) = products.
+        self._moments = np.diag([self._OFFSET, self._SLOPE])  # of (1, x)
+        self._products = np.array([0.0, self._SLOPE])  # of (1, x) with y
+        self._squares = self._SPREAD * spread**2
+        self._n = self._SPREAD
+
+    def predict(self, x: FloatArray) -> FloatArray:
+        """What is expected of estimated differences, (n,), nats."""
+        offset, slope = np.linalg.solve(self._moments, self._products)
+        expected: FloatArray = offset + slope * x
+        return expected
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation around what is expected, nats."""
+        return float(np.sqrt(self._squares / self._n))
+
+    def update(self, x: FloatArray, y: FloatArray) -> None:
+        """Add pairs of differences, (n,) each, nats; those that are not finite tell nothing."""
+        finite = np.isfinite(x) & np.isfinite(y)
+        x, y = x[finite], y[finite]
+        residuals = y - self.predict(x)
+        design = np.stack([np.ones(len(x)), x])
+        self._moments = self._moments + design @ design.T
+        self._products = self._products + design @ y
+        self._squares += float(residuals @ residuals)
+        self._n += len(x)
