@@ -124,6 +124,11 @@ class Handler(SimpleHTTPRequestHandler):
         self.state = server_state
         super().__init__(*args, directory=str(server_state.folder), **kwargs)
 
+    def end_headers(self) -> None:
+        """Files may change within a second, which is as exact as Last-Modified is."""
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         scheme, _, secret = (self.headers["Authorization"] or "").partition(" ")
