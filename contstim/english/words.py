@@ -1,0 +1,65 @@
+"""What is known of English words: those of one letter, shortened ones, and those to block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contstim.corpus import read_lines
+from contstim.word_rules import WordRules, read_words
+
+_SHORT_WORDS = Path(__file__).with_name("short_words.txt")
+BLOCKED = Path(__file__).with_name("blocked.txt")
+"""Profanity, slurs and explicit words; compiled for this package, under its licence."""
+
+_ABBREVIATIONS = """
+approx capt chap coll corp dept edns esp etal figs govt hons ibid illus intl lieut misc orig prof
+pubs refs sept suppl thurs trans tues univ viz vols
+""".split()
+
+_ONSETS = """
+bl br ch cl cr cz dh dj dr dw fj fl fr gh gl gn gr gw kh kl kn kr kw ll mn ph pl pn pr ps pt rh sc
+sh sk sl sm sn sp sq sr st sv sw th tr ts tw vr wh wr zh
+""".split()
+
+_ADDRESSES = """
+http https ftp www com org edu net gov html htm pdf php asp aspx jsp doi url urls isbn issn jstor
+linkedin youtube
+""".split()
+
+
+def english_rules(
+    *,
+    blocked: frozenset[str] | None = None,
+    excluded: frozenset[str] = frozenset(),
+    names: bool = False,
+    zipf: tuple[float, float] = (-float("inf"), float("inf")),
+) -> WordRules:
+    """The rules for English words.
+
+    Args:
+        blocked: words that nobody should meet in an experiment, in lower case; by default those of
+            `BLOCKED`.
+        excluded: further words to leave out, in lower case.
+        names: whether names stay.
+        zipf: lowest and highest frequency, on the Zipf scale.
+
+    Raises:
+        VocabularyError: the lowest frequency is above the highest.
+    """
+    return WordRules(
+        single_letters=frozenset({"a", "I"}),
+        abbreviations=frozenset(_ABBREVIATIONS),
+        addresses=frozenset(_ADDRESSES),
+        vowels=frozenset("aeiouy"),
+        onsets=frozenset(_ONSETS),
+        short_words=frozenset(
+            word
+            for line in read_lines(_SHORT_WORDS)
+            if not line.startswith("#")
+            for word in line.split()
+        ),
+        blocked=read_words(BLOCKED) if blocked is None else blocked,
+        excluded=excluded,
+        names=names,
+        zipf=zipf,
+    )

@@ -1,0 +1,357 @@
+"""Which of the words of a text are words that one can put before people.
+
+Text from the web or from books holds much besides words: initials, parts of addresses, what a
+tokenizer cut off, words in capitals. Whether something is a word is told from three things:
+
+    spelling   letters of one script, with apostrophes and hyphens inside; no digits, no addresses
+    case       capitals only where a word begins, all small inside a sentence unless it is a name
+    use        how often a word stands capitalised *inside* sentences, where common words do not
+
+        "Congress"  inside sentences: 1,013 times so, 20 times as "congress"   -> a name
+        "The"       inside sentences: 1,111 times so, 120,267 times as "the"   -> a common word; its
+                    capitalised form may start a sentence and stand nowhere else
+
+Rules of spelling and case rest on Unicode's properties and hold for every script; what is known of
+one language alone (its words of one letter, its abbreviations) is in `WordRules`, which
+`contstim.english` fills for English.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from contstim.corpus import read_lines
+from contstim.errors import VocabularyError
+from contstim.frequencies import WordFrequencies
+from contstim.sentence import is_word
+from contstim.special_words import special_sign
+from contstim.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from contstim.sentence import Sentence
+
+APOSTROPHES = "'’ʼ׳״"
+_JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+_WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
+_OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}  # first words of the names of signs that any letter takes
+NAMES_ARE_CAPITALISED = 0.95
+"""A word is a name if at least this share of its occurrences inside sentences is capitalised."""
+
+
+class Reason(StrEnum):
+    """Why a word is left out of a vocabulary."""
+
+    SIGN = "a sign of language models"
+    DIGIT = "holds a digit"
+    CHARACTER = "holds a character that is not a letter"
+    SCRIPTS = "mixes scripts"
+    ADDRESS = "part of an address"
+    SINGLE_LETTER = "a single letter"
+    ABBREVIATION = "an abbreviation"
+    CAPITALS = "capitals inside the word"
+    MISPLACED_CAPITAL = "capitalised inside a sentence, and not a name"
+    SMALL_AT_THE_START = "small at the start of a sentence"
+    NAME = "a name"
+    BLOCKED = "on the block list"
+    EXCLUDED = "excluded by the user"
+    FREQUENCY = "outside the band of frequency"
+    RARE = "occurs too rarely"
+
+
+@dataclass(frozen=True)
+class WordRules:
+    """What counts as a word.
+
+    Attributes:
+        single_letters: words of one letter, as they are spelled inside a sentence; None: every
+            letter may be a word.
+        abbreviations: in lower case; words that are only ever shortened others.
+        addresses: in lower case; what is left of web addresses.
+        vowels: letters without accents, in lower case, of which every word in their script has one;
+            empty: words need none.
+        onsets: two consonants with which words begin; empty: any do. Other beginnings are left
+            where a word was cut, such as `ndez` of a name with an accent.
+        short_words: in lower case, the words of as many letters as these have; empty: every
+            spelling may be one.
+        blocked: in lower case; words that nobody should meet in an experiment.
+        excluded: in lower case; words that the user does not want.
+        names: whether names stay.
+        zipf: lowest and highest frequency, on the Zipf scale (see `contstim.frequencies`).
+    """
+
+    single_letters: frozenset[str] | None = None
+    abbreviations: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset({"http", "https", "www"})
+    vowels: frozenset[str] = frozenset()
+    onsets: frozenset[str] = frozenset()
+    short_words: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
+    names: bool = True
+    zipf: tuple[float, float] = (-float("inf"), float("inf"))
+
+    def __post_init__(self) -> None:
+        low, high = self.zipf
+        if not low <= high:
+            raise VocabularyError(f"No word is rarer than Zipf {high:g} and not below {low:g}.")
+
+    def misspelled(self, word: str) -> Reason | None:
+        """Why a word is not one by its spelling, wherever it stands; None where it is."""
+        folded = word.lower()
+        if special_sign(word) is not None:
+            return Reason.SIGN
+        if any(unicodedata.category(sign).startswith("N") for sign in word):
+            return Reason.DIGIT
+        # An address has its own signs, and is recognised before these are held against it.
+        if self._is_of_address(word):
+            return Reason.ADDRESS
+        if not _is_lettered(word):
+            return Reason.CHARACTER
+        scripts = _scripts(word)
+        if len(scripts) > 1:
+            return Reason.SCRIPTS
+        if len(word) == 1 and folded != word.upper():  # scripts without case have words of one sign
+            letters = self.single_letters
+            is_word_of_one = letters is None or word in letters or folded in letters
+            return None if is_word_of_one else Reason.SINGLE_LETTER
+        is_shortened = folded in self.abbreviations or self._lacks_vowel(folded, scripts)
+        if word == folded:  # names have beginnings and shortness of their own
+            is_shortened |= self._starts_oddly(word)
+            is_shortened |= len(word) in self._short_lengths and word not in self.short_words
+        if is_shortened or (len(word) > 1 and word.isupper()):
+            return Reason.ABBREVIATION
+        return None if _capitals_lead(word) else Reason.CAPITALS
+
+    def is_capitalised(self, word: str) -> bool:
+        """Whether a word has a capital that it does not have everywhere, as I has."""
+        return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
+
+    def is_name(self, word: str, inside: Counter[str]) -> bool:
+        """Whether a word is a name: hardly ever small inside sentences, or never seen there.
+
+        Args:
+            word: as it is written.
+            inside: how often each word stands inside sentences.
+        """
+        if not self.is_capitalised(word):
+            return False
+        capitalised, small = inside[word], inside[word[0].lower() + word[1:]]
+        return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)
+
+    def has_address(self, sentence: Sentence) -> bool:
+        """Whether a sentence holds a web address, or what is left of one."""
+        return any(map(self._is_of_address, sentence.words))
+
+    def unwanted(self, word: str) -> Reason | None:
+        """Whether a word is on a list of words to leave out, alone or as a part."""
+        parts = {word.lower(), *_parts(word.lower())}
+        if parts & self.excluded:
+            return Reason.EXCLUDED
+        return Reason.BLOCKED if parts & self.blocked else None
+
+    def _is_of_address(self, word: str) -> bool:
+        folded = word.lower()
+        return folded in self.addresses or "://" in folded or folded.startswith("www.")
+
+    def _starts_oddly(self, folded: str) -> bool:
+        """Whether a word begins with two consonants that begin no word."""
+        start = unicodedata.normalize("NFD", folded)[:2]
+        return bool(self.onsets) and not self.vowels & set(start) and start not in self.onsets
+
+    @cached_property
+    def _short_lengths(self) -> frozenset[int]:
+        return frozenset(map(len, self.short_words))
+
+    def _lacks_vowel(self, folded: str, scripts: set[str]) -> bool:
+        """Whether a word in the vowels' script has none, accents aside."""
+        if not self.vowels or scripts != _scripts("".join(self.vowels)):
+            return False
+        return not self.vowels & set(unicodedata.normalize("NFD", folded))
+
+
+@dataclass(frozen=True)
+class DroppedWord:
+    """A word that a vocabulary does not have.
+
+    Attributes:
+        word: as it was written.
+        place: `initial` where it starts a sentence, else `inner`.
+        count: how often it stands there.
+        reason: why it was left out.
+    """
+
+    word: str
+    place: str
+    count: int
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class SortedWords:
+    """The words of a text: those for sentences, and the others.
+
+    Attributes:
+        vocabulary: the words for sentences.
+        names: the names of the text, whether they stayed or not, most frequent first.
+        name_share: the share of names among all words inside sentences. Where nouns are
+            capitalised, as in German, it is far above a tenth: then case does not tell names.
+        with_address: how many sentences hold a web address, and were not read.
+        dropped: what was left out, most frequent first.
+    """
+
+    vocabulary: Vocabulary
+    names: tuple[str, ...]
+    name_share: float
+    with_address: int
+    dropped: tuple[DroppedWord, ...] = field(repr=False)
+
+    def counts(self) -> dict[Reason, int]:
+        """How many words were left out for each reason, most frequent reason first."""
+        words = {(each.word, each.reason) for each in self.dropped}
+        return dict(Counter(reason for _, reason in sorted(words)).most_common())
+
+
+def sort_words(
+    sentences: Iterable[Sentence], rules: WordRules, *, min_count: int = 1
+) -> SortedWords:
+    """Sort the words of a text into those for sentences and those to leave out.
+
+    Sentences with a web address count for nothing: what stands beside one is seldom language.
+
+    Args:
+        sentences: the text.
+        rules: what counts as a word.
+        min_count: how often a word must stand in a place to stand there again.
+
+    Raises:
+        VocabularyError: `min_count` is below 1, or no word is left.
+    """
+    if min_count < 1:
+        raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
+    counts: dict[str, Counter[str]] = {"initial": Counter(), "inner": Counter()}
+    with_address = 0
+    for sentence in sentences:
+        if rules.has_address(sentence):
+            with_address += 1
+            continue
+        counts["initial"][sentence.words[0]] += 1
+        counts["inner"].update(sentence.words[1:])
+
+    every = counts["initial"] + counts["inner"]
+    if not every:
+        raise VocabularyError("The text has no sentence without a web address.")
+    misspelled = {word: rules.misspelled(word) for word in every}
+    inside = Counter({w: n for w, n in counts["inner"].items() if misspelled[w] is None})
+    names = {w for w in every if misspelled[w] is None and rules.is_name(w, inside)}
+    frequencies, (low, high) = WordFrequencies(every), rules.zipf
+
+    def reason_against(word: str, place: str) -> Reason | None:
+        reason = misspelled[word] or rules.unwanted(word)
+        if reason is not None:
+            return reason
+        if counts[place][word] < min_count:
+            return Reason.RARE
+        if word in names:
+            if not rules.names:
+                return Reason.NAME
+        elif place == "initial" and word[0].islower():
+            return Reason.SMALL_AT_THE_START
+        elif place == "inner" and rules.is_capitalised(word):
+            return Reason.MISPLACED_CAPITAL
+        return None if low <= frequencies.zipf(word) <= high else Reason.FREQUENCY
+
+    dropped: list[DroppedWord] = []
+    for place, of_place in counts.items():
+        for word, count in list(of_place.items()):
+            reason = reason_against(word, place)
+            if reason is not None:
+                dropped.append(DroppedWord(word, place, count, reason))
+                del of_place[word]
+    if not any(counts.values()):
+        reasons = Counter(each.reason for each in dropped).most_common()
+        raise VocabularyError(
+            f"None of the {len(dropped):,} words is left: "
+            + ", ".join(f"{n:,} {reason}" for reason, n in reasons)
+            + ". Loosen the rules, lower --min-count, or give more text."
+        )
+    return SortedWords(
+        Vocabulary.from_counts(counts["initial"], counts["inner"]),
+        tuple(sorted(names, key=lambda word: (-every[word], word))),
+        sum(inside[word] for word in names) / max(1, inside.total()),
+        with_address,
+        tuple(sorted(dropped, key=lambda each: -each.count)),
+    )
+
+
+def read_words(path: Path | str) -> frozenset[str]:
+    """A list of words, one a line, in lower case; lines that begin with # are remarks.
+
+    Raises:
+        CorpusError: the file is missing, empty or not UTF-8.
+        VocabularyError: a line holds several words.
+    """
+    words = [line for line in read_lines(path) if not line.startswith("#")]
+    for word in words:
+        if not is_word(word):
+            raise VocabularyError(f"{path}: {word!r} is not one word; write one word a line.")
+    return frozenset(map(str.lower, words))
+
+
+def _is_lettered(word: str) -> bool:
+    """Whether a word is letters and the marks on them, with joiners only between letters."""
+    if word.isascii() and word.isalpha():  # most words: looking up categories takes longer
+        return True
+    categories = [unicodedata.category(sign)[0] for sign in word]
+    for place, (sign, category) in enumerate(zip(word, categories, strict=True)):
+        if category == "L" or (category == "M" and place > 0):
+            continue
+        if (
+            sign not in _JOINERS
+            or not 0 < place < len(word) - 1
+            or categories[place - 1] not in "LM"
+        ):
+            return False
+    return True
+
+
+def _scripts(word: str) -> set[str]:
+    """The scripts of a word's letters, by the first word of their names in Unicode."""
+    if word.isascii():
+        return {"LATIN"}
+    scripts = {
+        unicodedata.name(sign, "").partition(" ")[0]
+        for sign in word
+        if unicodedata.category(sign).startswith("L")
+    }
+    written_together = scripts & _WRITTEN_TOGETHER
+    return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())
+
+
+def _parts(word: str) -> list[str]:
+    """What stands between apostrophes and hyphens."""
+    return "".join(" " if sign in _JOINERS else sign for sign in word).split()
+
+
+def _capitals_lead(word: str) -> bool:
+    """Whether capitals stand only where a part of the word begins; Mc and Mac begin one too.
+
+    The first part has one where any has: not so `vi-Strauss`, which a tokenizer cut.
+    """
+    if word[0].islower() and word != word.lower():
+        return False
+    for part in _parts(word):
+        rest = part[1:]
+        for prefix in ("Mc", "Mac"):
+            if part.startswith(prefix) and part[len(prefix) :][:1].isupper():
+                rest = part[len(prefix) + 1 :]
+        if rest != rest.lower():
+            return False
+    return True
