@@ -27,6 +27,15 @@ linkedin youtube
 """.split()
 
 
+UNFINISHED = frozenset(
+    """
+    a an the and or but nor because although while whereas if unless than as of from into onto upon
+    per via my your his its our their whose every no see eds
+    """.split()
+)
+"""Words that ask for another one after them: no sentence ends so."""
+
+
 def english_rules(
     *,
     blocked: frozenset[str] | None = None,
