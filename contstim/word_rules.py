@@ -18,6 +18,7 @@ one language alone (its words of one letter, its abbreviations) is in `WordRules
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+_BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 _OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}  # first words of the names of signs that any letter takes
 NAMES_ARE_CAPITALISED = 0.95
@@ -108,10 +110,10 @@ class WordRules:
         folded = word.lower()
         if special_sign(word) is not None:
             return Reason.SIGN
-        if any(unicodedata.category(sign).startswith("N") for sign in word):
+        if not word.isalpha() and any(unicodedata.category(sign)[0] == "N" for sign in word):
             return Reason.DIGIT
         # An address has its own signs, and is recognised before these are held against it.
-        if self._is_of_address(word):
+        if self._address.search(word):
             return Reason.ADDRESS
         if not _is_lettered(word):
             return Reason.CHARACTER
@@ -148,7 +150,7 @@ class WordRules:
 
     def has_address(self, sentence: Sentence) -> bool:
         """Whether a sentence holds a web address, or what is left of one."""
-        return any(map(self._is_of_address, sentence.words))
+        return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
         """Whether a word is on a list of words to leave out, alone or as a part."""
@@ -157,9 +159,11 @@ class WordRules:
             return Reason.EXCLUDED
         return Reason.BLOCKED if parts & self.blocked else None
 
-    def _is_of_address(self, word: str) -> bool:
-        folded = word.lower()
-        return folded in self.addresses or "://" in folded or folded.startswith("www.")
+    @cached_property
+    def _address(self) -> re.Pattern[str]:
+        """Finds parts of addresses, as whole words, and the beginnings of whole ones."""
+        parts = "|".join(map(re.escape, sorted(self.addresses)))
+        return re.compile(rf"(?<!\S)(?:{parts})(?!\S)|://|(?<!\S)www\.", re.IGNORECASE)
 
     def _starts_oddly(self, folded: str) -> bool:
         """Whether a word begins with two consonants that begin no word."""
@@ -337,7 +341,7 @@ def _scripts(word: str) -> set[str]:
 
 def _parts(word: str) -> list[str]:
     """What stands between apostrophes and hyphens."""
-    return "".join(" " if sign in _JOINERS else sign for sign in word).split()
+    return [word] if word.isalpha() else _BETWEEN_PARTS.split(word)
 
 
 def _capitals_lead(word: str) -> bool:
