@@ -18,12 +18,13 @@ from contstim.documents import shortened
 from contstim.errors import InputError, ScoreError, SentenceError
 from contstim.files import writing
 from contstim.sentence import Sentence
-from contstim.tables import listed, number, read_table, write_table
+from contstim.tables import frame_of, listed, number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray, IntArray
 
@@ -202,15 +203,23 @@ class ScoreTable:
         Raises:
             ScoreError: the sentences are not known and the file is not an `.npz`.
         """
-        columns: dict[str, Any] = dict(zip(self.models, self.log_probs.T, strict=True))
-        if self.sentences is not None:
-            columns = {"sentence": [sentence.text for sentence in self.sentences], **columns}
+        columns = self._columns()
         if Path(path).suffix.lower() == ".npz":
             _write_npz(path, columns)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
         else:
             write_table(path, columns)
+
+    def to_frame(self) -> DataFrame:
+        """The table as pandas has it, in the columns of the files that `write` writes."""
+        return frame_of(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        scores = dict(zip(self.models, self.log_probs.T, strict=True))
+        if self.sentences is None:
+            return scores
+        return {"sentence": [sentence.text for sentence in self.sentences], **scores}
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:

@@ -6,6 +6,8 @@ import csv
 import json
 import math
 from collections import Counter
+from dataclasses import MISSING, fields
+from enum import Enum
 from itertools import chain
 from numbers import Real
 from pathlib import Path
@@ -14,13 +16,20 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
 from contstim.documents import parse_json_lines, shortened
 from contstim.errors import InputError
 from contstim.files import writing
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from _typeshed import DataclassInstance
+    from pandas import DataFrame
+
     from contstim.arrays import FloatArray, IntArray
 
     Column: TypeAlias = Sequence[Any] | FloatArray | IntArray
+    Reader: TypeAlias = tuple[Callable[[Any], Any], str]
+
+_Row = TypeVar("_Row", bound="DataclassInstance")
 
 
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
@@ -32,6 +41,32 @@ Those of OWASP's page on CSV injection, with the full-width forms that some syst
 _Value = TypeVar("_Value")
 
 TABLE_KINDS = (".csv", ".parquet", ".jsonl")
+
+
+def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
+    """The fields of a dataclass as columns; sentences and members of enums as their texts.
+
+    Args:
+        kind: the dataclass, which names the columns where there are no rows.
+        rows: its instances.
+    """
+    every = list(rows)
+    return {
+        field.name: [_as_cell(getattr(row, field.name)) for row in every] for field in fields(kind)
+    }
+
+
+def _as_cell(value: object) -> object:
+    if isinstance(value, Sentence):
+        return value.text
+    return value.value if isinstance(value, Enum) else value
+
+
+def frame_of(columns: Mapping[str, Column]) -> DataFrame:
+    """Named columns of equal length, such as those of `columns_of`, as a table of pandas."""
+    from pandas import DataFrame
+
+    return DataFrame(dict(columns))
 
 
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
@@ -113,6 +148,44 @@ def read_csv(
     columns = _read(Path(path), ".csv", delimiters, footer)
     _check_rows(path, columns, may_be_empty)
     return columns
+
+
+def read_rows(
+    path: Path | str,
+    kind: type[_Row],
+    readers: Mapping[str, Reader],
+    *,
+    may_be_empty: bool = False,
+) -> tuple[_Row, ...]:
+    """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
+
+    Args:
+        path: of the table.
+        kind: the dataclass; a column whose field has a default may be missing and is then null.
+        readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
+            or, for all fields of a type, by the name of the type.
+        may_be_empty: whether there may be columns without rows.
+
+    Raises:
+        InputError: the file cannot be read or lacks a column, or a cell is something else.
+    """
+    columns = read_table(path, may_be_empty=may_be_empty)
+    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
+    if missing:
+        raise InputError(
+            f"{path} is not a table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
+        )
+    nulls = [None] * max(map(len, columns.values()))
+    typed = [
+        parsed(
+            path,
+            field.name,
+            columns.get(field.name, nulls),
+            *(readers.get(field.name) or readers[str(field.type)]),
+        )
+        for field in fields(kind)
+    ]
+    return tuple(kind(*values) for values in zip(*typed, strict=True))
 
 
 def _check_rows(path: Path | str, columns: Mapping[str, list[Any]], may_be_empty: bool) -> None:
