@@ -187,7 +187,7 @@ def _each(hint: Any, n: int) -> tuple[Any, ...]:
 
 def _fits(value: object, hint: Any) -> bool:
     if isinstance(hint, UnionType):
-        return any(_fits(value, one) for one in get_args(hint))
+        return any(_fits(value, kind) for kind in get_args(hint))
     if get_origin(hint) is tuple:
         return (
             isinstance(value, tuple)
@@ -201,8 +201,8 @@ def _fits(value: object, hint: Any) -> bool:
 
 def shortened(value: object) -> str:
     """A value as messages show it: at most a few dozen characters."""
-    shown = repr(value)
-    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 @contextmanager

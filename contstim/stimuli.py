@@ -301,9 +301,9 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
 def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
-    twice = [given for given, count in Counter(ids).items() if count > 1]
+    twice = [name for name, count in Counter(ids).items() if count > 1]
     if twice:
-        rows = [row for row, given in enumerate(ids) if given == twice[0]]
+        rows = [row for row, other in enumerate(ids) if other == twice[0]]
         raise InputError(
             f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "
             f"row needs one of its own."
@@ -318,8 +318,8 @@ def _check_models(path: Path | str, row: int, first: str, second: str) -> None:
         )
 
 
-def _check_sentences(path: Path | str, row: int, given: Pair | Trial) -> None:
-    first, second = given.sentence_1, given.sentence_2
+def _check_sentences(path: Path | str, row: int, compared: Pair | Trial) -> None:
+    first, second = compared.sentence_1, compared.sentence_2
     if (first is None) != (second is None):
         raise InputError(f"{path}, row {row} has one sentence; expected two, or none.")
     if first is not None and first == second:

@@ -76,7 +76,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     exactly; `.parquet` and `.jsonl` are recognised by the name.
 
     Raises:
-        InputError: the file cannot be written, or its name is no table's.
+        InputError: the file cannot be written, or its name is not a table's.
     """
     kind = table_kind(path)
     with writing(path) as partial:
@@ -103,7 +103,7 @@ def table_kind(path: Path | str) -> str:
     """The ending of a table's name in lower case.
 
     Raises:
-        InputError: the ending is none of .csv, .parquet, .jsonl.
+        InputError: the ending is not .csv, .parquet or .jsonl.
     """
     kind = Path(path).suffix.lower()
     if kind not in TABLE_KINDS:
@@ -120,7 +120,7 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
 
     Raises:
         InputError: the file is missing, empty, not UTF-8, cut off, ragged, names a column twice, or
-            its name is no table's.
+            its name is not a table's.
     """
     columns = _read(Path(path), table_kind(path))
     _check_rows(path, columns, may_be_empty)
@@ -297,8 +297,8 @@ def _distinct(path: Path, names: Sequence[str]) -> None:
 
 def listed(names: Iterable[object], most: int = 12) -> str:
     """Names with commas between them, as messages give them: the first dozen."""
-    given = [str(name) for name in names]
-    return ", ".join(given[:most]) + (f", … ({len(given):,} in all)" if len(given) > most else "")
+    texts = [str(name) for name in names]
+    return ", ".join(texts[:most]) + (f", … ({len(texts):,} in all)" if len(texts) > most else "")
 
 
 def parsed(

@@ -73,9 +73,9 @@ class Database:
 
     def _check(self) -> None:
         """Refuse a damaged file before anything is written: SQLite finds damage where it reads."""
-        (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise sqlite3.DatabaseError(f"malformed: {shortened(found)}")
+        (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
 
     def _claim(self, layout: int) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
