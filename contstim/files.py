@@ -51,8 +51,8 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     except UnicodeEncodeError as error:
         raise InputError(
-            f"Cannot write {target}: {error.object[error.start : error.end]!r} cannot be written as "
-            f"UTF-8. Was a name or a text given in another encoding?"
+            f"Cannot write {target}: {error.object[error.start : error.end]!r} cannot be written "
+            f"as UTF-8. Was a name or a text given in another encoding?"
         ) from error
 
 
