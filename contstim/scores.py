@@ -90,8 +90,8 @@ class ScoreTable:
         """
         if self.sentences is None:
             raise ScoreError(
-                "These scores have no sentences, so nothing can be looked up in them: add the "
-                "column 'sentence'."
+                "These are scores without sentences, so that none can be looked up: they must "
+                "have a column 'sentence'."
             )
         rows: dict[Sentence, int] = {}
         for row, sentence in enumerate(self.sentences):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +53,26 @@ def test_malformed_pairs_are_named(tmp_path: Path) -> None:
     path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
     with pytest.raises(InputError, match="row 0: 'second' under row_1 is not a whole number"):
         read_pairs(path)
+
+
+def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path) -> None:
+    table = replace(random_table(), sentences=None)
+    pairs = select_natural(table, per_pair=1).pairs
+    path = tmp_path / "pairs.csv"
+    write_pairs(path, pairs)
+    assert pairs[0].sentence_1 is None
+    assert read_pairs(path) == pairs
+    path.write_text(path.read_text().replace('"","",', '"A b","",', 1))
+    with pytest.raises(InputError, match="row 0 has one sentence; expected two, or none"):
+        read_pairs(path)
+
+
+def test_selections_become_tables_of_pandas() -> None:
+    selection = select_natural(random_table(), per_pair=2)
+    frame = selection.to_frame()
+    assert frame.columns.tolist() == [field.name for field in fields(selection.pairs[0])]
+    assert frame["sentence_2"].tolist() == [str(pair.sentence_2) for pair in selection.pairs]
+    assert frame["rank_1_model_1"].tolist() == [pair.rank_1_model_1 for pair in selection.pairs]
 
 
 TRIAL = Trial(

@@ -10,7 +10,7 @@ for the boundary, the four terms of the score are
     log p(x | …)    L(| a b)         R(| d)            once, for all candidates: `_bounds`
     log p(d | …)    L(| a b x)       R(|)              left stack for each candidate: `after`
 
-No term is positive, so the one term that no candidate's states enter is an upper bound of the score.
+No term is positive, so the one term that no candidate's states enter is an upper bound of it all.
 """
 
 from __future__ import annotations
