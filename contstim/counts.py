@@ -50,13 +50,16 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *rest, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    return {key: _period(rows) for key, rows in tokens.items()}
-
-
-def _period(rows: list[tuple[Any, ...]]) -> int:
-    """The length of the shortest beginning whose repetition is the whole list."""
-    lengths = (n for n in range(1, len(rows) + 1) if len(rows) % n == 0)
-    return next(n for n in lengths if rows[:n] * (len(rows) // n) == rows)
+    # A sentence that was given k times has its rows k times over: the shortest beginning whose
+    # repetition is the whole list has them once.
+    return {
+        key: next(
+            n
+            for n in range(1, len(rows) + 1)
+            if len(rows) % n == 0 and rows[:n] * (len(rows) // n) == rows
+        )
+        for key, rows in tokens.items()
+    }
 
 
 def _columns(path: Path | str, names: Sequence[str]) -> list[list[Any]]:

@@ -97,7 +97,10 @@ def _replacing(target: Path, *, private: bool) -> Iterator[Path]:
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.parent / _partial_name(target.name)
+    # Hidden, and named for its process; a long name gives way to its hash, which leaves room.
+    written = os.fsencode(target.name)
+    name = target.name if len(written) <= _LONGEST_NAME else hashlib.sha256(written).hexdigest()
+    partial = target.parent / f".{name}.{os.getpid()}.partial"
     try:
         partial.touch(mode=_OWNER_ONLY if private else 0o666)  # whatever mode a writer would give
         mode = (target if target.exists() and not private else partial).stat().st_mode
@@ -115,10 +118,3 @@ def _copied_into(device: Path) -> Iterator[Path]:
         yield whole
         with whole.open("rb") as source, device.open("wb") as target:
             shutil.copyfileobj(source, target)
-
-
-def _partial_name(name: str) -> str:
-    written = os.fsencode(name)
-    if len(written) > _LONGEST_NAME:
-        name = hashlib.sha256(written).hexdigest()
-    return f".{name}.{os.getpid()}.partial"

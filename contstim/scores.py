@@ -205,7 +205,11 @@ class ScoreTable:
         """
         columns = self._columns()
         if Path(path).suffix.lower() == ".npz":
-            _write_npz(path, columns)
+            # as `np.savez_compressed`, whose own parameters could then not be names of models
+            with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
+                for name, column in columns.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                        np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
         else:
@@ -226,6 +230,7 @@ def doubled_ranks(values: FloatArray) -> IntArray:
     """Twice the ascending ranks of values, from 1; ties share their mean rank: 2 … 2n."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # rank of the last of each group of ties
+    # ranks last - count + 1 … last share their mean, doubled: 2 last - count + 1
     doubled: IntArray = (2 * last - counts + 1)[inverse]
     return doubled
 
@@ -254,14 +259,6 @@ def _read_npz(path: Path | str) -> dict[str, Any]:
         if array.ndim != 1:
             raise ScoreError(f"{path}: {name} has shape {array.shape}; expected one dimension.")
     return dict(arrays)
-
-
-def _write_npz(path: Path | str, columns: Mapping[str, Any]) -> None:
-    """As `np.savez_compressed`, whose own parameters are then no forbidden names of models."""
-    with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
-        for name, column in columns.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
 
 
 def _sentences(path: Path | str, texts: Iterable[Any]) -> tuple[Sentence, ...]:

@@ -86,7 +86,10 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
             pq.write_table(pa.table(dict(columns)), partial)
         elif kind == ".jsonl":
-            _write_jsonl(partial, columns)
+            with partial.open("w", encoding="utf-8", newline="\n") as file:
+                for row in zip(*map(_plain, columns.values()), strict=True):
+                    cells = dict(zip(columns, row, strict=True))
+                    file.write(json.dumps(cells, ensure_ascii=False) + "\n")
         else:
             with partial.open("w", encoding="utf-8", newline="") as file:
                 write_csv(file, columns)
@@ -223,13 +226,6 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     return columns
 
 
-def _write_jsonl(path: Path, columns: Mapping[str, Column]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in zip(*map(_plain, columns.values()), strict=True):
-            cells = dict(zip(columns, row, strict=True))
-            file.write(json.dumps(cells, ensure_ascii=False) + "\n")
-
-
 def _plain(column: Column) -> Sequence[Any]:
     """Python numbers instead of NumPy's: their text reads back to the same double."""
     plain: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else column
@@ -241,19 +237,21 @@ def _read_csv(
 ) -> dict[str, list[Any]]:
     lines = iter(file)
     first = next(lines, "")
-    delimiter = max(delimiters, key=first.count)
+    delimiter = max(delimiters, key=first.count)  # the first of them, where none is more frequent
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     rows = _csv_rows(path, reader)
     _, header = next(rows, (1, []))
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
-    _distinct(path, header)
+    twice = sorted(name for name, times in Counter(header).items() if times > 1)
+    if twice:
+        raise InputError(f"{path} names these columns twice: {listed(twice)}.")
     columns: list[list[Any]] = [[] for _ in header]
     for line, row in rows:
         if footer is not None and row[:1] == [footer]:
             break
         if len(row) != len(header):
-            if not row:
+            if not row:  # a blank line, such as editors leave at the end
                 continue
             raise InputError(f"{path}, line {line}: {len(row)} values for {len(header)} columns.")
         for column, value in zip(columns, row, strict=True):
@@ -287,12 +285,6 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     if not columns:
         raise InputError(f"{path} is empty; expected one JSON object a line.")
     return columns
-
-
-def _distinct(path: Path, names: Sequence[str]) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise InputError(f"{path} names these columns twice: {listed(twice)}.")
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:

@@ -184,6 +184,7 @@ class Vocabulary:
                 lists[heading].append(line)
         anywhere = lists[""]
         return cls(
+            # not str.capitalize, which would write `iPhone` as `Iphone`
             tuple(lists["[initial]"] + [w[:1].upper() + w[1:] for w in anywhere]),
             tuple(lists["[inner]"] + anywhere),
             frozenset(lists["[repeatable]"]),
