@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from contstim.sentence import Sentence
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from contstim.experiments.collection.volunteers import Visit
@@ -42,7 +44,12 @@ def design() -> tuple[Trial, ...]:
             f"random-{group}-{n:03}",
             group,
             Condition.RANDOM_NATURAL,
-            *("", "", f"The first of {group} and {n}.", f"The second of {group} and {n}."),
+            *(
+                "",
+                "",
+                Sentence.parse(f"The first of {group} and {n}."),
+                Sentence.parse(f"The second of {group} and {n}."),
+            ),
             *(Kind.NATURAL, Kind.NATURAL, ""),
         )
         for group in range(1, GROUPS + 1)

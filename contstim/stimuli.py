@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
-from contstim.errors import InputError, SentenceError
+from contstim.errors import InputError
 from contstim.sentence import Sentence
 from contstim.tables import (
     TABLE_KINDS,
@@ -56,8 +56,17 @@ class Kind(StrEnum):
     SHUFFLED = "shuffled"
 
 
+def _text(cell: Any) -> str:
+    return "" if cell is None else text(cell)
+
+
 _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "str": (lambda cell: "" if cell is None else text(cell), "text"),
+    "str": (_text, "text"),
+    "Sentence": (lambda cell: Sentence.parse(_text(cell)), "sentence"),
+    "Sentence | None": (
+        lambda cell: Sentence.parse(_text(cell)) if _text(cell) else None,
+        "sentence",
+    ),
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
@@ -76,14 +85,14 @@ class Pair:
     """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
 
     Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based lines of
-    the score table; sentences are empty where their texts are not known.
+    the score table; sentences are None, and empty cells, where only scores were published.
     """
 
     trial_id: str
     model_1: str
     model_2: str
-    sentence_1: str
-    sentence_2: str
+    sentence_1: Sentence | None
+    sentence_2: Sentence | None
     row_1: int
     row_2: int
     rank_1_model_1: float
@@ -109,9 +118,9 @@ class Triplet:
     triplet_id: str
     model_1: str
     model_2: str
-    natural: str
-    synthetic_1: str
-    synthetic_2: str
+    natural: Sentence
+    synthetic_1: Sentence
+    synthetic_2: Sentence
     log_prob_natural_model_1: float
     log_prob_natural_model_2: float
     log_prob_synthetic_1_model_1: float
@@ -153,8 +162,8 @@ class Trial:
     condition: Condition
     model_1: str  # empty, as model_2, for random-natural and catch
     model_2: str
-    sentence_1: str
-    sentence_2: str
+    sentence_1: Sentence
+    sentence_2: Sentence
     kind_1: Kind
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
@@ -216,8 +225,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
     for row, pair in enumerate(pairs):
         _check_models(path, row, pair.model_1, pair.model_2)
-        if pair.sentence_1 or pair.sentence_2:
-            _check_sentences(path, row, pair.sentence_1, pair.sentence_2)
+        _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
         if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
             raise InputError(
@@ -248,8 +256,6 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     _check_ids(path, "triplet_id", [triplet.triplet_id for triplet in triplets])
     for row, triplet in enumerate(triplets):
         _check_models(path, row, triplet.model_1, triplet.model_2)
-        for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
-            _check_sentence(path, row, sentence)
     return triplets
 
 
@@ -283,7 +289,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
                 f"{path}, row {row}: a trial of the condition {trial.condition} compares no "
                 f"models; leave model_1 and model_2 empty."
             )
-        _check_sentences(path, row, trial.sentence_1, trial.sentence_2)
+        _check_sentences(path, row, trial)
     return trials
 
 
@@ -307,16 +313,12 @@ def _check_models(path: Path | str, row: int, first: str, second: str) -> None:
         )
 
 
-def _check_sentences(path: Path | str, row: int, first: str, second: str) -> None:
-    if _check_sentence(path, row, first) == _check_sentence(path, row, second):
-        raise InputError(f"{path}, row {row} compares {first!r} with itself.")
-
-
-def _check_sentence(path: Path | str, row: int, given: str) -> Sentence:
-    try:
-        return Sentence.parse(given)
-    except SentenceError as error:
-        raise InputError(f"{path}, row {row}: {error}") from error
+def _check_sentences(path: Path | str, row: int, given: Pair | Trial) -> None:
+    first, second = given.sentence_1, given.sentence_2
+    if (first is None) != (second is None):
+        raise InputError(f"{path}, row {row} has one sentence; expected two, or none.")
+    if first is not None and first == second:
+        raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")
 
 
 _Row = TypeVar("_Row", Pair, Triplet, Trial)
@@ -324,7 +326,13 @@ _Row = TypeVar("_Row", Pair, Triplet, Trial)
 
 def _write(path: Path | str, kind: type[_Row], rows: list[_Row]) -> None:
     names = [field.name for field in fields(kind)]
-    write_table(path, {name: [getattr(row, name) for row in rows] for name in names})
+    write_table(path, {name: [_cell(getattr(row, name)) for row in rows] for name in names})
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    return value.text if isinstance(value, Sentence) else value
 
 
 def _read(path: Path | str, kind: type[_Row]) -> tuple[_Row, ...]:

@@ -248,9 +248,10 @@ def parsed(
     for row, cell in enumerate(cells):
         try:
             values.append(parse(cell))
-        except ValueError:
+        except ValueError as error:
+            why = f" {error}" if isinstance(error, InputError) else ""
             raise InputError(
-                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}."
+                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}.{why}"
             ) from None
     return values
 

@@ -13,21 +13,21 @@ from scipy.stats import rankdata
 
 from contstim.errors import InputError, ScoreError
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence, is_word
 
-TEXTS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)).filter(str.strip)
+WORDS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9)).filter(is_word)
+SENTENCES = st.builds(
+    Sentence, st.lists(WORDS, min_size=1, max_size=5).map(tuple), st.sampled_from(".!?")
+)
+CATS, DOGS = Sentence.parse("Cats purr."), Sentence.parse("Dogs bark.")
 NAMES = st.sampled_from(["gpt2", "hf:bert@pll-word-l2r", "modèle", "模型", 'a "quoted", name'])
 SCORES = st.floats(allow_nan=False, max_value=1e308) | st.just(-np.inf) | st.just(-0.0)
-
-
-def reads(text: str) -> str:
-    """How a sentence reads, roughly: two texts that read alike have one score."""
-    return "".join(text.split()).rstrip(".!?")
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> ScoreTable:
     models = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
-    sentences = draw(st.lists(TEXTS, min_size=1, max_size=6, unique_by=reads))
+    sentences = draw(st.lists(SENTENCES, min_size=1, max_size=6, unique=True))
     size = len(sentences) * len(models)
     scores = draw(st.lists(SCORES, min_size=size, max_size=size))
     grid = np.array(scores, dtype=np.float64).reshape(len(sentences), len(models))
@@ -81,7 +81,7 @@ def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
     with pytest.raises(ScoreError, match=rf"row 1 \('Dogs bark\.'\) under rnn is {bad}"):
-        ScoreTable(("Cats purr.", "Dogs bark."), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
+        ScoreTable((CATS, DOGS), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
 
 
 def test_names_that_repeat_are_named() -> None:
@@ -92,7 +92,7 @@ def test_names_that_repeat_are_named() -> None:
 @pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ScoreError, match="3 sentences × 2 models"):
-        ScoreTable(("a", "b", "c"), ("rnn", "lstm"), np.zeros(shape))
+        ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
 
 
 def test_columns_of_unequal_length_are_listed(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.optimization.selection.natural import select_natural
+from contstim.sentence import Sentence
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -60,8 +61,8 @@ TRIAL = Trial(
     Condition.NATURAL_SYNTHETIC,
     "bigram",
     "gpt2",
-    "She said “no”.",
-    "She said 'never'.",
+    Sentence.parse("She said “no”."),
+    Sentence.parse("She said 'never'."),
     Kind.NATURAL,
     Kind.SYNTHETIC_1,
     "triplet-1",
@@ -114,8 +115,8 @@ CATCH = replace(
     model_1="",
     model_2="",
     kind_2=Kind.SHUFFLED,
-    sentence_1="A b c.",
-    sentence_2="C b a.",
+    sentence_1=Sentence.parse("A b c."),
+    sentence_2=Sentence.parse("C b a."),
 )
 
 
@@ -129,8 +130,14 @@ CATCH = replace(
         ({"group": "1_0"}, "row 1: '1_0' under group is not a whole number"),
         ({"group": True}, "under group is not a whole number"),
         ({"sentence_2": "A  b c"}, "row 1 compares 'A b c.' with itself"),
-        ({"sentence_1": ""}, "row 1: A sentence needs at least one word"),
-        ({"sentence_1": None}, "row 1: A sentence needs at least one word"),
+        (
+            {"sentence_1": ""},
+            "row 1: .* under sentence_1 is not a sentence. A sentence needs at least one word",
+        ),
+        (
+            {"sentence_1": None},
+            "row 1: .* under sentence_1 is not a sentence. A sentence needs at least one word",
+        ),
         ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a text"),
         ({"model_1": "gpt2", "model_2": "rnn"}, "row 1: a trial of the condition catch compares"),
         ({"condition": "natural-controversial"}, "row 1: model_1 and model_2 must name two models"),
@@ -152,7 +159,13 @@ def test_trials_that_cannot_be_are_refused_when_they_are_read(
 
 
 TRIPLET = Triplet(
-    "t-1", "a", "b", "One two.", "Two two.", "One one.", -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0
+    "t-1",
+    "a",
+    "b",
+    Sentence.parse("One two."),
+    Sentence.parse("Two two."),
+    Sentence.parse("One one."),
+    *(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0),
 )
 
 
@@ -165,7 +178,10 @@ TRIPLET = Triplet(
         ({"log_prob_natural_model_2": True}, "True under log_prob_natural_model_2 is not a number"),
         ({"triplet_id": ""}, "row 0: the triplet_id is empty"),
         ({"model_2": "a"}, "must name two models, not 'a' and 'a'"),
-        ({"natural": None}, "row 0: A sentence needs at least one word"),
+        (
+            {"natural": None},
+            "row 0: None under natural is not a sentence. A sentence needs at least one word",
+        ),
     ],
 )
 def test_triplets_that_cannot_be_are_refused_when_they_are_read(

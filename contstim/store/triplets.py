@@ -8,6 +8,7 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import StoreError
+from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class TripletStore:
             f"{', '.join(_SCORES)} FROM triplet JOIN job ON job.id = job "
             "ORDER BY model_1, model_2, place"
         )
-        return [Triplet(*row) for row in rows]
+        return [Triplet(*row[:3], *map(Sentence.parse, row[3:6]), *row[6:]) for row in rows]
 
     def costs(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Rows, tokens and calls spent on the triplets of each pair of models."""
@@ -203,7 +204,7 @@ def _insert_triplet(connection: sqlite3.Connection, job: int | None, triplet: Tr
     values = [getattr(triplet, name) for name in _SCORES]
     connection.execute(
         f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
-        (job, triplet.triplet_id, triplet.synthetic_1, triplet.synthetic_2, *values),
+        (job, triplet.triplet_id, str(triplet.synthetic_1), str(triplet.synthetic_2), *values),
     )
 
 
