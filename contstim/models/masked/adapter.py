@@ -142,7 +142,7 @@ class MaskedModel(LanguageModel):
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
         """See `LanguageModel.exact`."""
         plans = (self._plan(encoding.word_of) for encoding in self._encode(sentences))
-        return np.fromiter((plan.draw_of is None for plan in plans), np.bool_, len(sentences))
+        return np.fromiter((plan.sample_of is None for plan in plans), np.bool_, len(sentences))
 
     @property
     def training_text(self) -> TrainingText | None:
