@@ -99,7 +99,7 @@ def triplets(
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
-    from contstim.models.base import recorded
+    from contstim.models.base import record_entry
     from contstim.models.contamination import contamination, contamination_facts
     from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.bench import Bench
@@ -150,7 +150,7 @@ def triplets(
             "seed": seed,
             "recipe": recipe,
             "models": {
-                one.name: recorded(one.specification, found.conventions[one.specification])
+                one.name: record_entry(one.specification, found.conventions[one.specification])
                 for one in given
             },
         }
