@@ -99,9 +99,9 @@ def triplets(
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
-    from contstim.models.base import recorded
-    from contstim.models.catalog import given_models
+    from contstim.models.base import record_entry
     from contstim.models.contamination import contamination, contamination_facts
+    from contstim.models.specifications import parse_models
     from contstim.optimization.jobs.bench import Bench
     from contstim.optimization.jobs.renaming import rename_columns, renamed
     from contstim.optimization.jobs.study import Study
@@ -114,7 +114,7 @@ def triplets(
 
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
-    given = given_models(model)
+    given = parse_models(model)
     study = Study(
         tuple(one.specification for one in given),
         tuple(read_stimuli(sentences)),
@@ -149,7 +149,7 @@ def triplets(
             "seed": seed,
             "recipe": recipe,
             "models": {
-                one.name: recorded(one.specification, found.conventions[one.specification])
+                one.name: record_entry(one.specification, found.conventions[one.specification])
                 for one in given
             },
         }

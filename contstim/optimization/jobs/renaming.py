@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.models.given import GivenModel
+    from contstim.models.specifications import NamedSpecification
     from contstim.optimization.jobs.triplets import Found
 
 
-def renamed(found: Found, given: Iterable[GivenModel]) -> Found:
+def renamed(found: Found, given: Iterable[NamedSpecification]) -> Found:
     """The same with each model's name for its specification."""
     names = {one.specification: one.name for one in given}
 
@@ -37,7 +37,7 @@ def renamed(found: Found, given: Iterable[GivenModel]) -> Found:
 
 
 def rename_columns(
-    columns: dict[str, list[Any]], given: Sequence[GivenModel]
+    columns: dict[str, list[Any]], given: Sequence[NamedSpecification]
 ) -> dict[str, list[Any]]:
     """A table with each model's name for its specification in the columns accept and reject."""
     names = {one.specification: one.name for one in given}

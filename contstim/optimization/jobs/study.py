@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.models.base import FLOAT32
-from contstim.models.catalog import given_models
+from contstim.models.specifications import parse_models
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Study:
             raise InputError(f"The seed must not be negative, but is {self.seed}.")
         if self.recipe not in RECIPES:
             raise InputError(f"There is no recipe {self.recipe!r}; there are {', '.join(RECIPES)}.")
-        given_models(self.models)
+        parse_models(self.models)
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

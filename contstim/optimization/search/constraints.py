@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.models.remembering import WORDS, Remembered
+from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
@@ -296,5 +296,5 @@ def _count_characters(words: tuple[str, ...]) -> IntArray:
     return np.fromiter(map(len, words), np.int64, len(words))
 
 
-_by_lower_case = Remembered(_places_by_lower_case, len, WORDS)
-_lengths = Remembered(_count_characters, len, WORDS)
+_by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
+_lengths = SizedCache(_count_characters, len, WORDS)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from contstim.errors import ModelError
 from contstim.models.base import conventions
-from contstim.models.catalog import given_models, load_model, load_models, load_scorer
-from contstim.models.given import RESERVED_NAMES, GivenModel
+from contstim.models.catalog import load_model, load_models, load_scorer
+from contstim.models.specifications import RESERVED_NAMES, NamedSpecification, parse_models
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from contstim.models.given import RESERVED_NAMES, GivenModel
 )
 def test_what_precedes_the_first_equals_sign(text: str, name: str, specification: str) -> None:
     """Witness: each name and specification told apart by hand."""
-    assert GivenModel.parse(text) == GivenModel(name, specification)
+    assert NamedSpecification.parse(text) == NamedSpecification(name, specification)
 
 
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)
@@ -41,8 +41,8 @@ NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmat
 )
 def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
     """Property: parsing the text of a given model returns it."""
-    model = GivenModel(name, f"kenlm:{location}")
-    assert GivenModel.parse(model.text) == model
+    model = NamedSpecification(name, f"kenlm:{location}")
+    assert NamedSpecification.parse(model.text) == model
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
 )
 def test_a_name_that_cannot_stand_in_tables_and_files(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        given_models([text])
+        parse_models([text])
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models import words as tokenization
+from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.tables import NgramTables
-from contstim.models.remembering import Remembered
 from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
 
@@ -38,7 +38,7 @@ def test_results_are_the_functions_and_few_are_kept(calls: list[int], most: int)
         asked.append(n)
         return [n] * n
 
-    remembered, kept = Remembered(repeat, len, most), list[int]()
+    remembered, kept = SizedCache(repeat, len, most), list[int]()
     for n in calls:
         before = len(asked)
         assert remembered(n) == [n] * n
@@ -55,7 +55,7 @@ def test_short_lists_do_not_drive_out_long_ones() -> None:
         asked.append(n)
         return [0] * n
 
-    remembered = Remembered(numbers, len, 50_000)
+    remembered = SizedCache(numbers, len, 50_000)
     for n in (23_180, *range(200), 23_180):
         remembered(n)
     assert asked.count(23_180) == 1

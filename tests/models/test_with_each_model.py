@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.catalog import check_model, load_model, load_scorer
-from contstim.models.turns import with_each_model
+from contstim.models.catalog import check_model, load_model, load_scorer, with_each_model
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
         networks.append(weakref.ref(vars(model)["_checkpoint"].model))
         return model
 
-    monkeypatch.setattr("contstim.models.turns.load_scorer", load)
+    monkeypatch.setattr("contstim.models.catalog.load_scorer", load)
     copies = {name: tmp_path / name for name in ("gpt2", "pythia", "llama")}
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
