@@ -18,12 +18,13 @@ from contstim.documents import shortened
 from contstim.errors import InputError, ScoreError, SentenceError
 from contstim.files import writing
 from contstim.sentence import Sentence
-from contstim.tables import listed, number, read_table, write_table
+from contstim.tables import frame_of, listed, number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray, IntArray
 
@@ -89,8 +90,8 @@ class ScoreTable:
         """
         if self.sentences is None:
             raise ScoreError(
-                "These scores have no sentences, so nothing can be looked up in them: add the "
-                "column 'sentence'."
+                "These are scores without sentences, so that none can be looked up: they must "
+                "have a column 'sentence'."
             )
         rows: dict[Sentence, int] = {}
         for row, sentence in enumerate(self.sentences):
@@ -202,21 +203,34 @@ class ScoreTable:
         Raises:
             ScoreError: the sentences are not known and the file is not an `.npz`.
         """
-        columns: dict[str, Any] = dict(zip(self.models, self.log_probs.T, strict=True))
-        if self.sentences is not None:
-            columns = {"sentence": [sentence.text for sentence in self.sentences], **columns}
+        columns = self._columns()
         if Path(path).suffix.lower() == ".npz":
-            _write_npz(path, columns)
+            # as `np.savez_compressed`, whose own parameters could then not be names of models
+            with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
+                for name, column in columns.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                        np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
         else:
             write_table(path, columns)
+
+    def to_frame(self) -> DataFrame:
+        """The table as pandas has it, in the columns of the files that `write` writes."""
+        return frame_of(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        scores = dict(zip(self.models, self.log_probs.T, strict=True))
+        if self.sentences is None:
+            return scores
+        return {"sentence": [sentence.text for sentence in self.sentences], **scores}
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:
     """Twice the ascending ranks of values, from 1; ties share their mean rank: 2 … 2n."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # rank of the last of each group of ties
+    # ranks last - count + 1 … last share their mean, doubled: 2 last - count + 1
     doubled: IntArray = (2 * last - counts + 1)[inverse]
     return doubled
 
@@ -245,14 +259,6 @@ def _read_npz(path: Path | str) -> dict[str, Any]:
         if array.ndim != 1:
             raise ScoreError(f"{path}: {name} has shape {array.shape}; expected one dimension.")
     return dict(arrays)
-
-
-def _write_npz(path: Path | str, columns: Mapping[str, Any]) -> None:
-    """As `np.savez_compressed`, whose own parameters are then no forbidden names of models."""
-    with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
-        for name, column in columns.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
 
 
 def _sentences(path: Path | str, texts: Iterable[Any]) -> tuple[Sentence, ...]:

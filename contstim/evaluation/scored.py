@@ -58,9 +58,9 @@ def score_readable(
     """
     distinct = list(dict.fromkeys(sentences))
     left_out = refused_by(models, distinct)
-    refused = {one.sentence for one in left_out}
-    kept = [sentence for sentence in distinct if sentence.text not in refused]
-    return score_sentences(models, kept, store=store, progress=progress), left_out
+    refused = {each.sentence for each in left_out}
+    readable = [sentence for sentence in distinct if sentence.text not in refused]
+    return score_sentences(models, readable, store=store, progress=progress), left_out
 
 
 def scores_from_table(table: ScoreTable, sentences: Sequence[Sentence]) -> ScoreTable:

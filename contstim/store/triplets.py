@@ -107,11 +107,11 @@ class TripletStore:
         Raises:
             StoreError: the triplets kept here were made with other settings; shows each difference.
         """
-        kept = dict(self._database.rows("SELECT name, value FROM setting"))
+        stored = dict(self._database.rows("SELECT name, value FROM setting"))
         different = [
-            f"  {name}: {kept.get(name, '(none)')} → {settings.get(name, '(none)')}"
-            for name in dict.fromkeys((*kept, *settings))
-            if kept and not _agree(kept.get(name), settings.get(name), name in may_grow)
+            f"  {name}: {stored.get(name, '(none)')} → {settings.get(name, '(none)')}"
+            for name in dict.fromkeys((*stored, *settings))
+            if stored and not _agree(stored.get(name), settings.get(name), name in may_grow)
         ]
         if different:
             raise StoreError(
@@ -126,9 +126,9 @@ class TripletStore:
 
     def models(self) -> list[str]:
         """The models of the settings kept before, in their order; none in a new store."""
-        kept = dict(self._database.rows("SELECT name, value FROM setting"))
-        numbers = takewhile(lambda number: f"model {number}" in kept, count(1))
-        return [kept[f"model {number}"] for number in numbers]
+        settings = dict(self._database.rows("SELECT name, value FROM setting"))
+        numbers = takewhile(lambda number: f"model {number}" in settings, count(1))
+        return [settings[f"model {number}"] for number in numbers]
 
     def keep(self, pair: tuple[str, str], place: int, natural: str, outcome: Outcome) -> None:
         """Keep what became of a job, all of it or nothing.
@@ -194,10 +194,10 @@ class TripletStore:
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def _agree(kept: str | None, given: str | None, may_grow: bool) -> bool:
-    if kept is None or given is None or not may_grow:
-        return kept == given
-    return int(given) >= int(kept)
+def _agree(before: str | None, now: str | None, may_grow: bool) -> bool:
+    if before is None or now is None or not may_grow:
+        return before == now
+    return int(now) >= int(before)
 
 
 def _insert_triplet(connection: sqlite3.Connection, job: int | None, triplet: Triplet) -> None:

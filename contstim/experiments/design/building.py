@@ -16,10 +16,13 @@ from contstim.experiments.design.fillers import filler_trials
 from contstim.experiments.design.verification import verify_design
 from contstim.files import write_text
 from contstim.stimuli import Condition, Kind, Trial, content_id
+from contstim.tables import columns_of, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from pandas import DataFrame
 
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
@@ -60,6 +63,10 @@ class Design:
 
     trials: tuple[Trial, ...]
     certificate: DesignCertificate
+
+    def to_frame(self) -> DataFrame:
+        """The trials as a table of pandas, in the columns of trials.csv."""
+        return frame_of(columns_of(Trial, self.trials))
 
 
 def build_design(

@@ -110,7 +110,7 @@ def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -
     with pytest.raises(InputError, match="scored in two ways, in rows 0 and"):
         ScoreTable(sentences, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
     untold = ScoreTable(None, scores.models, scores.log_probs)
-    with pytest.raises(InputError, match="no sentences"):
+    with pytest.raises(InputError, match="scores without sentences"):
         gather(experiment.trials, experiment.responses, untold)
 
 

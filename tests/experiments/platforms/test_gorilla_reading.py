@@ -97,7 +97,7 @@ def with_ends(trials: list[Trial], ends: tuple[str, str]) -> list[Trial]:
     ]
 
 
-@pytest.mark.parametrize("ends", [("?", "!"), ("?", "?"), ("", ""), ("!", ".")])
+@pytest.mark.parametrize("ends", [("?", "!"), ("?", "?"), (".", "."), ("!", ".")])
 def test_people_see_no_end_marks(tmp_path: Path, ends: tuple[str, str]) -> None:
     """The page shows bare sentences, whatever the table of trials closes them with."""
     trials = with_ends(TRIALS, ends)

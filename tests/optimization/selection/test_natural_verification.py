@@ -94,7 +94,7 @@ def use_costlier_sentence(selection: NaturalSelection) -> NaturalSelection:
         if r not in used
         and doubled[r, 1] >= len(doubled)
         and doubled[r, 0] > doubled[first.row_1, 0]
-        and len(table.sentences[r]) == length
+        and len(str(table.sentences[r])) == length
     )
     extra = int(doubled[row, 0] - doubled[first.row_1, 0])
     rank_1, rank_2 = (doubled[row, :2] / (2 * len(doubled))).tolist()
