@@ -274,6 +274,7 @@ class LanguageModel(Scorer):
       `upper_bound` are true; `continuation_log_probs` is the sum of what each word gets given the
       words before it, or refused, also when asked about nothing. In float32 on the CPU: within the
       larger of 1e-4 nats and 1e-6 of the score.
+    * After `forget_prefixes`, equal calls cost equally many passes.
     """
 
     @abstractmethod
@@ -315,6 +316,13 @@ class LanguageModel(Scorer):
         """
         sentence.check_position(position)
         return self.log_probs([sentence.replace(position, word) for word in words])
+
+    def forget_prefixes(self) -> None:
+        """Give up what was read of earlier sentences and remembered to spare passes.
+
+        Scores stay; what later calls cost no longer depends on earlier ones. Nothing to do for a
+        model that reads every sentence anew.
+        """
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """A model whose scores estimate this one's at a fraction of the cost.

@@ -63,6 +63,10 @@ class Evaluator:
 
     def __init__(self, models: tuple[LanguageModel, ...]) -> None:
         self.models = models
+        # A search goes by what its models cost, so that equal seeds give equal searches only where
+        # nothing is left over of what was read before.
+        for model in models:
+            model.forget_prefixes()
         self.evaluations: list[Evaluation] = []
         self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in models)
         self.exact_passes = [0.0] * len(models)

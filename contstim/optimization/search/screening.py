@@ -149,19 +149,17 @@ class PositionEstimates:
         position, evaluator = self._position, self._evaluator
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
-        # Exact scores are counted both here and by the evaluator, so that they weigh twice.
-        with evaluator.counted(number) as model:
-            draft = model.draft(draft_covers)
-            if draft is None:
-                log_probs = evaluator.replacement_log_probs(number, position, words)
-            else:
-                log_probs = draft.replacement_log_probs(
-                    position.sentence, position.index, [*words, position.word]
-                )
+        draft = evaluator.models[number].draft(draft_covers)
         if draft is None:
+            log_probs = evaluator.replacement_log_probs(number, position, words)
             differences = log_probs - position.current.log_probs[number]
             self.mean[number, columns], self.spread[number, columns] = log_probs, 0
         else:
+            # The word that stands there is drafted too: estimates count as differences from it.
+            with evaluator.counted(number):
+                log_probs = draft.replacement_log_probs(
+                    position.sentence, position.index, [*words, position.word]
+                )
             differences = log_probs[:-1] - log_probs[-1]
             self._expect(number, columns, differences, Stage.DRAFT)
         self.refined[number, columns] = True
