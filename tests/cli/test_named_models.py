@@ -16,7 +16,7 @@ from contstim.cli import app
 from contstim.errors import InputError, ModelError
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.counts import counts_path
-from contstim.optimization.jobs.tasks import Search
+from contstim.optimization.jobs.tasks import TripletTask
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
 from contstim.vocabulary import Vocabulary
@@ -91,7 +91,7 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     run(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
     found = read_triplets(folder / "t.csv")
     before = {name: (folder / name).read_text() for name in ("steps.csv", "tried.csv")}
-    monkeypatch.setattr(Search, "perform", refuse)
+    monkeypatch.setattr(TripletTask, "perform", refuse)
     done = run(options, *models("two=kenlm:2.arpa", "three=kenlm:3.arpa"))
     renamed = [replace(one, model_1="two", model_2="three") for one in found]
     assert list(read_triplets(folder / "t.csv")) == renamed

@@ -1,4 +1,4 @@
-"""The words that a search between two models may use, told from each model alone."""
+"""The words that a search between two models may use, from what each model knows by itself."""
 
 from __future__ import annotations
 

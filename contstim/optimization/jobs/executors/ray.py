@@ -15,7 +15,8 @@ from contstim.optimization.jobs.executors import watcher
 from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
 
 if TYPE_CHECKING:
-    from contstim.optimization.jobs.bench import Bench, Reply, Task
+    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
 
 
 _PATIENCE = 10  # seconds for a cluster to answer
@@ -52,9 +53,9 @@ class RayExecutor(Executor):
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
-        self._asked: dict[Any, int] = {}  # what each worker was asked last, by Ray's reference
+        self._pending: dict[Any, int] = {}  # the worker of each answer to come, by Ray's reference
 
-    def start(self, bench: Bench) -> None:
+    def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
 
         Raises:
@@ -66,7 +67,7 @@ class RayExecutor(Executor):
         gpus, processors = float(has.get("GPU", 0)), int(has.get("CPU", 1))
         share = self._share
         if share is None:
-            share = 1.0 if gpus and bench.device != "cpu" else 0.0
+            share = 1.0 if gpus and context.device != "cpu" else 0.0
         room = min(processors, int(gpus / share)) if share else processors
         self.size = self._wanted or max(room, 1)
         if self.size > room:
@@ -75,10 +76,10 @@ class RayExecutor(Executor):
                 f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower --workers or "
                 f"--gpus-per-worker."
             )
-        self._bench = bench
-        self._hirable = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0)(_Actor)
+        self._context = context
+        self._actor_class = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0)(_Actor)
         for worker in range(self.size):
-            self._hire(worker)
+            self._spawn(worker)
 
     def _connect(self) -> None:
         if self._ray.is_initialized():
@@ -120,37 +121,37 @@ class RayExecutor(Executor):
             self._watcher.communicate(watcher.DONE)
             self._watcher = None
 
-    def _hire(self, worker: int) -> None:
-        actor = self._hirable.remote(self._bench.fresh())
+    def _spawn(self, worker: int) -> None:
+        actor = self._actor_class.remote(self._context.fresh())
         self._actors[worker] = actor
-        self._asked[actor.place.remote()] = worker
+        self._pending[actor.place.remote()] = worker
 
-    def send(self, worker: int, task: Task) -> None:
+    def send(self, worker: int, task: SynthesisTask) -> None:
         """See `Executor.send`."""
-        self._asked[self._actors[worker].answer.remote(task)] = worker
+        self._pending[self._actors[worker].answer.remote(task)] = worker
 
     def receive(self) -> Event:
         """See `Executor.receive`."""
-        (reference,), _ = self._ray.wait(list(self._asked), num_returns=1)
-        worker = self._asked.pop(reference)
+        (reference,), _ = self._ray.wait(list(self._pending), num_returns=1)
+        worker = self._pending.pop(reference)
         try:
             message = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            self._hire(worker)
+            self._spawn(worker)
             return Died(worker, _first_line(error))
         return Ready(worker, message) if isinstance(message, str) else Answered(worker, message)
 
     def replace(self, worker: int) -> None:
         """See `Executor.replace`."""
         self._ray.kill(self._actors[worker])
-        self._hire(worker)
+        self._spawn(worker)
 
     def close(self) -> None:
         """See `Executor.close`."""
         for actor in self._actors.values():
             self._ray.kill(actor)
         self._actors.clear()
-        self._asked.clear()
+        self._pending.clear()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -158,16 +159,16 @@ class RayExecutor(Executor):
 
 
 class _Actor:
-    """A bench in a process of Ray's."""
+    """A worker's context in a process that Ray starts."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
 
     def place(self) -> str:
         return f"process {os.getpid()} on {socket.gethostname()}"
 
-    def answer(self, task: Task) -> Reply:
-        return self._bench.answer(task)
+    def answer(self, task: SynthesisTask) -> Reply:
+        return self._context.answer(task)
 
 
 def _import_ray() -> Any:
