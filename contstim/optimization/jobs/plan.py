@@ -51,7 +51,7 @@ class SynthesisPlan:
     allow_unknown: bool = False
 
     def __post_init__(self) -> None:
-        from contstim.optimization.search.recipes import RECIPES
+        from contstim.optimization.search.recipes import recipe_named
 
         if len(self.models) < 2:
             raise InputError("Triplets need two models or more: give --model at least twice.")
@@ -59,8 +59,7 @@ class SynthesisPlan:
             raise InputError(f"Triplets for each pair must be 1 or more, not {self.per_pair}.")
         if self.seed < 0:
             raise InputError(f"The seed must not be negative, but is {self.seed}.")
-        if self.recipe not in RECIPES:
-            raise InputError(f"There is no recipe {self.recipe!r}; there are {', '.join(RECIPES)}.")
+        recipe_named(self.recipe)
         given_models(self.models)
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
-from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store.triplets import JobState, Outcome, Trail
 
@@ -107,7 +107,7 @@ class TripletTask(SynthesisTask):
                 second,
                 self.natural,
                 context.words(self.models),
-                recipe=RECIPES[self.recipe],
+                recipe=recipe_named(self.recipe),
                 seed=self.seed,
                 seeds=SEEDS,
             )

@@ -27,7 +27,7 @@ _CACHE_SIZE = 50_000  # exact scores remembered of each model
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ScoredCandidate:
     """A candidate that was scored exactly.
 
     Attributes:
@@ -67,7 +67,7 @@ class Evaluator:
         # nothing is left over of what was read before.
         for model in models:
             model.forget_prefixes()
-        self.evaluations: list[Evaluation] = []
+        self.evaluations: list[ScoredCandidate] = []
         self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in models)
         self.exact_passes = [0.0] * len(models)
         self._scores: tuple[dict[Sentence, float], ...] = tuple({} for _ in models)
@@ -178,5 +178,5 @@ class Evaluator:
         """Write down a candidate and its exact log-probabilities, (n_models,), nats or nan."""
         sentence = position.replace(word)
         self.evaluations.append(
-            Evaluation(position.visit, position.index, word, sentence, log_probs.copy())
+            ScoredCandidate(position.visit, position.index, word, sentence, log_probs.copy())
         )

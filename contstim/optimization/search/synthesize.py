@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
-    from contstim.optimization.search.evaluator import Evaluation
+    from contstim.optimization.search.evaluator import ScoredCandidate
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
     from contstim.sentence import Sentence
@@ -62,7 +62,7 @@ class Synthesis:
     natural: Sentence
     climb: Climb
     recipe: str
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[ScoredCandidate, ...]
     costs: Mapping[str, Cost]
     models: tuple[str, ...]
     roles: tuple[str, ...]

@@ -127,6 +127,8 @@ def _check(
 def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:
     """One sentence more than the total demand for each source: so the cheapest idle one is seen."""
     n_models, n_sentences = doubled.shape
+    # Usable rows by rank, one order for each reject model; `rows` are those that may serve each
+    # source, a sentence being accepted from a doubled rank of n_sentences (the median) on.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
     orders = [order[usable[order]] for order in orders]
     rows = [
@@ -143,11 +145,11 @@ def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:
 
 def _first(order: IntArray, admissible: BoolArray, count: int) -> IntArray:
     """The first `count` admissible rows of an order, or all there are."""
-    seen = 4 * count
+    seen = 4 * count  # about half are admissible, and orders are of all sentences: look no further
     while True:
-        found = order[:seen][admissible[order[:seen]]]
-        if len(found) >= count or seen >= len(order):
-            return found[:count]
+        rows = order[:seen][admissible[order[:seen]]]
+        if len(rows) >= count or seen >= len(order):
+            return rows[:count]
         seen *= 2
 
 
@@ -155,6 +157,9 @@ def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) 
     """Dual prices of the plan over all sentences, (n_sources,); 0 where nothing is demanded."""
     n_sources = len(demand)
     n_models, n_sentences = doubled.shape
+    # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
+    # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
+    # at, so that there is one, or none at all.
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
     ranks = doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
     costs = np.where(ranks[accept] >= n_sentences, ranks[reject], NEVER)

@@ -48,7 +48,14 @@ class RayExecutor(Executor):
             raise InputError(f"There must be 1 worker or more, not {workers}.")
         if gpus_per_worker is not None and gpus_per_worker < 0:
             raise InputError(f"GPUs for each worker must be 0 or more, not {gpus_per_worker}.")
-        self._ray = _import_ray()
+        try:
+            import ray
+        except ImportError as error:
+            raise WorkerError(
+                "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
+                "--executor processes on one machine."
+            ) from error
+        self._ray: Any = ray
         self._wanted, self._share, self._address = workers, gpus_per_worker, address
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
@@ -169,17 +176,6 @@ class _Actor:
 
     def answer(self, task: SynthesisTask) -> Reply:
         return self._context.answer(task)
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise WorkerError(
-            "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
-            "--executor processes on one machine."
-        ) from error
-    return ray
 
 
 def _check_reachable(address: str | None) -> None:
