@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import KenlmModel
-from contstim.models.ngram.counts import counts_path
 from contstim.optimization.jobs.plan import seed_for
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.jobs.worker_context import WorkerContext
@@ -27,25 +26,6 @@ from contstim.vocabulary import Vocabulary
 
 MODELS = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
 INPUTS = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "3")
-
-
-@pytest.fixture
-def folder(
-    tmp_path: Path,
-    trained: Path,
-    english: list[Sentence],
-    unseen: list[Sentence],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Path:
-    words = Vocabulary.from_sentences(english, min_count=5)
-    words.save(tmp_path / "vocab.txt")
-    usual = [s for s in unseen if not words.missing(s) and s.words[0] != "There"]  # no fixed frame
-    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in usual[:20]))
-    for n in (2, 3):
-        shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
-        shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def triplets(*arguments: str, inputs: tuple[str, ...] = (*MODELS, *INPUTS)) -> Result:

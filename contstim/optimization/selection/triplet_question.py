@@ -78,8 +78,8 @@ def check_question(triplets: Sequence[Triplet], question: TripletQuestion) -> No
     for first, second in pairs:
         if (second, first) in pairs or first == second:
             raise InputError(
-                f"Triplets name the models {first} and {second} in both orders, or one model twice: "
-                "every model pair needs one order, in which model_1 rejects synthetic_1."
+                f"Triplets name the models {first} and {second} in both orders, or one model "
+                "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
             )
     unknown = [pair for pair in question.counts if pair not in pairs]
     if unknown:
@@ -225,7 +225,7 @@ def _spread(
         yield LinearRule(f"triplets for {'-'.join(pair)}", places, ones, count, count)
         return
     each = count // groups
-    # `places` are those of the pair's triplets among all; `of_place` and `i` count among the pair's.
+    # `places` are those of the pair's triplets among all; `i` counts among the pair's own.
     values = natural_log_probs([triplets[place] for place in places])
     for model, column in zip(pair, values, strict=True):
         of_place = quantile_groups(column, groups)
