@@ -75,6 +75,7 @@ class SynthesisPlan:
         Args:
             before: the models of the store, in its order; none if it is new.
         """
+        # Pairs, seeds and columns of results follow from the order, which the user need not keep.
         models = sorted(self.models)
         return replace(self, models=tuple(before if sorted(before) == models else models))
 

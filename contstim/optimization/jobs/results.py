@@ -96,6 +96,7 @@ def pair_statistics(
         store: where the outcomes are.
         missing: triplets of each pair for which there was no sentence left.
     """
+    # Counters and lists answer for pairs without an outcome too.
     triplets: defaultdict[tuple[str, str], list[Triplet]] = defaultdict(list)
     unchanged: Counter[tuple[str, str]] = Counter()
     for triplet in store.triplets():

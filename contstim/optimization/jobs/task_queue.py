@@ -225,6 +225,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         Of the pairs for which fewest models must be loaded, one at which fewest workers are; of
         these the first in an order in which consecutive pairs share a model.
         """
+        # Of equals, `min` takes the first.
         open_pairs = [pair for pair in self._order if pair.waiting]
         if not open_pairs:
             return None

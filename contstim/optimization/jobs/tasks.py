@@ -112,6 +112,7 @@ class TripletTask(SynthesisTask):
                 seeds=SEEDS,
             )
         except ContstimError:
+            # Whether the sentence is to blame is asked only where a search has failed.
             for model in models:
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")

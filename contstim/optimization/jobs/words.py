@@ -41,6 +41,7 @@ def shared_words(pair: tuple[str, str], words: tuple[Vocabulary | None, ...]) ->
     Raises:
         VocabularyError: nothing, for the start of a sentence or elsewhere.
     """
+    # Models that take any word do not count; where both do, the embedded English is the limit.
     first, *others = [v for v in words if v is not None] or [default_vocabulary(())]
     for place, words_there in (
         ("start a sentence", [set(v.initial) for v in (first, *others)]),

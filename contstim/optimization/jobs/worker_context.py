@@ -122,6 +122,7 @@ class WorkerContext:
         """
         if pair not in self._words:
             usable = tuple(self.usable_words(model) for model in self.models(pair))
+            # Of one pair only: a worker mostly stays with a pair, and vocabularies are large.
             self._words = {pair: shared_words(pair, usable)}
         return self._words[pair]
 

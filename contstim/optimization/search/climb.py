@@ -110,7 +110,9 @@ def climb(
         perturbation: how new starts are made; None for a single round.
         on_step: told of each accepted step as it happens.
     """
-    state = proposer.start(evaluator, rng) if state is None else state
+    if state is None:
+        # What a proposer draws does not change the order of positions.
+        state = proposer.start(evaluator, rng.spawn(1)[0])
     # `current` is where the climb stands, `best` the best sentence of all rounds before this one.
     first = best = current = objective.assess(start, evaluator.log_probs(start))
     steps: list[Step] = []

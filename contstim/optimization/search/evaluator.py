@@ -97,6 +97,7 @@ class Evaluator:
             with self.counted(number) as model:
                 scores[sentence] = float(model.log_probs([sentence])[0])
             passes = self.tallies[number].total.rows - passes
+            # The first sentence tells; later ones are as long.
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
@@ -136,6 +137,7 @@ class Evaluator:
         self, number: int, position: Position, words: Sequence[str]
     ) -> FloatArray:
         """One model's exact log-probabilities of the sentence with each word, (n_words,), nats."""
+        # Only words that have not been scored here before pass through the model, all at once.
         cache = self._scores[number]
         sentences = [position.replace(word) for word in words]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
@@ -167,6 +169,7 @@ class Evaluator:
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
+            # The first model scores all; each further one what is still promising after that.
             wanted = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_wanted in zip(words, wanted, strict=True) if is_wanted]
             log_probs[number, wanted] = self.replacement_log_probs(number, position, chosen)

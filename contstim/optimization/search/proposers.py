@@ -38,7 +38,7 @@ class Proposer(ABC):
 
         Args:
             evaluator: of the search.
-            rng: the search's own; for what the strategy leaves to chance.
+            rng: for what the strategy leaves to chance.
         """
         return SearchState(len(evaluator.models), rng)
 

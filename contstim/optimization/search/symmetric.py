@@ -99,7 +99,7 @@ def synthesize_pair(
     # prefer. The models of a side: first the one that is to prefer its sentence.
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
     rng = np.random.default_rng(seed)
-    states = [recipe.proposer.start(evaluator, rng) for evaluator in evaluators]
+    states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
     _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
     log_probs = np.stack([scores, scores], axis=1)  # (model_1, model_2) × (sentence_1, sentence_2)
     sentences = [natural, natural]

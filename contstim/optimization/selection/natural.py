@@ -82,6 +82,7 @@ def select_natural(
         raise _infeasible(question, arcs, plan.shortfall)
     prices = _prices(doubled, arcs, plan.chosen, question.of_source)
     objective = int(arcs.cost[plan.chosen].sum())
+    # Arcs are sorted by source, and `chosen` ascends: the rows of each source, in turn.
     rows = np.split(arcs.row[plan.chosen], np.cumsum(question.of_source)[:-1])
     rule = None if repeatable is None else tuple(sorted(repeatable))
     selection = NaturalSelection(
@@ -183,7 +184,7 @@ def _certify(
 ) -> Certificate:
     n_sentences = len(usable)
     bound = int(question.of_source @ prices) - int(sentence_prices(doubled, prices)[usable].sum())
-    accepted = doubled >= n_sentences
+    accepted = doubled >= n_sentences  # (n_models, n_sentences): ranks from the median on
     return Certificate(
         objective=objective / (2 * n_sentences),
         bound=bound / (2 * n_sentences),
@@ -253,6 +254,7 @@ def _pair(
 
 def _infeasible(question: Demand, arcs: _Arcs, shortfall: IntArray) -> InfeasibleError:
     sources, demand = list(permutations(question.models, 2)), question.of_source
+    # Too few admissible sentences explain a lack by themselves; else other sources need the same.
     admissible = np.bincount(arcs.source, minlength=len(sources))
     reasons = []
     for (reject, accept), needs, has, lacks in zip(

@@ -101,6 +101,7 @@ def priced_bound(
     costs: Iterable[float], rules: Sequence[LinearRule], prices: Mapping[str, float]
 ) -> Fraction:
     """The bound that prices prove, without rounding."""
+    # A candidate's cost less what the prices give for it; those below zero are worth choosing.
     reduced = [Fraction(cost) for cost in costs]
     total = Fraction(0)
     for rule in rules:
@@ -115,6 +116,7 @@ def priced_bound(
 def _matrix(rules: Sequence[LinearRule], n_candidates: int) -> csr_array:
     from scipy.sparse import csr_array
 
+    # A row for each rule; its members are the columns.
     ends: IntArray = np.cumsum([0, *(len(rule.members) for rule in rules)])
     members = np.concatenate([np.asarray(rule.members, dtype=np.int64) for rule in rules])
     weights = np.concatenate([np.asarray(rule.weights, dtype=np.float64) for rule in rules])

@@ -242,6 +242,8 @@ def _balance(
     question: TripletQuestion,
     tokens: Mapping[tuple[str, str], int],
 ) -> Iterator[LinearRule]:
+    # Mean lengths differ by at most the balance, so summed ones by as much for every triplet; 1e-9
+    # is for products such as 0.1 * 30 that fall short of a whole number.
     most = int((question.token_balance or 0) * question.count(pair) + 1e-9)
     for model in pair:
         surplus = [surplus_tokens(triplets[place], model, tokens) for place in places]

@@ -104,6 +104,7 @@ def _check_worth(
     rules: Sequence[LinearRule],
 ) -> None:
     certificate, objective = selection.certificate, question.objective
+    # Controversiality is maximised, so that bounds are above it; rank sums the other way round.
     sign = 1 if objective == "controversiality" else -1
     value = set_value(triplets, selection.triplets, objective)
     claimed = certificate.objective

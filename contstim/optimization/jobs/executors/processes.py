@@ -81,6 +81,7 @@ class ProcessExecutor(Executor):
 
     def receive(self) -> Event:
         """See `Executor.receive`."""
+        # A text, a worker's first message, says that it is ready; the end of a pipe, that it died.
         pipes = {process.pipe: worker for worker, process in self._workers.items()}
         pipe = connection.wait(list(pipes))[0]
         worker = pipes[pipe]  # type: ignore[index]

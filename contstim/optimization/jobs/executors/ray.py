@@ -75,6 +75,7 @@ class RayExecutor(Executor):
         share = self._share
         if share is None:
             share = 1.0 if gpus and context.device != "cpu" else 0.0
+        # A worker takes one processor and its share of a GPU.
         room = min(processors, int(gpus / share)) if share else processors
         self.size = self._wanted or max(room, 1)
         if self.size > room:
@@ -139,6 +140,7 @@ class RayExecutor(Executor):
 
     def receive(self) -> Event:
         """See `Executor.receive`."""
+        # A worker's first answer, from `place`, says that it is ready.
         (reference,), _ = self._ray.wait(list(self._pending), num_returns=1)
         worker = self._pending.pop(reference)
         try:
