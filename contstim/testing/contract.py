@@ -15,6 +15,7 @@ import pytest
 
 from contstim.errors import ContstimError, ModelError, SentenceError
 from contstim.models.base import Continuation, LanguageModel, Scorer, require_language_model
+from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
 
 SENTENCES = [
@@ -201,6 +202,16 @@ class LanguageModelContract(ScorerContract):
                 )
                 assert (known.upper_bound >= fresh - tolerance(fresh)).all()
                 assert not np.isnan(known.estimate).any()
+
+    def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:
+        costs = []
+        for _ in range(2):
+            model.forget_prefixes()
+            with counting(Tally()) as tally:
+                model.replacements(SENTENCES[0], 3, WORDS)
+                model.replacement_log_probs(SENTENCES[0], 3, WORDS)
+            costs.append(tally.total)
+        assert costs[0] == costs[1]
 
     def test_no_words_give_empty_arrays(self, model: LanguageModel) -> None:
         assert model.replacement_log_probs(SENTENCES[0], 0, ()).shape == (0,)

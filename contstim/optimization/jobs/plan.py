@@ -1,4 +1,4 @@
-"""What a study of triplets is made with, and how two descriptions of it are compared."""
+"""All that decides which triplets are found, and texts by which a store knows it again."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from contstim.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.optimization.jobs.tasks import Examined
+    from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
-#: The settings that may be larger than those a store was made with.
 MAY_GROW = frozenset({"per pair"})
+"""The settings that may be larger than those that a store was made with."""
 
 
 @dataclass(frozen=True)
-class Study:
+class SynthesisPlan:
     """All that decides which triplets are found.
 
     Attributes:
@@ -34,7 +34,7 @@ class Study:
         vocabulary: words to use; None for those frequent in the two models' own training text.
         per_pair: how many natural sentences, and so triplets, each pair of models gets.
         recipe: the name of the way to search.
-        seed: decides the dealing of sentences and every search.
+        seed: decides which sentences each pair gets, and every search.
         allow_unknown: also use words that a word-level model cannot tell.
 
     Raises:
@@ -51,7 +51,7 @@ class Study:
     allow_unknown: bool = False
 
     def __post_init__(self) -> None:
-        from contstim.optimization.search.recipes import RECIPES
+        from contstim.optimization.search.recipes import recipe_named
 
         if len(self.models) < 2:
             raise InputError("Triplets need two models or more: give --model at least twice.")
@@ -59,8 +59,7 @@ class Study:
             raise InputError(f"Triplets for each pair must be 1 or more, not {self.per_pair}.")
         if self.seed < 0:
             raise InputError(f"The seed must not be negative, but is {self.seed}.")
-        if self.recipe not in RECIPES:
-            raise InputError(f"There is no recipe {self.recipe!r}; there are {', '.join(RECIPES)}.")
+        recipe_named(self.recipe)
         parse_models(self.models)
 
     @property
@@ -68,22 +67,23 @@ class Study:
         """All unordered pairs of models, in the order of the models."""
         return tuple(combinations(self.models, 2))
 
-    def ordered(self, before: Sequence[str]) -> Study:
-        """The study with its models in the order that decides pairs, deal and seeds.
+    def ordered(self, before: Sequence[str]) -> SynthesisPlan:
+        """The plan with its models in the order that decides pairs, their sentences and seeds.
 
         That of the alphabet; of a store made with the same models, its own, whatever it is.
 
         Args:
             before: the models of the store, in its order; none if it is new.
         """
+        # Pairs, seeds and columns of results follow from the order, which the user need not keep.
         models = sorted(self.models)
         return replace(self, models=tuple(before if sorted(before) == models else models))
 
-    def settings(self, examined: Sequence[Examined]) -> dict[str, str]:
+    def settings(self, profiles: Sequence[ModelProfile]) -> dict[str, str]:
         """Name and value of everything that decides the triplets, as texts to be compared.
 
         Args:
-            examined: what was found out about the models, in their order.
+            profiles: of the models, in their order.
         """
         texts = sorted({sentence.text for sentence in self.sentences})
         settings = {
@@ -95,13 +95,13 @@ class Study:
             "vocabulary": _describe(self.vocabulary, "the models' own"),
             "allow unknown": str(self.allow_unknown).lower(),
         }
-        for number, (name, found) in enumerate(zip(self.models, examined, strict=True), start=1):
+        for number, (name, profile) in enumerate(zip(self.models, profiles, strict=True), start=1):
             settings[f"model {number}"] = name
-            settings[f"model {number} words"] = _describe(found.words, "all")
-            for aspect, value in asdict(found.convention).items():
+            settings[f"model {number} words"] = _describe(profile.words, "all")
+            for aspect, value in asdict(profile.convention).items():
                 settings[f"model {number} {aspect}"] = str(value)
             del settings[f"model {number} tolerance"]  # measured: another machine's may differ
-            if found.convention.precision == FLOAT32:  # as studies begun before it was told
+            if profile.convention.precision == FLOAT32:  # as stores made before it was recorded
                 del settings[f"model {number} precision"]
         return settings
 
