@@ -55,7 +55,7 @@ def read_study(folder: Path) -> CollectedStudy:
     try:
         groups = {group: _trials(group, own) for group, own in content["groups"].items()}
         completion = content.get("completion") or {}
-        home = _text((content.get("save") or {}).get("to"))
+        backend = _text((content.get("save") or {}).get("to"))
         title, code, redirect = (
             _text(value) for value in (content.get("title"), *map(completion.get, _COMPLETION))
         )
@@ -64,7 +64,7 @@ def read_study(folder: Path) -> CollectedStudy:
             f"{path} is not the study of an exported experiment ({error!r}). Export it again with "
             "`contstim export jspsych`."
         ) from error
-    _check(path, groups, home)
+    _check(path, groups, backend)
     numbered = sorted(groups, key=int)
     canonical = json.dumps([[g, sorted(groups[g].items())] for g in numbered])
     return CollectedStudy(
@@ -97,10 +97,10 @@ def _text(value: object) -> str | None:
     return value or None
 
 
-def _check(path: Path, groups: Mapping[str, Mapping[str, object]], home: str | None) -> None:
-    if home not in (None, "server"):
+def _check(path: Path, groups: Mapping[str, Mapping[str, object]], backend: str | None) -> None:
+    if backend not in (None, "server"):
         raise InputError(
-            f"The page of {path} saves to {home}, not to a server. Export it again with "
+            f"The page of {path} saves to {backend}, not to a server. Export it again with "
             "`contstim export jspsych --save server`."
         )
     names = [name for own in groups.values() for name in own]
