@@ -12,7 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.collection.database import APPLICATION_ID, TABLES, open_readable
+from contstim.errors import StoreError
+from contstim.experiments.collection.database import (
+    APPLICATION_ID,
+    TABLES,
+    open_readable,
+    server_lock,
+)
 from contstim.experiments.collection.exports import collected_responses
 from contstim.experiments.collection.participants import AdmissionPolicy
 from contstim.experiments.collection.recorder import Recorder
@@ -93,6 +99,26 @@ def test_a_database_from_before_the_mark_is_read_and_goes_on(tmp_path: Path) -> 
             marks = connection.execute("SELECT simulated FROM participant").fetchall()
     assert [mark[0] for mark in marks] == [0, 1]
     assert repr(collected_responses(path)) == repr(before)
+
+
+def test_one_server_at_a_time_has_the_lock_of_a_database(tmp_path: Path) -> None:
+    database = tmp_path / "a.sqlite"
+    with server_lock(database, "http://a/"):
+        for _ in range(2):
+            with (
+                pytest.raises(StoreError, match=r"in use: the server at http://a/ \(process \d+\)"),
+                server_lock(database, "http://b/"),
+            ):
+                pytest.fail("two servers have one database")
+    with server_lock(database, "http://b/"), server_lock(tmp_path / "b.sqlite", "http://c/"):
+        assert "http://b/" in Path(f"{database}.lock").read_text()
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StoreError, match="which keeps other servers out"),
+        server_lock(tmp_path / "file" / "a.sqlite", "http://a/"),
+    ):
+        pytest.fail("there is no such folder")
 
 
 def test_a_snapshot_does_not_move_while_the_server_writes(recorder: Recorder) -> None:
