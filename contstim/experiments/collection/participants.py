@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.collection.requests import RequestRefusal
+from contstim.experiments.responses.table import SIMULATED_NAME
 
 if TYPE_CHECKING:
     import sqlite3
@@ -60,7 +61,7 @@ class AdmissionPolicy:
     ) -> Participant:
         """A new participant, or the one whom the platform sent before.
 
-        An artificial one is marked so for good.
+        An artificial one is marked so for good, by the name too where it is new.
 
         Raises:
             RequestRefusal: there is no such group, or the study is full.
@@ -85,7 +86,8 @@ class AdmissionPolicy:
                 return returning
         if connection.execute("SELECT count(*) FROM participant").fetchone()[0] >= self.most:
             raise RequestRefusal(403, "This study has all the participants it needs. Thank you.")
-        name, seed = f"p{secrets.token_hex(8)}", secrets.randbelow(2**31)
+        name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
+        seed = secrets.randbelow(2**31)
         chosen = group or least_filled(connection, self.groups, now - self.patience)
         number = connection.execute(
             "INSERT INTO participant (participant, study_group, seed, joined, seen, simulated) "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
 UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
+SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Response:
 
     What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
     (rt_ms). The column `simulated` (true or false) is in a file only if some answer is simulated;
-    where it or its cell is missing, a person answered.
+    where it or its cell is missing, a person answered, unless the participant's name begins with
+    `simulated-`: so the mark outlives the column.
     """
 
     participant: str
@@ -37,6 +39,10 @@ class Response:
     position: int  # order of presentation, from 1
     rt_ms: float
     simulated: bool = False  # whether an artificial participant answered
+
+    def __post_init__(self) -> None:
+        if self.participant.startswith(SIMULATED_NAME):
+            object.__setattr__(self, SIMULATED, True)
 
     @property
     def choice(self) -> int:
