@@ -84,7 +84,7 @@ class Connections:
         if len(self._waiting) + len(self._busy) >= self.limits.most:
             if not self._waiting:
                 return False
-            longest = next(iter(self._waiting))
+            longest = next(iter(self._waiting))  # dictionaries keep the order of insertion
             self.leave(longest)
             longest.drop()
         self.wait(newcomer)
@@ -130,6 +130,7 @@ class LimitedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived; after an answer, it begins the next request's headers."""
+        # Later bytes of the same headers do not start the clock again: it would never end
         if not self._answering and not self._reading:
             self._read_headers()
         super().data_received(data)

@@ -78,7 +78,7 @@ def open_writable(path: Path, fingerprint: str) -> tuple[sqlite3.Connection, Key
         path, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False
     )
     if not _is_empty(connection):
-        _recognise(connection, path)
+        _recognise(connection, path)  # before anything of somebody else's file is changed
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -91,7 +91,7 @@ def open_writable(path: Path, fingerprint: str) -> tuple[sqlite3.Connection, Key
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
         Keys.draw().write(connection)
         connection.execute("INSERT INTO study VALUES ('fingerprint', ?)", (fingerprint,))
-    elif _layout(connection) == WITHOUT_SIMULATED:
+    elif _layout(connection) == WITHOUT_SIMULATED:  # a study goes on after an update
         connection.execute(MARKING)
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
     connection.execute("COMMIT")

@@ -47,6 +47,7 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     """
     with closing(open_readable(database)) as connection:
         try:
+            # A damaged page may read as fewer rows: better no table than part of it
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))

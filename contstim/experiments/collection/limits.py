@@ -59,6 +59,7 @@ class Throttle:
             RequestRefusal: the caller has asked too often.
         """
         left, then = self._buckets.pop(caller, (self.rate.burst, now))
+        # what came back meanwhile, up to a full bucket; clocks may be set back
         left = min(self.rate.burst, left + max(0.0, now - then) * self.rate.per_second)
         self._buckets[caller] = (max(0.0, left - 1) if left >= 1 else left, now)
         if len(self._buckets) > _MOST_CALLERS:

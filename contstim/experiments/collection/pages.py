@@ -67,4 +67,5 @@ def media_type(file: Path) -> str:
 
 
 def _forbidden(part: str) -> bool:
+    # On Windows a backslash divides folders, and a colon names a drive or a hidden stream
     return not part or part.startswith(".") or any(sign in part for sign in "\0\\:")

@@ -67,9 +67,8 @@ class AdmissionPolicy:
             RequestRefusal: there is no such group, or the study is full.
         """
         if group is not None and group not in self.groups:
-            raise RequestRefusal(
-                422, f"There is no such group; there are {', '.join(self.groups)}."
-            )
+            names = ", ".join(self.groups)
+            raise RequestRefusal(422, f"There is no such group; there are {names}.")
         if identity is not None and identity.prolific_pid:
             row = connection.execute(
                 f"{_PARTICIPANT} JOIN identity USING (number) "
@@ -171,6 +170,7 @@ def save(
     participant = find(connection, name)
     if not all(answer.trial_id in trials[participant.group] for answer in answers):
         raise RequestRefusal(422, f"There is no such trial in group {participant.group}.")
+    # Pages repeat what they have not heard of: the first answer to a trial stands
     connection.executemany(
         "INSERT INTO response VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [
@@ -200,6 +200,7 @@ def complete(
     missing = len(trials[participant.group]) - saved
     if missing:
         raise RequestRefusal(409, f"{missing} answers have not arrived yet.", missing=missing)
+    # Who asks again, because the code was lost on the way, has finished when they first asked
     connection.execute(
         "UPDATE participant SET seen = ?, completed = coalesce(completed, ?) WHERE number = ?",
         (now, now, participant.number),

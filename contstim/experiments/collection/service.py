@@ -208,7 +208,7 @@ class Service:
         if not equal_secrets(token, self._config.token):
             self._failing.take(address(request), now)
             raise RequestRefusal(401, "The administrator's token is missing or wrong.")
-        self._recorder.check()
+        self._recorder.check()  # or an old file would be read in its place
         snapshot = Snapshot(self._recorder.path, now - self._config.admission.patience)
         text = await asyncio.to_thread(table, snapshot)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -223,6 +223,7 @@ class Service:
             secret: by default that of the header.
         """
         now = self._clock()
+        # The secret follows from the name, so this asks no database and tells nobody who exists
         if not self._recorder.keys.opens(participant, secret or bearer(request)):
             self._failing.take(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")

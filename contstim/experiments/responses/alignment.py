@@ -77,20 +77,7 @@ def align(
         if trial is None:
             lost[answer.participant].append(answer.trial_id or " / ".join(answer.shown))
             continue
-        left = _left_sentence(answer, trial)
-        responses.append(
-            Response(
-                answer.participant,
-                int(answer.group) if answer.group.isdecimal() else trial.group,
-                trial.trial_id,
-                # platforms count from left to right, responses from sentence_1 to sentence_2
-                answer.rating if left == 1 else mirrored(answer.rating),
-                left,
-                answer.position,
-                answer.rt_ms,
-                answer.simulated,
-            )
-        )
+        responses.append(_canonical(answer, trial))
     if not responses:
         example = next(iter(lost.values()), ["no answers"])[0]
         where = next((f" ({answer.where})" for answer in answers), "")
@@ -148,6 +135,7 @@ def _with_group_numbers(
     for name in dict.fromkeys(answer.group for answer in answers if answer.group):
         counts = about[name]
         group, most = counts.most_common(1)[0] if counts else (0, 0)
+        # What most answers are about outweighs a number, which may be the platform's own
         if 2 * most > counts.total():
             meant[name] = str(group)
         elif not counts and is_group_number(name) and int(name) in numbers:
@@ -228,6 +216,21 @@ class _TrialFinder:
                 "column that holds the trial_id, or the one that holds the number of the group."
             )
         return candidates[0] if candidates else None
+
+
+def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
+    left = _left_sentence(answer, trial)
+    return Response(
+        answer.participant,
+        int(answer.group) if answer.group.isdecimal() else trial.group,
+        trial.trial_id,
+        # platforms count from left to right, responses from sentence_1 to sentence_2
+        answer.rating if left == 1 else mirrored(answer.rating),
+        left,
+        answer.position,
+        answer.rt_ms,
+        answer.simulated,
+    )
 
 
 def _left_sentence(answer: RecordedAnswer, trial: Trial) -> int:

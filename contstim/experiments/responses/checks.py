@@ -134,6 +134,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
     """
     stated = list(dict.fromkeys(response.group for response in theirs))
     counts = Counter(response.trial_id for response in theirs)
+    # trials shown without an answer are responses too, with an unknown rating
     rated = {response.trial_id for response in theirs if response.rating != UNKNOWN}
     ratings = {response.rating for response in theirs if response.rating != UNKNOWN}
     expected = [trial_id for trial_id, group in groups.items() if group in stated]

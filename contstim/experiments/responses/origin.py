@@ -47,6 +47,7 @@ class ResponseOrigin:
 
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people and artificial participants."""
+    # One marked answer is enough: who let a page answer for them is not a person to an analysis
     marked: dict[str, bool] = {}
     for response in responses:
         marked[response.participant] = marked.get(response.participant, False) | response.simulated

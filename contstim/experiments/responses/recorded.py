@@ -83,8 +83,8 @@ def sided_answer(
     """
     if not participant:
         raise InputError(f"{where} is a trial of no participant.")
-    shown = shown_by_side(where, trial_id, left, by_id)
-    return RecordedAnswer(where, participant, "", trial_id, shown, rating, position, rt_ms)
+    sides = shown_by_side(where, trial_id, left, by_id)
+    return RecordedAnswer(where, participant, "", trial_id, sides, rating, position, rt_ms)
 
 
 def shown_by_side(
@@ -99,6 +99,7 @@ def shown_by_side(
     if side not in (1, 2):
         raise InputError(f"{where}: the sentence shown left is 1 or 2, not {shortened(left)}.")
     trial = by_id.get(trial_id)
+    # a trial that nobody knows is named later, with all others: here any two texts will do
     first, second = texts_of(trial) if trial else (trial_id, trial_id)
     return (first, second) if side == 1 else (second, first)
 

@@ -48,14 +48,7 @@ def take_part_in_browser(
         InputError: the address is not one of a server, or not of this machine.
         WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
     """
-    address = urlsplit(url)
-    if address.scheme not in ("http", "https") or not address.netloc:
-        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
-    if address.hostname not in _THIS_MACHINE:
-        raise InputError(
-            f"The page of {url} takes no artificial participants: it does so only where it is "
-            f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."
-        )
+    _check_address(url)
     try:
         from playwright import sync_api as playwright
     except ModuleNotFoundError as error:
@@ -82,6 +75,17 @@ def take_part_in_browser(
     return tuple(responses)
 
 
+def _check_address(url: str) -> None:
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
+    if address.hostname not in _THIS_MACHINE:
+        raise InputError(
+            f"The page of {url} takes no artificial participants: it does so only where it is "
+            f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."
+        )
+
+
 def _visit(
     browser: Any,
     failure: type[Exception],
@@ -91,7 +95,7 @@ def _visit(
     patience: float,
 ) -> list[Response]:
     """One participant, from the first screen to the completion code."""
-    context = browser.new_context()
+    context = browser.new_context()  # with a storage of its own, as another person's browser
     saved = _SavedAnswers()
     try:
         page = context.new_page()
@@ -128,6 +132,7 @@ class _SavedAnswers:
             self._group = int(response.json()["group"])
         elif response.url.endswith("/api/responses"):
             self._sent = response.request.post_data_json
+            # what is sent again is not answered again: the first one stands, as at the server
             for answer in self._sent["responses"]:
                 self._answers.setdefault(answer["trial_id"], answer)
 

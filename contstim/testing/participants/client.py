@@ -95,6 +95,7 @@ class Journal:
                 f"{path} belongs to a run of another model, seed or server; delete it or name "
                 "another --out."
             )
+        # Anew and at once, without a line that a kill has cut
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
         try:
             self._file = path.open("a", encoding="utf-8", buffering=1)
@@ -182,6 +183,7 @@ class ParticipantClient:
         for response in responses:
             sent = {name: getattr(response, name) for name in names}
             self._journal.record(self._number, answer=sent)
+        # with what an outage kept from being saved; the server takes a repetition for a success
         unsaved = [a for name, a in self.copy.answers.items() if name not in self.copy.saved]
         joined = self._joined()
         body = {"participant": joined.participant, "responses": unsaved}

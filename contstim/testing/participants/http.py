@@ -126,6 +126,7 @@ async def _run(
         completed += 1
         progress(completed, settings.participants)
 
+    # Proxies of the environment are for the web, not for a server of this machine
     async with httpx2.AsyncClient(
         base_url=settings.url.rstrip("/") + "/",
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
@@ -140,6 +141,7 @@ async def _run(
             )
             for number in range(1, settings.participants + 1)
         }
+        # One after another: who joins at the same time as others may get any group
         for client in clients.values():
             await client.join()
         await asyncio.gather(*(answer_everything(n, client) for n, client in clients.items()))
