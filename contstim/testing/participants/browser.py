@@ -45,9 +45,37 @@ def take_part_in_browser(
         What the pages sent and the server acknowledged.
 
     Raises:
-        InputError: the address is none, or not of this machine.
+        InputError: the address is not one of a server, or not of this machine.
         WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
     """
+    _check_address(url)
+    try:
+        from playwright import sync_api as playwright
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            "Browsers are driven by Playwright, which is not installed: pip install "
+            "'contstim[browser]'. Without --browser, participants answer over the protocol."
+        ) from error
+    # a Chromium of this machine; None means the one that Playwright brought
+    chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    responses: list[Response] = []
+    with playwright.sync_playwright() as driver:
+        try:
+            browser = driver.chromium.launch(executable_path=chromium)
+        except playwright.Error as error:
+            raise WorkerError(
+                f"Chromium does not start ({error}). Install it, or leave out --browser."
+            ) from error
+        try:
+            for number in range(1, participants + 1):
+                responses += _visit(browser, playwright.Error, people, url, number, patience)
+                progress(number, participants)
+        finally:
+            browser.close()
+    return tuple(responses)
+
+
+def _check_address(url: str) -> None:
     address = urlsplit(url)
     if address.scheme not in ("http", "https") or not address.netloc:
         raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
@@ -56,22 +84,6 @@ def take_part_in_browser(
             f"The page of {url} takes no artificial participants: it does so only where it is "
             f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."
         )
-    playwright = _playwright()
-    found: list[Response] = []
-    with playwright.sync_playwright() as driver:
-        try:
-            browser = driver.chromium.launch(executable_path=_chromium())
-        except playwright.Error as error:
-            raise WorkerError(
-                f"Chromium does not start ({error}). Install it, or leave out --browser."
-            ) from error
-        try:
-            for number in range(1, participants + 1):
-                found += _visit(browser, playwright.Error, people, url, number, patience)
-                progress(number, participants)
-        finally:
-            browser.close()
-    return tuple(found)
 
 
 def _visit(
@@ -83,15 +95,18 @@ def _visit(
     patience: float,
 ) -> list[Response]:
     """One participant, from the first screen to the completion code."""
-    context = browser.new_context()
-    saved = _Saved()
+    context = browser.new_context()  # with a storage of its own, as another person's browser
+    saved = _SavedAnswers()
     try:
         page = context.new_page()
         ratings = json.dumps(json.dumps(people.ratings(number)))  # no literal: it lacks __proto__
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
-        page.route("**/*", lambda route: _stay(route, urlsplit(url).netloc))
-        page.on("response", saved.hear)
-        with page.expect_response(_completed, timeout=1000 * patience):
+        page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
+        page.on("response", saved.listen)
+        with page.expect_response(
+            lambda response: response.ok and response.url.endswith("/api/complete"),
+            timeout=1000 * patience,
+        ):
             page.goto(f"{url.rstrip('/')}/?simulate=data")
         return saved.responses()
     except failure as error:
@@ -102,7 +117,7 @@ def _visit(
         context.close()
 
 
-class _Saved:
+class _SavedAnswers:
     """What a page sent and the server acknowledged."""
 
     def __init__(self) -> None:
@@ -110,13 +125,14 @@ class _Saved:
         self._sent: dict[str, Any] = {}
         self._answers: dict[str, dict[str, Any]] = {}
 
-    def hear(self, response: Any) -> None:
+    def listen(self, response: Any) -> None:
         if not response.ok or response.request.method != "POST":
             return
         if response.url.endswith(("/api/participants", "/api/resume")):
             self._group = int(response.json()["group"])
         elif response.url.endswith("/api/responses"):
             self._sent = response.request.post_data_json
+            # what is sent again is not answered again: the first one stands, as at the server
             for answer in self._sent["responses"]:
                 self._answers.setdefault(answer["trial_id"], answer)
 
@@ -136,11 +152,7 @@ class _Saved:
         ]
 
 
-def _completed(response: Any) -> bool:
-    return bool(response.ok and response.url.endswith("/api/complete"))
-
-
-def _stay(route: Any, host: str) -> None:
+def _handle(route: Any, host: str) -> None:
     """Load what the page needs, say who joins, but do not follow it to a recruiting platform."""
     request = route.request
     if request.is_navigation_request() and urlsplit(request.url).netloc != host:
@@ -150,19 +162,3 @@ def _stay(route: Any, host: str) -> None:
         route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
     else:
         route.continue_()
-
-
-def _playwright() -> Any:
-    try:
-        from playwright import sync_api
-    except ModuleNotFoundError as error:
-        raise WorkerError(
-            "Browsers are driven by Playwright, which is not installed: pip install "
-            "'contstim[browser]'. Without --browser, participants answer over the protocol."
-        ) from error
-    return sync_api
-
-
-def _chromium() -> str | None:
-    """A Chromium of this machine; None for the one that Playwright brought."""
-    return next(filter(None, map(shutil.which, _CHROMIUM)), None)

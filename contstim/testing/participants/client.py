@@ -25,8 +25,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
 
 
 @dataclass(frozen=True)
-class Joined:
-    """What a participant was given."""
+class Membership:
+    """What the server gave a participant on joining."""
 
     participant: str
     secret: str
@@ -35,8 +35,8 @@ class Joined:
 
 
 @dataclass
-class Copy:
-    """What one participant has of their own, should the server or the network be gone.
+class LocalCopy:
+    """What one participant has here, should the server or the network be gone.
 
     Attributes:
         joined: None before.
@@ -46,16 +46,16 @@ class Copy:
         code: of completion; None before, and where the study has none.
     """
 
-    joined: Joined | None = None
+    joined: Membership | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     saved: set[str] = field(default_factory=set)
     completed: bool = False
     code: str | None = None
 
-    def take(self, entry: dict[str, Any]) -> None:
+    def update(self, entry: dict[str, Any]) -> None:
         """Add what one line of a journal says."""
         if "joined" in entry:
-            self.joined = Joined(**entry["joined"])
+            self.joined = Membership(**entry["joined"])
         if "answer" in entry:
             self.answers[entry["answer"]["trial_id"]] = entry["answer"]
         self.saved.update(entry.get("saved", ()))
@@ -80,35 +80,36 @@ class Journal:
 
     def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
         self.path = path
-        self._copies: dict[int, Copy] = {}
+        self._copies: dict[int, LocalCopy] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            whole = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
-            entries = [parse_json_object(line, path) for line in whole]
-            happened = [entry for entry in entries if "run" not in entry]
-            for entry in happened:
-                self.copy(entry["number"]).take(entry)
+            complete = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
+            entries = [parse_json_object(line, path) for line in complete]
+            events = [entry for entry in entries if "run" not in entry]
+            for entry in events:
+                self.copy(entry["number"]).update(entry)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise _unusable(path, error) from error
-        if happened and entries[0].get("run") != run:
+        if events and entries[0].get("run") != run:
             raise InputError(
                 f"{path} belongs to a run of another model, seed or server; delete it or name "
                 "another --out."
             )
-        write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *happened]))
+        # Anew and at once, without a line that a kill has cut
+        write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
         try:
             self._file = path.open("a", encoding="utf-8", buffering=1)
         except OSError as error:
             raise _unusable(path, error) from error
 
-    def copy(self, number: int) -> Copy:
+    def copy(self, number: int) -> LocalCopy:
         """What participant `number` has."""
-        return self._copies.setdefault(number, Copy())
+        return self._copies.setdefault(number, LocalCopy())
 
-    def note(self, number: int, **entry: Any) -> None:
+    def record(self, number: int, **entry: Any) -> None:
         """Write down what happened to participant `number`."""
         self._file.write(json.dumps({"number": number, **entry}) + "\n")
-        self.copy(number).take(entry)
+        self.copy(number).update(entry)
 
     def close(self) -> None:
         """Release the file."""
@@ -119,7 +120,7 @@ def _unusable(path: Path, error: Exception) -> InputError:
     return InputError(f"Cannot use {path} as a journal of answers: {error}.")
 
 
-class Participant:
+class ParticipantClient:
     """One participant of a study that `contstim collect` hands out.
 
     Args:
@@ -143,33 +144,33 @@ class Participant:
         self._patience, self._simulated = patience, simulated
 
     @property
-    def copy(self) -> Copy:
+    def copy(self) -> LocalCopy:
         """What the participant has."""
         return self._journal.copy(self._number)
 
-    async def join(self) -> Joined:
+    async def join(self) -> Membership:
         """Take part, or go on taking part.
 
         Raises:
             WorkerError: see `answer`; or the journal is of another database.
         """
         if self.copy.joined is None:
-            wish = {"group": None, "platform": None, "simulated": self._simulated}
-            given = await self._post("api/participants", wish)
+            body = {"group": None, "platform": None, "simulated": self._simulated}
+            reply = await self._post("api/participants", body)
         else:
             names = ("participant", "secret")
             who = {name: getattr(self.copy.joined, name) for name in names}
             try:
-                given = await self._post("api/resume", who)
+                reply = await self._post("api/resume", who)
             except _RefusedError as error:
                 raise WorkerError(
                     f"{error} {self._journal.path} is of participants whom this server's database "
                     "does not know; delete it or name another --out."
                 ) from error
-        joined = Joined(*(given[name] for name in ("participant", "secret", "group", "seed")))
-        self._journal.note(self._number, joined=asdict(joined))
-        for answer in given["answered"]:  # whatever this copy says, the server's answers stand
-            self._journal.note(self._number, answer=answer, saved=[answer["trial_id"]])
+        joined = Membership(*(reply[name] for name in ("participant", "secret", "group", "seed")))
+        self._journal.record(self._number, joined=asdict(joined))
+        for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
+            self._journal.record(self._number, answer=answer, saved=[answer["trial_id"]])
         return joined
 
     async def answer(self, responses: Sequence[Response]) -> None:
@@ -178,13 +179,16 @@ class Participant:
         Raises:
             WorkerError: the server refuses them, or is silent for too long.
         """
-        for one in responses:
-            self._journal.note(self._number, answer=_as_sent(one))
+        names = ("trial_id", "rating", "left", "position", "rt_ms")
+        for response in responses:
+            sent = {name: getattr(response, name) for name in names}
+            self._journal.record(self._number, answer=sent)
+        # with what an outage kept from being saved; the server takes a repetition for a success
         unsaved = [a for name, a in self.copy.answers.items() if name not in self.copy.saved]
         joined = self._joined()
         body = {"participant": joined.participant, "responses": unsaved}
-        given = await self._post("api/responses", body, joined.secret)
-        self._journal.note(self._number, saved=given["saved"])
+        reply = await self._post("api/responses", body, joined.secret)
+        self._journal.record(self._number, saved=reply["saved"])
 
     async def complete(self) -> str | None:
         """The completion code, if the study has one, once the server has everything.
@@ -193,12 +197,12 @@ class Participant:
             WorkerError: see `answer`.
         """
         joined = self._joined()
-        given = await self._post("api/complete", {"participant": joined.participant}, joined.secret)
-        code = given["code"]
-        self._journal.note(self._number, code=code)
+        reply = await self._post("api/complete", {"participant": joined.participant}, joined.secret)
+        code = reply["code"]
+        self._journal.record(self._number, code=code)
         return None if code is None else str(code)
 
-    def _joined(self) -> Joined:
+    def _joined(self) -> Membership:
         if self.copy.joined is None:
             raise WorkerError("Who has not joined cannot answer.")
         return self.copy.joined
@@ -208,10 +212,12 @@ class Participant:
     ) -> dict[str, Any]:
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
         request = self._http.build_request("POST", address, json=body, headers=headers)
-        return await ask(self._http, request, self._patience)
+        return await request_json(self._http, request, self._patience)
 
 
-async def ask(http: httpx2.AsyncClient, request: httpx2.Request, patience: float) -> dict[str, Any]:
+async def request_json(
+    http: httpx2.AsyncClient, request: httpx2.Request, patience: float
+) -> dict[str, Any]:
     """The JSON object that a server answers with, asked again while it or the network is gone.
 
     Raises:
@@ -220,15 +226,15 @@ async def ask(http: httpx2.AsyncClient, request: httpx2.Request, patience: float
     clock = asyncio.get_running_loop().time
     start, wait, trouble = clock(), _FIRST_WAIT, ""
     while clock() - start < patience:
-        pause = wait * random.uniform(0.5, 1.5)
+        pause = wait * random.uniform(0.5, 1.5)  # not everybody at the same moment
         try:
-            given = await http.send(request)
-            if given.is_success:
-                return dict(given.json())
-            trouble = _sentence(given)
-            if given.status_code not in _AGAIN:
+            reply = await http.send(request)
+            if reply.is_success:
+                return dict(reply.json())
+            trouble = _sentence(reply)
+            if reply.status_code not in _AGAIN:
                 raise _RefusedError(f"The server refuses this: {trouble}")
-            pause = max(pause, float(given.headers.get("Retry-After", 0)))
+            pause = max(pause, float(reply.headers.get("Retry-After", 0)))
         except (httpx2.TransportError, ValueError) as error:
             trouble = str(error) or type(error).__name__
         await asyncio.sleep(pause)
@@ -239,14 +245,8 @@ async def ask(http: httpx2.AsyncClient, request: httpx2.Request, patience: float
     )
 
 
-def _as_sent(one: Response) -> dict[str, Any]:
-    return {
-        name: getattr(one, name) for name in ("trial_id", "rating", "left", "position", "rt_ms")
-    }
-
-
-def _sentence(given: httpx2.Response) -> str:
+def _sentence(reply: httpx2.Response) -> str:
     try:
-        return str(given.json()["error"])
-    except (ValueError, KeyError, TypeError):
-        return f"status {given.status_code}"
+        return str(reply.json()["error"])
+    except (ValueError, KeyError, TypeError):  # not our server's: a proxy may answer instead
+        return f"status {reply.status_code}"

@@ -14,7 +14,7 @@ from typing import Any
 from contstim.experiments.platforms.jspsych import SaveTo
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import Response, read_responses
-from contstim.experiments.responses.spreadsheets import inert
+from contstim.experiments.responses.spreadsheets import escape_formula
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach
 
@@ -49,6 +49,7 @@ def test_a_page_opened_from_disk_works_offline_and_downloads(
     responses = read_responses(file)
     check(responses)
     assert all(response.simulated for response in responses)
+    assert all(response.participant.startswith("simulated-") for response in responses)
     found = import_jspsych([file], TRIALS)
     assert found.responses == responses
     assert found.report.findings == ()
@@ -117,7 +118,7 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
 def test_identities_that_a_spreadsheet_would_run_are_made_inert(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
-    """As `inert` of responses.csv does it, for every sign that it knows."""
+    """As `escape_formula` of responses.csv does it, for every sign that it knows."""
     pipe = DataPipe()
     page = visit()
     page.route("https://pipe.jspsych.org/api/**", pipe)
@@ -127,7 +128,8 @@ def test_identities_that_a_spreadsheet_would_run_are_made_inert(
     identities, answers = sorted(pipe.files)
     assert pipe.files[identities].endswith(f'"{answers[:-4]}","\'=HYPERLINK(1)","s"\n')
     texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
-    assert page.evaluate("texts => texts.map(contstim.inert)", texts) == list(map(inert, texts))
+    escaped = page.evaluate("texts => texts.map(contstim.escapeFormula)", texts)
+    assert escaped == list(map(escape_formula, texts))
 
 
 JATOS = """
@@ -207,7 +209,8 @@ def test_a_batch_of_jatos_can_name_the_group(
     page.goto(f"{collect(export(save=SaveTo.JATOS)).address}?simulate")
     reach(page, "saved")
     assert {what for what, _ in told} == {"data", "end"}
-    assert {row["group"] for row in json.loads(told[-2][1])} == {1}
+    rows = json.loads(told[-2][1])
+    assert {(row["group"], row["participant"]) for row in rows} == {(1, "simulated-jatos-7")}
 
 
 def test_a_page_for_jatos_says_so_when_it_is_elsewhere(

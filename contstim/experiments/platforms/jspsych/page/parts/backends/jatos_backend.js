@@ -11,7 +11,7 @@ const jatosIsReady =
  * evenly by a count of starts in the batch session, unless the link or the batch's JSON input
  * names one.
  */
-contstim.homes.jatos = async (study) => {
+contstim.backends.jatos = async (study) => {
   if (typeof jatos === "undefined") {
     throw new contstim.Refused("This page was made for JATOS: import its .jzip file there.");
   }
@@ -41,7 +41,8 @@ contstim.homes.jatos = async (study) => {
     async join(wish) {
       const joined = await contstim.joinAlone(wish, leastFilled);
       wish.record?.saved.forEach((name) => earlier.add(name));
-      return wish.record ? joined : { ...joined, participant: `jatos-${jatos.studyResultId}` };
+      const name = `${wish.simulated ? "simulated-" : ""}jatos-${jatos.studyResultId}`;
+      return wish.record ? joined : { ...joined, participant: name };
     },
 
     async save(record, answers) {

@@ -14,10 +14,10 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import scopes_of
-from contstim.experiments.collection.volunteers import Visit, take_part
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses import Response, read_responses
 from contstim.stimuli import Condition, Trial
+from contstim.testing.participants.http import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import export
@@ -46,8 +46,8 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
     made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS)
     served = serve(export(tmp_path / "study", made.trials))
     people = artificial_participants(made.trials, made.scores, "b", lapses=0.02, seed=4)
-    visit = Visit(f"http://127.0.0.1:{served.port}/", PEOPLE, at_once=8)
-    sent = take_part(people, visit, tmp_path / "journal")
+    run = RunSettings(f"http://127.0.0.1:{served.port}/", PEOPLE, at_once=8)
+    sent = take_part(people, run, tmp_path / "journal")
     (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
     downloaded = read_responses(tmp_path / "responses.csv")
     assert sorted(downloaded, key=repr) == sorted(sent, key=repr)
@@ -69,12 +69,12 @@ def test_an_interrupted_visit_goes_on_from_its_journal(serve: Serve, tmp_path: P
     served = serve(export(tmp_path / "study", made.trials), redirect="https://example.org/")
     people = artificial_participants(made.trials, made.scores, "a", seed=1)
     journal = tmp_path / "journal"
-    visit = Visit(f"http://127.0.0.1:{served.port}", 4)
-    whole = take_part(people, visit, journal)
+    run = RunSettings(f"http://127.0.0.1:{served.port}", 4)
+    whole = take_part(people, run, journal)
     assert journal.read_text().count('"code": null') == 4
     lines = journal.read_text().splitlines()
     journal.write_text("\n".join(lines[: len(lines) // 2]) + '\n{"number": 2, "sa')
-    again = take_part(people, visit, journal)
+    again = take_part(people, run, journal)
     assert sorted(again, key=repr) == sorted(whole, key=repr)
     assert len({one.participant for one in again}) == 4
     assert served.download("participants").text.count("complete") == 4 + 1  # and the column's name
@@ -88,17 +88,17 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
     served = serve(folder)
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
     journal = tmp_path / "journal"
-    visit = Visit(f"http://127.0.0.1:{served.port}", 1)
-    take_part(people, visit, journal)
+    run = RunSettings(f"http://127.0.0.1:{served.port}", 1)
+    take_part(people, run, journal)
     kept = journal.read_bytes()
     other = artificial_participants(made.trials, made.scores, "b", noise=1)
-    elsewhere = replace(visit, url="http://127.0.0.1:9")
+    elsewhere = replace(run, url="http://127.0.0.1:9")
     for who, where in (
-        (other, visit),
-        (replace(other, model="a"), visit),
-        (replace(people, seed=1), visit),
-        (replace(people, noise=2.0), visit),
-        (replace(people, lapses=0.5), visit),
+        (other, run),
+        (replace(other, model="a"), run),
+        (replace(people, seed=1), run),
+        (replace(people, noise=2.0), run),
+        (replace(people, lapses=0.5), run),
         (people, elsewhere),
     ):
         with pytest.raises(InputError, match="journal belongs to a run of another model"):
@@ -108,16 +108,16 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
     lines = journal.read_text().replace(f":{served.port}", f":{anew.port}")
     journal.write_text(lines)
     with pytest.raises(WorkerError, match=r"journal is of participants whom this server.s"):
-        take_part(people, replace(visit, url=f"http://127.0.0.1:{anew.port}"), journal)
+        take_part(people, replace(run, url=f"http://127.0.0.1:{anew.port}"), journal)
 
 
 def test_nobody_joins_a_study_of_other_trials(serve: Serve, tmp_path: Path) -> None:
     made, other = simulate(groups=(1,), each=1), simulate(("x", "y", "z"), (1,), each=1)
     served = serve(export(tmp_path / "study", _renamed(other.trials)))
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
-    visit = Visit(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
+    run = RunSettings(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
     with pytest.raises(InputError, match=r"shows other trials than trials\.csv"):
-        take_part(people, visit, tmp_path / "journal")
+        take_part(people, run, tmp_path / "journal")
     assert served.download("participants").text.count("\n") == 1  # the columns' names
 
 
@@ -125,9 +125,9 @@ def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
     made = simulate(groups=(1,), each=1)
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
     with pytest.raises(WorkerError, match="run the same command again"):
-        take_part(people, Visit("http://127.0.0.1:9", 1, patience=0.2), tmp_path / "journal")
+        take_part(people, RunSettings("http://127.0.0.1:9", 1, patience=0.2), tmp_path / "journal")
     with pytest.raises(InputError, match="not an address of a server"):
-        take_part(people, Visit("localhost:8000", 1), tmp_path / "journal")
+        take_part(people, RunSettings("localhost:8000", 1), tmp_path / "journal")
 
 
 def _renamed(trials: Iterable[Trial]) -> list[Trial]:

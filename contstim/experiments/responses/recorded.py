@@ -1,21 +1,58 @@
-"""Answers that say by trial_id and side what was shown, and how their cells are read."""
+"""What a platform recorded of a rating, and how its cells are read."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.answer import Answer
-from contstim.experiments.responses.grouping import texts_of
 from contstim.experiments.responses.table import UNKNOWN
+from contstim.sentence import Sentence
 from contstim.tables import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True)
+class RecordedAnswer:
+    """A rating in the words of a platform.
+
+    Attributes:
+        where: file and row, for messages.
+        participant: the platform's name of a person.
+        group: empty where the platform does not say.
+        trial_id: empty where the platform did not carry it.
+        shown: the sentences (`Sentence.text`) left and right, or first and second; empty texts
+            where the platform did not record them.
+        rating: 1 (left) … 6 (right); 0 where a trial was shown and not rated.
+        position: order of presentation, from 1; 0 unknown.
+        rt_ms: nan unknown.
+        about: what else the platform says of the trial, by our names; see `building`.
+        marked: whether both sentences were recorded with an end mark of their own.
+        simulated: whether an artificial participant answered.
+    """
+
+    where: str
+    participant: str
+    group: str
+    trial_id: str
+    shown: tuple[str, str]
+    rating: int
+    position: int
+    rt_ms: float
+    about: Mapping[str, str] = field(default_factory=dict)
+    marked: bool = True
+    simulated: bool = False
+
+    @property
+    def pair(self) -> frozenset[str]:
+        """Both sentences, in no order."""
+        return frozenset(self.shown)
 
 
 def sided_answer(
@@ -28,7 +65,7 @@ def sided_answer(
     rating: int = UNKNOWN,
     position: int = UNKNOWN,
     rt_ms: float = math.nan,
-) -> Answer:
+) -> RecordedAnswer:
     """An answer whose platform carried the trial_id and which of its sentences stood left.
 
     Args:
@@ -46,8 +83,8 @@ def sided_answer(
     """
     if not participant:
         raise InputError(f"{where} is a trial of no participant.")
-    shown = shown_by_side(where, trial_id, left, by_id)
-    return Answer(where, participant, "", trial_id, shown, rating, position, rt_ms)
+    sides = shown_by_side(where, trial_id, left, by_id)
+    return RecordedAnswer(where, participant, "", trial_id, sides, rating, position, rt_ms)
 
 
 def shown_by_side(
@@ -62,6 +99,7 @@ def shown_by_side(
     if side not in (1, 2):
         raise InputError(f"{where}: the sentence shown left is 1 or 2, not {shortened(left)}.")
     trial = by_id.get(trial_id)
+    # a trial that nobody knows is named later, with all others: here any two texts will do
     first, second = texts_of(trial) if trial else (trial_id, trial_id)
     return (first, second) if side == 1 else (second, first)
 
@@ -90,3 +128,13 @@ def milliseconds(where: str, cell: str, name: str, *, unit: float = 1.0) -> floa
         return round(float(number(cell)) * unit, 3) if cell.strip() else math.nan
     except ValueError:
         raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None
+
+
+def texts_of(trial: Trial) -> tuple[str, str]:
+    """Both sentences (`Sentence.text`)."""
+    return trial.sentence_1.text, trial.sentence_2.text
+
+
+def bare(texts: tuple[str, str]) -> tuple[str, str]:
+    """What people see."""
+    return Sentence.parse(texts[0]).bare, Sentence.parse(texts[1]).bare
