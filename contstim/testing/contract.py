@@ -136,7 +136,10 @@ class ScorerContract:
                 odd = sentence.replace(position, sign)
                 (reason,) = model.unscorable([odd])
                 if reason is None:
-                    assert self.reads_as_text(model, odd, position), (sign, position)
+                    assert self.reads_as_text(model, odd, position), (
+                        f"{sign!r} at position {position} is neither refused nor read as an "
+                        f"unknown word; override reads_as_text if the model reads it as plain text"
+                    )
                     continue
                 assert not model.knows(["dog", sign])[1]
                 with pytest.raises(ModelError):
@@ -245,8 +248,10 @@ class LanguageModelContract(ScorerContract):
             model.replacement_log_probs(sentence, position, WORDS)
 
     def continues(self, model: LanguageModel) -> bool:
-        """Whether the model reads from left to right."""
-        return model.convention.rule == "log-likelihood"
+        """Whether the model reads from left to right and scores words after others."""
+        inherited = LanguageModel.continuation_log_probs
+        overrides = type(model).continuation_log_probs is not inherited
+        return overrides and model.convention.rule == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
         """From the terms of the whole sentence."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.models.base import FLOAT32
-from contstim.models.catalog import given_models
+from contstim.models.specifications import parse_models
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SynthesisPlan:
         if self.seed < 0:
             raise InputError(f"The seed must not be negative, but is {self.seed}.")
         recipe_named(self.recipe)
-        given_models(self.models)
+        parse_models(self.models)
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

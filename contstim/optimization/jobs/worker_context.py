@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError
-from contstim.models.catalog import load_model
-from contstim.models.turns import free_memory
+from contstim.models.catalog import free_memory, load_model
 from contstim.optimization.jobs.words import shared_words, usable_words
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.models.remembering import WORDS, Remembered
+from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
@@ -300,5 +300,5 @@ def _count_characters(words: tuple[str, ...]) -> IntArray:
 
 
 # A vocabulary's tens of thousands of words are asked about at every visit: computed once.
-_by_lower_case = Remembered(_places_by_lower_case, len, WORDS)
-_lengths = Remembered(_count_characters, len, WORDS)
+_by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
+_lengths = SizedCache(_count_characters, len, WORDS)

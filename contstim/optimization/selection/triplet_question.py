@@ -11,7 +11,6 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import LinearRule
 from contstim.optimization.selection.quantiles import quantile_groups, quantile_name
-from contstim.sentence import Sentence
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
@@ -176,8 +175,8 @@ def natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
 
 def shown_words(triplet: Triplet) -> Iterator[str]:
     """The words of a triplet's three sentences, in lower case."""
-    for text in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
-        yield from map(str.lower, Sentence.parse(text).words)
+    for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+        yield from map(str.lower, sentence.words)
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
@@ -186,7 +185,7 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
     Raises:
         InputError: a sentence has not been counted under the model.
     """
-    texts = [Sentence.parse(t).text for t in (triplet.synthetic_1, triplet.synthetic_2)]
+    texts = [triplet.synthetic_1.text, triplet.synthetic_2.text]
     for text in texts:
         if (text, model) not in tokens:
             raise InputError(
@@ -254,7 +253,7 @@ def _balance(
 def _once(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     users: dict[str, list[int]] = defaultdict(list)
     for place, triplet in enumerate(triplets):
-        users[Sentence.parse(triplet.natural).bare].append(place)
+        users[triplet.natural.bare].append(place)
     for natural, places in users.items():
         if len(places) > 1:
             yield LinearRule(
