@@ -1,19 +1,21 @@
-"""The scores that are compared: from tables, from models, or from both."""
+"""The scores that are compared: from tables, from models, or from both; one table from several."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
-from contstim.evaluation.comparison.joining import join_tables
-from contstim.evaluation.scored import score_readable
+import numpy as np
+
+from contstim.errors import InputError, ScoreError
+from contstim.evaluation.benchmark_scores import rows_by_text, score_readable
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import Scorer
-    from contstim.scores import ScoreTable
     from contstim.store import Store
 
 _MODELS = "models"
@@ -56,9 +58,46 @@ def gather(
         if not chosen:
             raise InputError("Models need sentences to score: give --sentences.")
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
-        reasons = {one.sentence: f"{one.model}: {one.reason}" for one in refused}
+        reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, lacks = join_tables(given)
     for name, texts_lacking in lacks.items():
         for text in texts_lacking:
             reasons.setdefault(text, f"not among the sentences of {name}")
     return table, reasons
+
+
+def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
+    """The sentences that every table has, in the order of the first; and what each table lacks.
+
+    Sentences are the same if they read the same (`Sentence.text`). A model that several tables
+    have is called `table:model`.
+
+    Args:
+        tables: by a name each, such as the file's.
+
+    Returns:
+        The joined table, and by table the sentences that others have and it lacks.
+
+    Raises:
+        ScoreError: a table comes without sentences or scores a sentence in two ways, or fewer than
+            two sentences are common.
+    """
+    rows = {name: rows_by_text(table, name) for name, table in tables.items()}
+    every = dict.fromkeys(text for own in rows.values() for text in own)
+    lacks = {name: tuple(t for t in every if t not in own) for name, own in rows.items()}
+    common = [text for text in every if all(text in own for own in rows.values())]
+    if len(common) < 2:
+        raise ScoreError(
+            f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
+            f"needs two or more. Score the same sentences with 'contstim score'."
+        )
+    times = Counter(model for table in tables.values() for model in table.models)
+    columns = {
+        f"{name}:{model}" if times[model] > 1 else model: table.column(model)[
+            [rows[name][text] for text in common]
+        ]
+        for name, table in tables.items()
+        for model in table.models
+    }
+    scores = np.stack(list(columns.values()), axis=1)
+    return ScoreTable(tuple(common), tuple(columns), scores), lacks

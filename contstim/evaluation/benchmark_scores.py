@@ -63,7 +63,7 @@ def score_readable(
     """
     distinct = list(dict.fromkeys(sentences))
     left_out = refused_by(models, distinct)
-    refused = {one.sentence for one in left_out}
+    refused = {omission.sentence for omission in left_out}
     kept = [sentence for sentence in distinct if sentence.text not in refused]
     return score_sentences(models, kept, store=store, progress=progress), left_out
 
