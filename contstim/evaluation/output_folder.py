@@ -7,13 +7,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.models.base import conventions
 from contstim.records import provenance, write_record
 from contstim.reporting.canvas import save
 from contstim.reporting.report import Bullets, Heading, Picture, Report, Table, code
-from contstim.tables import write_table
+from contstim.tables import listed, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,7 +81,7 @@ def write_evaluation(
                 (
                     ("command: ", code(" ".join(run["command"]))),
                     f"versions: {versions}",
-                    *(f"{name.replace('_', ' ')}: {fact}" for name, fact in facts.items()),
+                    *(f"{name.replace('_', ' ')}: {_fact_text(f)}" for name, f in facts.items()),
                 )
             ),
         ),
@@ -99,6 +101,15 @@ def _models_table(models: Sequence[Scorer]) -> Table:
     if all(name == specification for name, specification, *_ in rows):
         header, rows = [header[0], *header[2:]], [[name, *others] for name, _, *others in rows]
     return Table(header, rows, texts=len(header))
+
+
+def _fact_text(fact: Any) -> str:
+    return listed(fact) if isinstance(fact, list) else str(fact)
+
+
+def finite_numbers(values: Iterable[float]) -> list[float | str]:
+    """Numbers with empty cells for those that are not finite."""
+    return [value if np.isfinite(value) else "" for value in values]
 
 
 def rows_table(kind: type, rows: Iterable[Any]) -> dict[str, list[Any]]:

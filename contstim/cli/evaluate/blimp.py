@@ -197,7 +197,8 @@ def _check_names(models: list[str], trained: str) -> None:
 
 
 def _why(scoring: PairScoring) -> str:
-    reasons = [omission.reason for omission in (*scoring.refusals, *scoring.left_out)]
+    reasons = [refusal.reason for refusal in scoring.refusals]
+    reasons += [omission.reason for omission in scoring.left_out]
     return reasons[0] if reasons else "No pair has the fields that the method compares."
 
 

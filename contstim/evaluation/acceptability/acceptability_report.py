@@ -22,9 +22,10 @@ from contstim.evaluation.acceptability.results import (
     fits,
 )
 from contstim.evaluation.benchmark_scores import LeftOut
-from contstim.evaluation.output_folder import rows_table, write_evaluation
+from contstim.evaluation.output_folder import finite_numbers, rows_table, write_evaluation
 from contstim.reporting.canvas import styled
 from contstim.reporting.report import Heading, Paragraph, Table
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -174,12 +175,13 @@ def _parts(
     between_criteria: Sequence[Discordant],
 ) -> Iterator[Part]:
     yield Paragraph(
-        f"{counts['pairs_evaluated']:,} of {counts['pairs']:,} minimal pairs over "
-        f"{counts['sentences']:,} sentences. Not evaluated: "
+        f"{counts['pairs_evaluated']:,} of {counted(counts['pairs'], 'minimal pair')} over "
+        f"{counted(counts['sentences'], 'sentence')}. Not evaluated: "
         + ", ".join(f"{n:,} ({why})" for why, n in evaluation.excluded_for().items())
-        + f". {counts['sentences_without_judgement']:,} sentences have no judgement, "
-        f"{counts['sentences_without_score']:,} no score. In {counts['pairs_disputed']:,} "
-        "evaluated pairs people do not prefer the sentence that experts accept."
+        + f". Sentences without a judgement: {counts['sentences_without_judgement']:,}; without a "
+        f"score: {counts['sentences_without_score']:,}. In "
+        f"{counted(counts['pairs_disputed'], 'evaluated pair')} people do not prefer the sentence "
+        "that experts accept."
     )
     yield _criteria_table(evaluation)
     if {pair.source for pair in evaluation.pairs} != {""}:
@@ -197,9 +199,17 @@ def _parts(
         if rows:
             header = (at, "passes", "fails", "pairs", "of these disputed by people")
             yield from (Heading(heading), Table(header, rows[:_MOST_ROWS], texts=3))
-    header = ("model", "sentences", "slope", "intercept", "Pearson", "Spearman")
     yield Heading("Scores against judgements")
-    yield Table(header, list(map(astuple, fits(evaluation))))
+    yield Table(
+        ("model", "sentences", "slope", "intercept", "Pearson", "Spearman"),
+        [
+            (
+                *(fit.model, fit.sentences),
+                *finite_numbers((fit.slope, fit.intercept, fit.pearson, fit.spearman)),
+            )
+            for fit in fits(evaluation)
+        ],
+    )
 
 
 def _criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:

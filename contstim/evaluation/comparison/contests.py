@@ -116,9 +116,9 @@ def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None
     Its words are in the vocabulary, none but repeatable ones occurs twice, and the lowest of its
     ranks under the models is highest. None where no sentence will do.
     """
-    sentences = [Sentence.parse(text) for text in table.sentences or ()]
+    sentences = list(map(Sentence.parse, table.sentences or ()))
     lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
-    for row in np.argsort(-lowest_ranks, kind="stable").tolist():
+    for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
         sentence = sentences[row]
         if (
             len(sentence) > 1

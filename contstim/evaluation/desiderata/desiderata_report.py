@@ -8,7 +8,7 @@ import numpy as np
 
 from contstim.evaluation.desiderata.claims import RuleClaim, check_claims
 from contstim.evaluation.desiderata.measures import correlation_columns
-from contstim.evaluation.output_folder import rows_table, write_evaluation
+from contstim.evaluation.output_folder import finite_numbers, rows_table, write_evaluation
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, new_figure, styled, widest
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.desiderata.evaluation import Desiderata
     from contstim.evaluation.desiderata.measures import Correlation
     from contstim.models.base import Scorer
-    from contstim.reporting.report import Part
+    from contstim.reporting.report import Part, Text
 
 _ACROSS = 5  # models side by side
 
@@ -81,7 +81,7 @@ def desiderata_parts(desiderata: Desiderata, claims: Sequence[RuleClaim]) -> Ite
             ".",
         )
     )
-    reference = ()
+    reference: tuple[Text, ...] = ()
     if desiderata.reference:
         name = code(desiderata.reference)
         reference = ((emphasis("reference"), ": correlation of scores with those of ", name, "."),)
@@ -114,11 +114,15 @@ def desiderata_parts(desiderata: Desiderata, claims: Sequence[RuleClaim]) -> Ite
         header,
         [
             [
-                *(model.model, model.length.r),
-                *([model.reference.r] if model.reference else []),
-                *(model.frequency.r, f"{model.splitting.share:.1%}"),
-                *(model.splitting.single, model.splitting.several),
-                f"{model.splitting.advantage:.3f} ± {model.splitting.standard_error:.3f}",
+                model.model,
+                *finite_numbers([model.length.r]),
+                *finite_numbers([model.reference.r] if model.reference else []),
+                *finite_numbers([model.frequency.r]),
+                f"{model.splitting.share:.1%}",
+                *finite_numbers([model.splitting.single, model.splitting.several]),
+                f"{model.splitting.advantage:.3f} ± {model.splitting.standard_error:.3f}"
+                if np.isfinite(model.splitting.advantage)
+                else "",
             ]
             for model in desiderata.models
         ],

@@ -14,8 +14,8 @@ from contstim.evaluation.minimal_pairs.accuracy_figures import (
     phenomena_figure,
     profile_figure,
 )
-from contstim.evaluation.minimal_pairs.accuracy_tables import accuracy_tables, finite_numbers
-from contstim.evaluation.output_folder import write_evaluation
+from contstim.evaluation.minimal_pairs.accuracy_tables import accuracy_tables
+from contstim.evaluation.output_folder import finite_numbers, write_evaluation
 from contstim.reporting.canvas import styled
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table
 from contstim.wording import counted

@@ -12,7 +12,7 @@ from contstim.evaluation.minimal_pairs.pair_scores import MethodRefusal
 from contstim.evaluation.minimal_pairs.pairs import Method
 from contstim.evaluation.minimal_pairs.profile import Bin
 from contstim.evaluation.minimal_pairs.published_results import HumanAgreement
-from contstim.evaluation.output_folder import rows_table
+from contstim.evaluation.output_folder import finite_numbers, rows_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
     Columns = dict[str, list[Any]]
-
-
-def finite_numbers(values: Iterable[float]) -> list[float | str]:
-    """Numbers with empty cells for those that are not finite."""
-    return [value if np.isfinite(value) else "" for value in values]
 
 
 def accuracy_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
