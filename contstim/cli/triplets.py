@@ -107,7 +107,6 @@ def triplets(
     from contstim.optimization.jobs.study import Study
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.records import write_record
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
@@ -162,16 +161,14 @@ def triplets(
             if path is not None:
                 write_table(path, rename_columns(export(), given))
                 write_record(path, **facts)
-    seen = contamination(
-        found.training_texts, [Sentence.parse(triplet.natural) for triplet in found.triplets]
-    )
+    seen = contamination(found.training_texts, [triplet.natural for triplet in found.triplets])
     write_triplets(out, found.triplets)
     write_record(
         out,
         **facts,
         pairs=[asdict(pair) for pair in found.pairs],
         unchanged=[
-            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural}
+            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural.text}
             | {"reason": one.alike}
             for one in found.unchanged
         ],
@@ -254,7 +251,7 @@ def _tell_failures(found: Found, *, quiet: bool) -> None:
     from contstim.optimization.jobs.tasks import SEEDS
 
     for one in found.unchanged:
-        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural!r}: {one.alike}")
+        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural.text!r}: {one.alike}")
     if found.unchanged:
         remark(
             f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "

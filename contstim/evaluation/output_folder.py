@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,12 +109,6 @@ def _fact_text(fact: Any) -> str:
 def finite_numbers(values: Iterable[float]) -> list[float | str]:
     """Numbers with empty cells for those that are not finite."""
     return [value if np.isfinite(value) else "" for value in values]
-
-
-def rows_table(kind: type, rows: Iterable[Any]) -> dict[str, list[Any]]:
-    """A column for each field of a dataclass, a row for each of its values."""
-    listed = list(rows)
-    return {field.name: [getattr(row, field.name) for row in listed] for field in fields(kind)}
 
 
 def data_hash(paths: Iterable[Path]) -> str:

@@ -95,7 +95,8 @@ def test_commands_that_search_refuse_them_at_once(folder: Path) -> None:
 
 
 def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) -> None:
-    sentences = (folder / "natural.txt").read_text().splitlines()
+    lines = (folder / "natural.txt").read_text().splitlines()
+    sentences = list(map(Sentence.parse, lines))
     trials = [
         Trial(str(n), 1, RANDOM, "", "", first, second, Kind.NATURAL, Kind.NATURAL, "")
         for n, (first, second) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))

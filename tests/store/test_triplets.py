@@ -8,11 +8,21 @@ import numpy as np
 import pytest
 
 from contstim.errors import StoreError
+from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
 from contstim.store import Outcome, State, Store, Trail, TripletStore
 from contstim.store.layout import APPLICATION_ID, LAYOUTS
 
-TRIPLET = Triplet("triplet-1", "a", "b", "One two.", "Three two.", "One four.", *(-1.5,) * 6, 4.25)
+TRIPLET = Triplet(
+    "triplet-1",
+    "a",
+    "b",
+    Sentence.parse("One two."),
+    Sentence.parse("Three two."),
+    Sentence.parse("One four."),
+    *(-1.5,) * 6,
+    4.25,
+)
 STEPS = ((0, 1, 0, "One", "Three", "Three two.", -2.5, -9.125),)
 EVALUATIONS = (
     (1, 0, "Three", "Three two.", -2.5, -9.125),

@@ -22,9 +22,10 @@ from contstim.evaluation.acceptability.results import (
     fits,
 )
 from contstim.evaluation.benchmark_scores import LeftOut
-from contstim.evaluation.output_folder import finite_numbers, rows_table, write_evaluation
+from contstim.evaluation.output_folder import finite_numbers, write_evaluation
 from contstim.reporting.canvas import styled
 from contstim.reporting.report import Heading, Paragraph, Table
+from contstim.tables import columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def write_acceptability(
                 "models_apart": _models_apart(evaluation, between_models),
                 "criteria_apart": _criteria_apart(evaluation, between_criteria),
                 "correlations": _correlations(evaluation),
-                "fits": rows_table(Fit, fits(evaluation)),
+                "fits": columns_of(Fit, fits(evaluation)),
                 "excluded": {
                     "acceptable_id": [excluded.pair.acceptable for excluded in evaluation.excluded],
                     "unacceptable_id": [
@@ -103,7 +104,7 @@ def write_acceptability(
                     ],
                     "reason": [excluded.reason for excluded in evaluation.excluded],
                 },
-                "left_out": rows_table(LeftOut, sources.left_out),
+                "left_out": columns_of(LeftOut, sources.left_out),
             },
             figures={
                 "correlations": correlation_figure(evaluation),
@@ -134,7 +135,7 @@ def count_sentences_and_pairs(
 
 
 def _shares_table(shares: Sequence[CriterionShare]) -> Columns:
-    columns = rows_table(CriterionShare, shares)
+    columns = columns_of(CriterionShare, shares)
     disputed = columns.pop("disputed")
     return columns | {"share": [row.share for row in shares], "disputed": disputed}
 

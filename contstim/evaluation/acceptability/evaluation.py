@@ -10,6 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability.criteria import DELTAS, Criterion, z_scores
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,9 +115,7 @@ class AcceptabilityEvaluation:
 
     def to_frame(self) -> DataFrame:
         """What pairs.csv holds; see `pairs_table`."""
-        from pandas import DataFrame
-
-        return DataFrame(self.pairs_table())
+        return frame_of(self.pairs_table())
 
     def _differences(self, values: FloatArray) -> FloatArray:
         """Values of acceptable less those of unacceptable sentences, by pair."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.evaluation.benchmark_scores import LeftOut, refused_by
-from contstim.evaluation.output_folder import rows_table, write_evaluation
+from contstim.evaluation.output_folder import write_evaluation
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure, styled
 from contstim.reporting.report import Heading, Paragraph, Table, code
+from contstim.tables import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,7 +166,7 @@ def write_restarts(
         "restarts": _restarts_table(sets, classifiers),
         "summary": summary,
         "predictions": _predictions_table(sets, classifiers),
-        "left_out": rows_table(LeftOut, left_out),
+        "left_out": columns_of(LeftOut, left_out),
     }
     parts: list[Part] = [
         Paragraph(
@@ -227,7 +228,7 @@ def _predictions_table(
 
 
 def _spreads_table(about: str, spreads: Sequence[Spread]) -> Columns:
-    columns = rows_table(Spread, spreads)
+    columns = columns_of(Spread, spreads)
     return {about: columns.pop("about")} | columns
 
 

@@ -85,11 +85,10 @@ def model_scores(
     """
     sentences = [judged.sentence for judged in judgements.sentences]
     table, left_out = score_readable(models, sentences, store=store, progress=progress)
-    rows = {text: row for row, text in enumerate(table.sentences or ())}
     values = np.full((len(sentences), len(models)), np.nan)
     for row, sentence in enumerate(sentences):
-        if sentence.text in rows:
-            values[row] = table.log_probs[rows[sentence.text]]
+        if sentence in table.rows:
+            values[row] = table.log_probs[table.rows[sentence]]
     return _without_infinite(sentences, [model.name for model in models], values, left_out)
 
 
@@ -181,7 +180,7 @@ def _read_columns(path: Path) -> dict[str, Sequence[Any]]:
     if path.suffix.lower() != ".npz":
         return dict(read_table(path))
     table = ScoreTable.read(path)
-    texts = {} if table.sentences is None else {"sentence": table.sentences}
+    texts = {} if table.sentences is None else {"sentence": list(map(str, table.sentences))}
     return {**texts, **dict(zip(table.models, table.log_probs.T.tolist(), strict=True))}
 
 

@@ -85,7 +85,7 @@ def disagreements(table: ScoreTable, top: int) -> tuple[Disagreement, ...]:
 
     Only sentences that model_2 ranks higher than model_1; ties in the order of the table.
     """
-    ranks, texts = table.ranks(), table.sentences or ()
+    ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
     return tuple(
         Disagreement(
             table.models[i],

@@ -13,11 +13,12 @@ from contstim.evaluation.comparison.agreement import (
     disagreements,
     model_agreements,
 )
-from contstim.evaluation.output_folder import rows_table, write_evaluation
+from contstim.evaluation.output_folder import write_evaluation
 from contstim.reporting.canvas import BLUE, GREY, new_figure, styled, widest
 from contstim.reporting.matrices import matrix_figure
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
+from contstim.tables import columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ def write_comparison(
             title="How alike the models order sentences",
             parts=_parts(table, agreements, most, left_out, commands),
             tables={
-                "comparison": rows_table(ModelAgreement, agreements),
-                "disagreements": rows_table(Disagreement, most),
-                "scores": {"sentence": list(table.sentences or ())}
+                "comparison": columns_of(ModelAgreement, agreements),
+                "disagreements": columns_of(Disagreement, most),
+                "scores": {"sentence": list(map(str, table.sentences or ()))}
                 | dict(zip(table.models, table.log_probs.T, strict=True)),
                 "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
             },

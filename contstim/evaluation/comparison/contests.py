@@ -116,7 +116,7 @@ def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None
     Its words are in the vocabulary, none but repeatable ones occurs twice, and the lowest of its
     ranks under the models is highest. None where no sentence will do.
     """
-    sentences = list(map(Sentence.parse, table.sentences or ()))
+    sentences = table.sentences or ()
     lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
     for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
         sentence = sentences[row]

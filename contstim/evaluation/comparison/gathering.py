@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError, ScoreError
-from contstim.evaluation.benchmark_scores import rows_by_text, score_readable
+from contstim.evaluation.benchmark_scores import score_readable
 from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import Scorer
+    from contstim.sentence import Sentence
     from contstim.store import Store
 
 _MODELS = "models"
@@ -53,8 +53,8 @@ def gather(
     reasons: dict[str, str] = {}
     given = dict(tables)
     if models:
-        texts = (text for table in tables.values() for text in table.sentences or ())
-        chosen = sentences if sentences is not None else [Sentence.parse(text) for text in texts]
+        scored = (sentence for table in tables.values() for sentence in table.sentences or ())
+        chosen = sentences if sentences is not None else list(scored)
         if not chosen:
             raise InputError("Models need sentences to score: give --sentences.")
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
@@ -79,13 +79,19 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         The joined table, and by table the sentences that others have and it lacks.
 
     Raises:
-        ScoreError: a table comes without sentences or scores a sentence in two ways, or fewer than
-            two sentences are common.
+        ScoreError: a table comes without sentences, or fewer than two sentences are common.
     """
-    rows = {name: rows_by_text(table, name) for name, table in tables.items()}
-    every = dict.fromkeys(text for own in rows.values() for text in own)
-    lacks = {name: tuple(t for t in every if t not in own) for name, own in rows.items()}
-    common = [text for text in every if all(text in own for own in rows.values())]
+    for name, table in tables.items():
+        if table.sentences is None:
+            raise ScoreError(
+                f"{name} has scores without sentences; they must have a column 'sentence'."
+            )
+    every = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
+    lacks = {
+        name: tuple(sentence.text for sentence in every if sentence not in table.rows)
+        for name, table in tables.items()
+    }
+    common = [s for s in every if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
             f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
@@ -93,9 +99,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         )
     times = Counter(model for table in tables.values() for model in table.models)
     columns = {
-        f"{name}:{model}" if times[model] > 1 else model: table.column(model)[
-            [rows[name][text] for text in common]
-        ]
+        f"{name}:{model}" if times[model] > 1 else model: table.column(model)[table.rows_of(common)]
         for name, table in tables.items()
         for model in table.models
     }

@@ -8,10 +8,11 @@ import numpy as np
 
 from contstim.evaluation.desiderata.claims import RuleClaim, check_claims
 from contstim.evaluation.desiderata.measures import correlation_columns
-from contstim.evaluation.output_folder import finite_numbers, rows_table, write_evaluation
+from contstim.evaluation.output_folder import finite_numbers, write_evaluation
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, new_figure, styled, widest
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
+from contstim.tables import columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def write_desiderata(
             parts=desiderata_parts(desiderata, claims),
             tables={
                 "desiderata": desiderata.table(),
-                "claims": rows_table(RuleClaim, claims),
+                "claims": columns_of(RuleClaim, claims),
                 **_other_tables(desiderata),
             },
             figures={"desiderata": desiderata_figure(desiderata)},
@@ -160,7 +161,7 @@ def desiderata_parts(desiderata: Desiderata, claims: Sequence[RuleClaim]) -> Ite
 def _other_tables(desiderata: Desiderata) -> dict[str, dict[str, Any]]:
     """What the results were computed from."""
     table, models = desiderata.scores, [model.model for model in desiderata.models]
-    sentences = list(table.sentences or ())
+    sentences = list(map(str, table.sentences or ()))
     tokens = desiderata.tokens.astype(np.int64)  # (n_sentences, n_models)
     words: dict[str, Any] = {"word": list(desiderata.words), "zipf": desiderata.zipfs}
     for model, own in zip(models, desiderata.word_scores, strict=True):

@@ -15,6 +15,7 @@ from contstim.evaluation.desiderata.measures import (
     Splitting,
     correlation_columns,
 )
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,9 +106,7 @@ class Desiderata:
 
     def to_frame(self) -> DataFrame:
         """What desiderata.csv holds; see `table`."""
-        from pandas import DataFrame
-
-        return DataFrame(self.table())
+        return frame_of(self.table())
 
 
 def evaluate_desiderata(
@@ -154,8 +153,7 @@ def evaluate_desiderata(
                 f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
                 f"because a model cannot score them)."
             )
-    by_text = {sentence.text: sentence for sentence in sentences}
-    readable = [by_text[text] for text in table.sentences or ()]
+    readable = list(table.sentences or ())
     zipfs = np.array([frequencies.zipf(word) for word in usable])
     word_scores = [score_words(m, usable, carriers, store=store, progress=progress) for m in models]
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.evaluation.output_folder import rows_table
+from contstim.tables import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Correlation:
 
 def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[str, list[Any]]:
     """The columns NAME_r, NAME_low, NAME_high and NAME_n of a table."""
-    columns = rows_table(Correlation, correlations)
+    columns = columns_of(Correlation, correlations)
     return {f"{name}_{field}": cells for field, cells in columns.items()}
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from contstim.tables import frame_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -135,10 +137,8 @@ class Accuracies:
 
         The same names are the columns of paradigms.csv.
         """
-        from pandas import DataFrame
-
         about = {"phenomenon": self.phenomena, "paradigm": self.paradigms, "pairs": self.n_pairs}
-        return DataFrame(about | dict(zip(self.columns, self.values.T, strict=True)))
+        return frame_of(about | dict(zip(self.columns, self.values.T, strict=True)))
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
         """Where paradigms stand; all of them for None."""

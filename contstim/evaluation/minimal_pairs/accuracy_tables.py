@@ -12,7 +12,8 @@ from contstim.evaluation.minimal_pairs.pair_scores import MethodRefusal
 from contstim.evaluation.minimal_pairs.pairs import Method
 from contstim.evaluation.minimal_pairs.profile import Bin
 from contstim.evaluation.minimal_pairs.published_results import HumanAgreement
-from contstim.evaluation.output_folder import finite_numbers, rows_table
+from contstim.evaluation.output_folder import finite_numbers
+from contstim.tables import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,12 +42,12 @@ def accuracy_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
         "phenomena": _stacked(_phenomena(*item) for item in accuracies.items()),
         "ties": _stacked(map(_ties, scoring.by_method)),
         "pairs": _stacked(map(_pairs, scoring.by_method)),
-        "left_out": rows_table(LeftOut, scoring.left_out),
-        "refusals": rows_table(MethodRefusal, scoring.refusals),
+        "left_out": columns_of(LeftOut, scoring.left_out),
+        "refusals": columns_of(MethodRefusal, scoring.refusals),
         "contrasts": _contrasts(full) if full else {},
-        "profile": rows_table(Bin, evaluation.profile),
+        "profile": columns_of(Bin, evaluation.profile),
         "correlations": _correlations(full) if full and len(full.columns) > 1 else {},
-        "people": {"paradigm": list(people)} | rows_table(HumanAgreement, people.values()),
+        "people": {"paradigm": list(people)} | columns_of(HumanAgreement, people.values()),
         "learning_curves": _stacked(_curves(*item) for item in curves.items()),
         "slopes": _stacked(_slopes(*item) for item in curves.items()),
     }

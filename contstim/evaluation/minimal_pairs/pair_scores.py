@@ -178,9 +178,9 @@ def _able(models: Sequence[Scorer], method: Method) -> tuple[list[Scorer], list[
 
 def _from_table(table: ScoreTable, pairs: Sequence[MinimalPair]) -> PairScores:
     """The rows of a table put side by side; pairs with a sentence that it lacks are unread."""
-    rows = {text: row for row, text in enumerate(table.sentences or ())}
-    readable = [pair for pair in pairs if all(side.text in rows for side in pair.sides)]
-    places = [[rows[side.text] for side in pair.sides] for pair in readable]
+    rows = table.rows
+    readable = [pair for pair in pairs if all(side in rows for side in pair.sides)]
+    places = [[rows[side] for side in pair.sides] for pair in readable]
     sides = table.log_probs[np.array(places, np.int64).reshape(-1, 2)]  # (n_pairs, 2, n_models)
     unread = _count_unread(pairs, readable)
     return PairScores(Method.FULL_SENTENCE, tuple(readable), table.models, sides, unread)

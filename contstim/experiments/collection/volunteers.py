@@ -90,7 +90,7 @@ def take_part(
 def _run_of(people: ArtificialParticipants, visit: Visit) -> dict[str, Any]:
     """What answers and acknowledgements depend on."""
     asked = [
-        [trial.group, trial.trial_id, trial.sentence_1, trial.sentence_2, difference]
+        [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
     ]
     return {

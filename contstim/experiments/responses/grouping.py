@@ -73,8 +73,8 @@ def _groups_of(answers: Sequence[Answer], trials: Sequence[Trial]) -> dict[str, 
 
 
 def texts_of(trial: Trial) -> tuple[str, str]:
-    """Both sentences (`Sentence.text`), however the table of trials writes them."""
-    return Sentence.parse(trial.sentence_1).text, Sentence.parse(trial.sentence_2).text
+    """Both sentences (`Sentence.text`)."""
+    return trial.sentence_1.text, trial.sentence_2.text
 
 
 def bare(texts: tuple[str, str]) -> tuple[str, str]:

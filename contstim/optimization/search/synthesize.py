@@ -247,12 +247,12 @@ def synthesize_triplet(
     natural_2, natural_1 = first.natural_log_probs
     synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
     synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
-    texts = (natural.text, first.synthetic.text, second.synthetic.text)
+    sentences = (natural, first.synthetic, second.synthetic)
     triplet = Triplet(
-        content_id("triplet", model_1.name, model_2.name, *texts),
+        content_id("triplet", model_1.name, model_2.name, *sentences),
         model_1.name,
         model_2.name,
-        *texts,
+        *sentences,
         log_prob_natural_model_1=natural_1,
         log_prob_natural_model_2=natural_2,
         log_prob_synthetic_1_model_1=synthetic_1_model_1,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import dataclass_of, read_json_object
 from contstim.files import write_text
+from contstim.stimuli import Pair, Triplet
+from contstim.tables import columns_of, frame_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.stimuli import Pair, Triplet
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,10 @@ class NaturalSelection:
     pairs: tuple[Pair, ...]
     certificate: Certificate
 
+    def to_frame(self) -> DataFrame:
+        """The pairs as a table of pandas, in the columns of pairs.csv."""
+        return frame_of(columns_of(Pair, self.pairs))
+
 
 @dataclass(frozen=True)
 class TripletCertificate:
@@ -143,3 +149,7 @@ class TripletSelection:
 
     triplets: tuple[Triplet, ...]
     certificate: TripletCertificate
+
+    def to_frame(self) -> DataFrame:
+        """The triplets as a table of pandas, in the columns of triplets.csv."""
+        return frame_of(columns_of(Triplet, self.triplets))

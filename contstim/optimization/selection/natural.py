@@ -15,7 +15,6 @@ from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection.natural_verification import verify_natural
 from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
-from contstim.sentence import Sentence
 from contstim.stimuli import Pair, content_id
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
 
 TIE_RULE = (
     "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
@@ -62,7 +62,7 @@ def select_natural(
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
 
     Sentences that look alike to people, whatever their end marks, count once: only the first row
-    can be chosen. Pairs hold the sentences as `Sentence.text`.
+    can be chosen.
 
     Raises:
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
@@ -218,7 +218,7 @@ def _pairs(table: ScoreTable, doubled: IntArray, rows: Iterable[IntArray]) -> It
 
 
 def match_by_length(
-    sentences: Sequence[str] | None, rows_1: Iterable[int], rows_2: Iterable[int]
+    sentences: Sequence[Sentence] | None, rows_1: Iterable[int], rows_2: Iterable[int]
 ) -> list[tuple[int, int]]:
     """Match rows one to one so that the summed difference in length is smallest.
 
@@ -228,7 +228,7 @@ def match_by_length(
     """
 
     def key(row: int) -> tuple[int, int]:
-        return (0 if sentences is None else len(Sentence.parse(sentences[row]).bare), row)
+        return (0 if sentences is None else len(sentences[row].bare), row)
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
@@ -237,13 +237,11 @@ def _pair(
     table: ScoreTable, doubled: IntArray, models: tuple[int, int], rows: tuple[int, int]
 ) -> Pair:
     model_1, model_2 = (table.models[model] for model in models)
-    text_1, text_2 = (
-        "" if table.sentences is None else Sentence.parse(table.sentences[row]).text for row in rows
-    )
+    first, second = (None if table.sentences is None else table.sentences[row] for row in rows)
     ranks = doubled[np.ix_(models, rows)].T / (2 * len(table.log_probs))  # rows × models
-    content = rows if table.sentences is None else (text_1, text_2)
+    content = rows if table.sentences is None else (first, second)
     trial_id = content_id("pair", model_1, model_2, *content)
-    return Pair(trial_id, model_1, model_2, text_1, text_2, *rows, *ranks.ravel().tolist())
+    return Pair(trial_id, model_1, model_2, first, second, *rows, *ranks.ravel().tolist())
 
 
 def _infeasible(question: Demand, arcs: _Arcs, shortfall: IntArray) -> InfeasibleError:

@@ -11,7 +11,6 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.optimization.selection.programs import Rule
 from contstim.optimization.selection.quantiles import quantile_groups, quantile_name
-from contstim.sentence import Sentence
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
@@ -178,8 +177,8 @@ def natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
 
 def shown_words(triplet: Triplet) -> Iterator[str]:
     """The words of a triplet's three sentences, in lower case."""
-    for text in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
-        yield from map(str.lower, Sentence.parse(text).words)
+    for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+        yield from map(str.lower, sentence.words)
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
@@ -188,7 +187,7 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
     Raises:
         InputError: a sentence has not been counted under the model.
     """
-    texts = [Sentence.parse(t).text for t in (triplet.synthetic_1, triplet.synthetic_2)]
+    texts = [triplet.synthetic_1.text, triplet.synthetic_2.text]
     for text in texts:
         if (text, model) not in tokens:
             raise InputError(
@@ -253,7 +252,7 @@ def _balance(
 def _once(triplets: Sequence[Triplet]) -> Iterator[Rule]:
     users: dict[str, list[int]] = defaultdict(list)
     for place, triplet in enumerate(triplets):
-        users[Sentence.parse(triplet.natural).bare].append(place)
+        users[triplet.natural.bare].append(place)
     for natural, places in users.items():
         if len(places) > 1:
             yield Rule(f"natural sentence {natural!r}", places, [1] * len(places), 0, 1, rank=1)

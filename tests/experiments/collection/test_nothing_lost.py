@@ -13,6 +13,7 @@ import pytest
 
 from contstim.experiments.collection.volunteers import Visit
 from contstim.experiments.design.artificial import ArtificialParticipants
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.collection.outages import Outcome, acknowledged, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, export
@@ -31,8 +32,8 @@ def people() -> ArtificialParticipants:
             Condition.RANDOM_NATURAL,
             "",
             "",
-            f"A {g} {n}.",
-            f"B {g} {n}.",
+            Sentence.parse(f"A {g} {n}."),
+            Sentence.parse(f"B {g} {n}."),
             Kind.NATURAL,
             Kind.NATURAL,
             "",

@@ -78,7 +78,7 @@ def build_trials(
 def _as_scored(answers: Sequence[Answer], scores: ScoreTable) -> list[Answer]:
     """Every answer with the end marks of the scored sentences, which platforms do not show."""
     scored: dict[str, list[str]] = {}
-    for sentence in map(Sentence.parse, scores.sentences or ()):
+    for sentence in scores.sentences or ():
         scored.setdefault(sentence.bare, []).append(sentence.text)
 
     def as_scored(text: str) -> str:
@@ -122,8 +122,6 @@ class _Builder:
 
     def __init__(self, scores: ScoreTable | None) -> None:
         self._scores = scores
-        texts = (scores.sentences or ()) if scores else ()
-        self._row = {Sentence.parse(text).text: row for row, text in enumerate(texts)}
         self._doubts: Counter[str] = Counter()
 
     @property
@@ -152,12 +150,14 @@ class _Builder:
             texts = texts if lead[0] > lead[1] else (texts[1], texts[0])
             natural = condition is Condition.NATURAL_CONTROVERSIAL
             canonical = (Kind.NATURAL, Kind.NATURAL) if natural else SYNTHETIC
+        first, second = map(Sentence.parse, texts)
         return Trial(
             answer.trial_id or content_id("trial", answer.group, condition, *models, *texts),
             int(answer.group),
             condition,
             *models,
-            *texts,
+            first,
+            second,
             *canonical,
             answer.about.get("source_id", ""),
         )
@@ -186,10 +186,11 @@ class _Builder:
 
     def _leads(self, answer: Answer, texts: tuple[str, str]) -> list[float]:
         assert self._scores is not None
-        for text in texts:
-            if text not in self._row:
-                raise InputError(f"{answer.where}: there are no scores of {text!r}.")
-        first, second = (self._scores.log_probs[self._row[text]] for text in texts)
+        sentences = [Sentence.parse(text) for text in texts]
+        for sentence in sentences:
+            if sentence not in self._scores.rows:
+                raise InputError(f"{answer.where}: there are no scores of {sentence.text!r}.")
+        first, second = (self._scores.log_probs[self._scores.rows[s]] for s in sentences)
         differ = first != second  # two probabilities of zero differ by nothing
         leads: list[float] = np.subtract(
             second, first, out=np.zeros(len(first)), where=differ

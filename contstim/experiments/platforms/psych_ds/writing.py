@@ -16,6 +16,7 @@ from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.platforms.psych_ds.variables import COLUMNS, variable
 from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
+from contstim.sentence import Sentence
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str | Sentence):
         return guarded(str(value))
     if isinstance(value, bool):
         return str(value).lower()
@@ -196,8 +197,11 @@ def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
             "stimuli or responses is called so; score under another name."
         )
     return [
-        {"sentence": guarded(text), **dict(zip(scores.models, map(float, row), strict=True))}
-        for text, row in zip(scores.sentences, scores.log_probs, strict=True)
+        {
+            "sentence": guarded(sentence.text),
+            **dict(zip(scores.models, map(float, row), strict=True)),
+        }
+        for sentence, row in zip(scores.sentences, scores.log_probs, strict=True)
     ]
 
 
