@@ -80,7 +80,10 @@ def write_evaluation(
                 (
                     ("command: ", code(" ".join(run["command"]))),
                     f"versions: {versions}",
-                    *(f"{name.replace('_', ' ')}: {_fact_text(f)}" for name, f in facts.items()),
+                    *(
+                        f"{name.replace('_', ' ')}: {listed(f) if isinstance(f, list) else f}"
+                        for name, f in facts.items()
+                    ),
                 )
             ),
         ),
@@ -100,10 +103,6 @@ def _models_table(models: Sequence[Scorer]) -> Table:
     if all(name == specification for name, specification, *_ in rows):
         header, rows = [header[0], *header[2:]], [[name, *others] for name, _, *others in rows]
     return Table(header, rows, texts=len(header))
-
-
-def _fact_text(fact: Any) -> str:
-    return listed(fact) if isinstance(fact, list) else str(fact)
 
 
 def finite_numbers(values: Iterable[float]) -> list[float | str]:

@@ -89,23 +89,7 @@ def write_acceptability(
             folder,
             title=title,
             parts=_parts(evaluation, counts, between_models, between_criteria),
-            tables={
-                "criteria": _shares_table(criterion_shares(evaluation)),
-                "phenomena": _shares_table(criterion_shares(evaluation, "phenomenon")),
-                "pairs": evaluation.pairs_table(),
-                "models_apart": _models_apart(evaluation, between_models),
-                "criteria_apart": _criteria_apart(evaluation, between_criteria),
-                "correlations": _correlations(evaluation),
-                "fits": columns_of(Fit, fits(evaluation)),
-                "excluded": {
-                    "acceptable_id": [excluded.pair.acceptable for excluded in evaluation.excluded],
-                    "unacceptable_id": [
-                        excluded.pair.unacceptable for excluded in evaluation.excluded
-                    ],
-                    "reason": [excluded.reason for excluded in evaluation.excluded],
-                },
-                "left_out": columns_of(LeftOut, sources.left_out),
-            },
+            tables=_tables(evaluation, sources, between_models, between_criteria),
             figures={
                 "correlations": correlation_figure(evaluation),
                 "scatter": scatter_figure(evaluation),
@@ -134,39 +118,53 @@ def count_sentences_and_pairs(
     }
 
 
+def _tables(
+    evaluation: AcceptabilityEvaluation,
+    sources: ScoreSources,
+    between_models: Sequence[Discordant],
+    between_criteria: Sequence[Discordant],
+) -> dict[str, Columns]:
+    def delta(pair: Discordant, model: str) -> float:
+        return float(evaluation.deltas[pair.pair, evaluation.models.index(model)])
+
+    names, matrix = delta_correlations(evaluation)
+    return {
+        "criteria": _shares_table(criterion_shares(evaluation)),
+        "phenomena": _shares_table(criterion_shares(evaluation, "phenomenon")),
+        "pairs": evaluation.pairs_table(),
+        "models_apart": {
+            "criterion": [pair.at for pair in between_models],
+            "passes": [pair.passes for pair in between_models],
+            "fails": [pair.fails for pair in between_models],
+            "delta_passes": [delta(pair, pair.passes) for pair in between_models],
+            "delta_fails": [delta(pair, pair.fails) for pair in between_models],
+            **evaluation.pair_columns([pair.pair for pair in between_models]),
+        },
+        "criteria_apart": {
+            "model": [pair.at for pair in between_criteria],
+            "passes": [pair.passes for pair in between_criteria],
+            "fails": [pair.fails for pair in between_criteria],
+            "delta_model": [delta(pair, pair.at) for pair in between_criteria],
+            **evaluation.pair_columns([pair.pair for pair in between_criteria]),
+        },
+        "correlations": {
+            "": list(names),
+            **dict(zip(names, map(finite_numbers, matrix.T.tolist()), strict=True)),
+        },
+        "fits": columns_of(Fit, fits(evaluation)),
+        "excluded": {
+            "acceptable_id": [excluded.pair.acceptable for excluded in evaluation.excluded],
+            "unacceptable_id": [excluded.pair.unacceptable for excluded in evaluation.excluded],
+            "reason": [excluded.reason for excluded in evaluation.excluded],
+        },
+        "left_out": columns_of(LeftOut, sources.left_out),
+    }
+
+
 def _shares_table(shares: Sequence[CriterionShare]) -> Columns:
     columns = columns_of(CriterionShare, shares)
     disputed = columns.pop("disputed")
     return columns | {"share": [row.share for row in shares], "disputed": disputed}
-
-
-def _models_apart(evaluation: AcceptabilityEvaluation, pairs: Sequence[Discordant]) -> Columns:
-    column = {model: column for column, model in enumerate(evaluation.models)}
-    return {
-        "criterion": [pair.at for pair in pairs],
-        "passes": [pair.passes for pair in pairs],
-        "fails": [pair.fails for pair in pairs],
-        "delta_passes": [float(evaluation.deltas[p.pair, column[p.passes]]) for p in pairs],
-        "delta_fails": [float(evaluation.deltas[p.pair, column[p.fails]]) for p in pairs],
-        **evaluation.pair_columns([pair.pair for pair in pairs]),
-    }
-
-
-def _criteria_apart(evaluation: AcceptabilityEvaluation, pairs: Sequence[Discordant]) -> Columns:
-    column = {model: column for column, model in enumerate(evaluation.models)}
-    return {
-        "model": [pair.at for pair in pairs],
-        "passes": [pair.passes for pair in pairs],
-        "fails": [pair.fails for pair in pairs],
-        "delta_model": [float(evaluation.deltas[p.pair, column[p.at]]) for p in pairs],
-        **evaluation.pair_columns([pair.pair for pair in pairs]),
-    }
-
-
-def _correlations(evaluation: AcceptabilityEvaluation) -> Columns:
-    names, matrix = delta_correlations(evaluation)
-    cells = [["" if np.isnan(r) else float(r) for r in column] for column in matrix.T]
-    return {"": list(names)} | dict(zip(names, cells, strict=True))
 
 
 def _parts(

@@ -190,7 +190,8 @@ def _pairs_of_table(path: Path, table: Table, columns: JudgementColumns) -> tupl
     )
     nothing = [""] * len(good)
     phenomena = _optional(path, table, columns, "phenomenon", nothing)
-    marks = _optional(path, table, columns, "discard", nothing)
+    cells = _optional(path, table, columns, "discard", nothing)
+    marks = ["" if cell is None else str(cell).strip() for cell in cells]
     sources = table.get("dataset", nothing)
     return tuple(
         JudgedPair(
@@ -198,15 +199,10 @@ def _pairs_of_table(path: Path, table: Table, columns: JudgementColumns) -> tupl
             unacceptable=u,
             phenomenon=str(phenomenon or "") or f"{_type(a)} / {_type(u)}",
             source=str(source or ""),
-            discarded=_is_discarded(mark),
+            discarded=mark not in MISSING and mark.lower() not in _NOT_DISCARDED,
         )
         for a, u, phenomenon, source, mark in zip(good, bad, phenomena, sources, marks, strict=True)
     )
-
-
-def _is_discarded(mark: object) -> bool:
-    text = "" if mark is None else str(mark).strip()
-    return text not in MISSING and text.lower() not in _NOT_DISCARDED
 
 
 def _type(identifier: str) -> str:

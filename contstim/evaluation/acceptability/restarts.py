@@ -163,9 +163,8 @@ def write_restarts(
     left_out = [omission for judged in sets for omission in judged.left_out]
     summary = _spreads_table("set", set_spreads(sets))
     tables = {
-        "restarts": _restarts_table(sets, classifiers),
+        **_tables(sets, classifiers),
         "summary": summary,
-        "predictions": _predictions_table(sets, classifiers),
         "left_out": columns_of(LeftOut, left_out),
     }
     parts: list[Part] = [
@@ -197,33 +196,30 @@ def write_restarts(
         )
 
 
-def _restarts_table(sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]) -> Columns:
-    """A row for each set and classifier."""
-    judged = [  # each set once for each classifier, with what the classifier says
+def _tables(
+    sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]
+) -> dict[str, Columns]:
+    runs = [  # each set once for each classifier, with what the classifier says
         (judged, model, predicted)
         for judged in sets
         for model, predicted in zip(classifiers, (judged.probabilities > 0.5).T, strict=True)
     ]
-    return {
-        "set": [judged.name for judged, _, _ in judged],
-        "model": [model.name for _, model, _ in judged],
-        "sentences": [len(judged.sentences) for judged, _, _ in judged],
-        "matthews": [matthews(judged.labels, predicted) for judged, _, predicted in judged],
-        "accuracy": [float((predicted == j.labels).mean()) for j, _, predicted in judged],
-    }
-
-
-def _predictions_table(
-    sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]
-) -> Columns:
-    """A row for each set and sentence."""
     probabilities = np.concatenate([judged.probabilities for judged in sets])
     return {
-        "set": [judged.name for judged in sets for _ in judged.sentences],
-        "sentence": [sentence.text for judged in sets for sentence in judged.sentences],
-        "label": [int(sentence.acceptable) for judged in sets for sentence in judged.sentences],
-        "majority": majority(probabilities).astype(int).tolist(),
-        **{model.name: probabilities[:, i].tolist() for i, model in enumerate(classifiers)},
+        "restarts": {
+            "set": [judged.name for judged, _, _ in runs],
+            "model": [model.name for _, model, _ in runs],
+            "sentences": [len(judged.sentences) for judged, _, _ in runs],
+            "matthews": [matthews(judged.labels, predicted) for judged, _, predicted in runs],
+            "accuracy": [float((predicted == j.labels).mean()) for j, _, predicted in runs],
+        },
+        "predictions": {
+            "set": [judged.name for judged in sets for _ in judged.sentences],
+            "sentence": [sentence.text for judged in sets for sentence in judged.sentences],
+            "label": [int(sentence.acceptable) for judged in sets for sentence in judged.sentences],
+            "majority": majority(probabilities).astype(int).tolist(),
+            **{model.name: probabilities[:, i].tolist() for i, model in enumerate(classifiers)},
+        },
     }
 
 

@@ -16,7 +16,7 @@ from contstim.evaluation.output_folder import finite_numbers
 from contstim.tables import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
@@ -36,7 +36,7 @@ def accuracy_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     """
     scoring, full = evaluation.scoring, evaluation.full
     people = evaluation.published.people
-    accuracies, curves = evaluation.accuracies, evaluation.curves
+    accuracies = evaluation.accuracies
     return {
         "paradigms": _stacked(_paradigms(s, accuracies[s.method]) for s in scoring.by_method),
         "phenomena": _stacked(_phenomena(*item) for item in accuracies.items()),
@@ -46,10 +46,11 @@ def accuracy_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
         "refusals": columns_of(MethodRefusal, scoring.refusals),
         "contrasts": _contrasts(full) if full else {},
         "profile": columns_of(Bin, evaluation.profile),
-        "correlations": _correlations(full) if full and len(full.columns) > 1 else {},
+        "correlations": {"model": list(full.columns)} | _by_column(full, full.correlations())
+        if full and len(full.columns) > 1
+        else {},
         "people": {"paradigm": list(people)} | columns_of(HumanAgreement, people.values()),
-        "learning_curves": _stacked(_curves(*item) for item in curves.items()),
-        "slopes": _stacked(_slopes(*item) for item in curves.items()),
+        **(_curve_tables(evaluation.curves) if evaluation.curves else {}),
     }
 
 
@@ -157,32 +158,25 @@ def _contrasts(accuracies: Accuracies) -> Columns:
     }
 
 
-def _correlations(accuracies: Accuracies) -> Columns:
-    return {"model": list(accuracies.columns)} | _by_column(accuracies, accuracies.correlations())
-
-
-def _curves(method: Method, curves: Sequence[LearningCurve]) -> Columns:
-    """A row for each size of each curve."""
-
-    def spread(name: str) -> list[Any]:
-        return [value for curve in curves for value in getattr(curve, name)]
-
-    sizes = spread("sentences")
+def _curve_tables(by_method: Mapping[Method, Sequence[LearningCurve]]) -> dict[str, Columns]:
+    curves = [(method.value, curve) for method, some in by_method.items() for curve in some]
+    points = [  # each curve once for each size
+        (method, curve, size) for method, curve in curves for size in range(len(curve.sentences))
+    ]
     return {
-        "method": [method.value] * len(sizes),
-        "phenomenon": [curve.phenomenon for curve in curves for _ in curve.sentences],
-        "sentences": sizes,
-        "words": spread("words"),
-        "accuracy": spread("accuracies"),
-        "accuracy_low": finite_numbers(spread("lows")),
-        "accuracy_high": finite_numbers(spread("highs")),
-    }
-
-
-def _slopes(method: Method, curves: Sequence[LearningCurve]) -> Columns:
-    return {
-        "method": [method.value] * len(curves),
-        "phenomenon": [curve.phenomenon for curve in curves],
-        "slope_per_doubling": [curve.slope for curve in curves],
-        "standard_error": finite_numbers(curve.standard_error for curve in curves),
+        "learning_curves": {
+            "method": [method for method, _, _ in points],
+            "phenomenon": [curve.phenomenon for _, curve, _ in points],
+            "sentences": [curve.sentences[size] for _, curve, size in points],
+            "words": [curve.words[size] for _, curve, size in points],
+            "accuracy": [curve.accuracies[size] for _, curve, size in points],
+            "accuracy_low": finite_numbers(curve.lows[size] for _, curve, size in points),
+            "accuracy_high": finite_numbers(curve.highs[size] for _, curve, size in points),
+        },
+        "slopes": {
+            "method": [method for method, _ in curves],
+            "phenomenon": [curve.phenomenon for _, curve in curves],
+            "slope_per_doubling": [curve.slope for _, curve in curves],
+            "standard_error": finite_numbers(curve.standard_error for _, curve in curves),
+        },
     }
