@@ -80,8 +80,8 @@ def score(
     --sentences natural.txt --out scores.csv`
     """
     from contstim.errors import InputError
+    from contstim.models.catalog import with_each_model
     from contstim.models.contamination import contamination_facts
-    from contstim.models.turns import with_each_model
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
     from contstim.store import Store

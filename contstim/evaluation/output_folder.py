@@ -14,7 +14,7 @@ from contstim.models.base import conventions
 from contstim.records import provenance, write_record
 from contstim.reporting.canvas import save
 from contstim.reporting.report import Bullets, Heading, Picture, Report, Table, code
-from contstim.tables import listed, write_table
+from contstim.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,6 +68,10 @@ def write_evaluation(
     facts = {"data_sha256": data_hash(data), **facts}
     run = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+    fact_texts = {
+        name: ", ".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+        for name, fact in facts.items()
+    }
     report = Report(
         title,
         (
@@ -80,10 +84,7 @@ def write_evaluation(
                 (
                     ("command: ", code(" ".join(run["command"]))),
                     f"versions: {versions}",
-                    *(
-                        f"{name.replace('_', ' ')}: {listed(f) if isinstance(f, list) else f}"
-                        for name, f in facts.items()
-                    ),
+                    *(f"{name.replace('_', ' ')}: {text}" for name, text in fact_texts.items()),
                 )
             ),
         ),

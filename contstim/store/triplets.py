@@ -23,7 +23,7 @@ _EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject
 _FROM_SEARCH = "JOIN search ON search.id = search JOIN job ON job.id = job JOIN triplet USING (job)"
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """What became of a job."""
 
     FOUND = "found"
@@ -64,7 +64,7 @@ class Outcome:
     A triplet whose three sentences are not all different has a reason besides.
     """
 
-    state: State
+    state: JobState
     reason: str = ""
     triplet: Triplet | None = None
     trails: tuple[Trail, ...] = ()
@@ -87,7 +87,7 @@ class Job:
     model_2: str
     place: int
     natural: str
-    state: State
+    state: JobState
     reason: str
 
 
@@ -153,7 +153,7 @@ class TripletStore:
             "SELECT model_1, model_2, place, natural, state, reason FROM job "
             "ORDER BY model_1, model_2, place"
         )
-        return [Job(m1, m2, place, text, State(s), why) for m1, m2, place, text, s, why in rows]
+        return [Job(m1, m2, place, text, JobState(s), why) for m1, m2, place, text, s, why in rows]
 
     def forget_failures(self) -> int:
         """Drop the jobs that failed, so that they are tried again; how many they were."""

@@ -186,9 +186,9 @@ def blimp(
 def _check_names(models: list[str], trained: str) -> None:
     """Refuse names that models of learning curves have."""
     from contstim.errors import InputError
-    from contstim.models.catalog import given_models
+    from contstim.models.specifications import parse_models
 
-    for given in given_models(models):
+    for given in parse_models(models):
         if trained and re.fullmatch(rf"{trained}-\d+", given.name):
             raise InputError(
                 f"{given.name!r} is what --sizes calls a model that it trains. Choose another name "

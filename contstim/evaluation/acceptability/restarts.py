@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.classifier.adapter import ClassifierModel
-    from contstim.models.training.cola import Labelled
+    from contstim.models.training.cola import LabelledSentence
     from contstim.reporting.report import Part
 
     Columns = dict[str, list[Any]]
@@ -40,7 +40,7 @@ class JudgedSet:
     """
 
     name: str
-    sentences: tuple[Labelled, ...]
+    sentences: tuple[LabelledSentence, ...]
     probabilities: FloatArray
     left_out: tuple[LeftOut, ...]
     features: Mapping[str, BoolArray]
@@ -108,7 +108,7 @@ def spread(about: str, labels: BoolArray, probabilities: FloatArray) -> Spread:
 
 def judge(
     name: str,
-    sentences: Sequence[Labelled],
+    sentences: Sequence[LabelledSentence],
     classifiers: Sequence[ClassifierModel],
     features: Mapping[str, Sequence[bool]] | None = None,
 ) -> JudgedSet:

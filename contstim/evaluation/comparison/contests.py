@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import VocabularyError
 from contstim.models.base import require_language_model
-from contstim.models.given import GivenModel
+from contstim.models.specifications import NamedSpecification
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence, repeats
@@ -84,7 +84,9 @@ class Contest:
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """What to type: every pair of models in both directions."""
-        options = {m: GivenModel(m.name, m.specification or m.name).text for m in self.models}
+        options = {
+            m: NamedSpecification(m.name, m.specification or m.name).text for m in self.models
+        }
         extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
         extra += ["--prompt", prompt] if prompt else []
         return [

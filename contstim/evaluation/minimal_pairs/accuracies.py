@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.evaluation.minimal_pairs.pair_scores import PairScores, TieRule
+    from contstim.tables import Column
 
 OVERALL = "overall"
 _LEVEL = 0.95
@@ -137,8 +138,9 @@ class Accuracies:
 
         The same names are the columns of paradigms.csv.
         """
-        about = {"phenomenon": self.phenomena, "paradigm": self.paradigms, "pairs": self.n_pairs}
-        return frame_of(about | dict(zip(self.columns, self.values.T, strict=True)))
+        columns: dict[str, Column] = {"phenomenon": self.phenomena, "paradigm": self.paradigms}
+        accuracies = dict(zip(self.columns, self.values.T, strict=True))
+        return frame_of(columns | {"pairs": self.n_pairs} | accuracies)
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
         """Where paradigms stand; all of them for None."""

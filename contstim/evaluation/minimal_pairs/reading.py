@@ -92,9 +92,8 @@ def read_minimal_pairs(
             rows: Iterable[Row] = [row for _, row in read_json_lines(file)]
         else:
             columns = read_table(file)
-            rows = [
-                dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-            ]
+            cells = zip(*columns.values(), strict=True)
+            rows = [dict(zip(columns, row, strict=True)) for row in cells]
         for number, row in enumerate(rows):
             place = f"{file}, row {number + 1}"
             pair = _pair(_Source(place, row), fields, default=(file.stem, str(number)))

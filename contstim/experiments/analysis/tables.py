@@ -36,7 +36,7 @@ def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
         {
             "model": model,
             "natural_sentences": one.sentences,
-            "in_training_text": len(one.found),
+            "in_training_text": len(one.hashes),
             "share": one.share,
         }
         for model, one in seen.items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.spreadsheets import inert, restored
+from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
 from contstim.tables import (
     columns_of,
     count,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
 UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
+SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Response:
 
     What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
     (rt_ms). The column `simulated` (true or false) is in a file only if some answer is simulated;
-    where it or its cell is missing, a person answered.
+    where it or its cell is missing, a person answered, unless the participant's name begins with
+    `simulated-`: so the mark outlives the column.
     """
 
     participant: str
@@ -45,6 +47,10 @@ class Response:
     position: int  # order of presentation, from 1
     rt_ms: float
     simulated: bool = False  # whether an artificial participant answered
+
+    def __post_init__(self) -> None:
+        if self.participant.startswith(SIMULATED_NAME):
+            object.__setattr__(self, SIMULATED, True)
 
     @property
     def choice(self) -> int:
@@ -76,7 +82,7 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     for name in _OPTIONAL:
         columns[name] = [None if _is_unknown(value) else value for value in columns[name]]
     for name in ("participant", "trial_id"):
-        columns[name] = list(map(inert, columns[name]))
+        columns[name] = list(map(escape_formula, columns[name]))
     marks = columns.pop(SIMULATED)
     return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
 
@@ -144,9 +150,9 @@ def _reader(
 
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
 _READERS = {
-    "participant": _reader(lambda cell: restored(text(cell)), "text"),
+    "participant": _reader(lambda cell: unescape_formula(text(cell)), "text"),
     "group": _reader(lambda cell: 1 + count(whole_number(cell) - 1), "whole number"),
-    "trial_id": _reader(lambda cell: restored(text(cell)), "text"),
+    "trial_id": _reader(lambda cell: unescape_formula(text(cell)), "text"),
     "rating": _reader(whole_number, "whole number", UNKNOWN),
     "left": _reader(whole_number, "whole number", UNKNOWN),
     "position": _reader(count, "whole number", UNKNOWN),

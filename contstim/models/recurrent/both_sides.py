@@ -10,7 +10,8 @@ for the boundary, the four terms of the score are
     log p(x | …)    L(| a b)         R(| d)            once, for all candidates: `_bounds`
     log p(d | …)    L(| a b x)       R(|)              left stack for each candidate: `after`
 
-No term is positive, so the one term that no candidate's states enter is an upper bound of it all.
+No term is positive, so the third one, which needs no reading per candidate, is an upper bound of
+the score.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ class Demand:
             raise InputError(
                 f"Two models can disagree, {len(self.models)} cannot: give scores of at least two."
             )
-        known = set(combinations(self.models, 2))
+        pairs = set(combinations(self.models, 2))
         for pair, count in self.counts.items():
-            if pair not in known:
+            if pair not in pairs:
                 raise InputError(
                     f"A count is asked for {', '.join(pair)}; model pairs stand in the order of "
                     f"the scores: {', '.join(self.models)}."

@@ -93,9 +93,9 @@ def _check_question(
 
 
 def _check_demand(pairs: Iterable[Pair], asked: Mapping[tuple[str, str], int]) -> None:
-    given = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    for model_pair in {**given, **asked}:
-        has, needs = given[model_pair], asked.get(model_pair, 0)
+    counts = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    for model_pair in {**counts, **asked}:
+        has, needs = counts[model_pair], asked.get(model_pair, 0)
         _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
 
 
@@ -140,10 +140,10 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
     for models, group in groupby(sorted(pairs, key=models_of), key=models_of):
         lengths = np.array([[len(s.bare) for s in _sentences([pair])] for pair in group])
         least = np.abs(np.diff(np.sort(lengths, axis=0))).sum()
-        found = np.abs(np.diff(lengths)).sum()
+        total = np.abs(np.diff(lengths)).sum()
         _require(
-            bool(found == least),
-            f"{'-'.join(models)}: lengths differ by {found} characters in all, {least} is possible",
+            bool(total == least),
+            f"{'-'.join(models)}: lengths differ by {total} characters in all, {least} is possible",
         )
 
 

@@ -46,6 +46,13 @@ def test_deltas_are_differences_of_z_scores(found: AcceptabilityEvaluation) -> N
     np.testing.assert_allclose(again.people, z_people[::2] - z_people[1::2])
 
 
+def test_the_frame_has_a_row_for_each_pair(found: AcceptabilityEvaluation) -> None:
+    """Witness: the deltas."""
+    frame = found.to_frame()
+    np.testing.assert_array_equal(frame["delta m1"], found.deltas[:, 1])
+    np.testing.assert_array_equal(frame["blimp m1"] == 1, found.deltas[:, 1] > 0)
+
+
 def test_shares_add_up_over_phenomena(found: AcceptabilityEvaluation) -> None:
     whole = {(s.model, s.criterion): s for s in criterion_shares(found)}
     for key, share in whole.items():

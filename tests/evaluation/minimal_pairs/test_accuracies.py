@@ -15,7 +15,8 @@ from contstim.evaluation.minimal_pairs.accuracies import (
     contrasts,
 )
 from contstim.evaluation.minimal_pairs.accuracy_report import with_intervals
-from contstim.evaluation.minimal_pairs.pair_scores import PairScores
+from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
+from contstim.evaluation.minimal_pairs.pair_scores import PairScores, PairScoring
 from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair
 from contstim.evaluation.minimal_pairs.profile import profile
 from contstim.sentence import Sentence
@@ -74,6 +75,18 @@ def test_a_column_of_others_is_unknown_where_they_are() -> None:
     assert found.columns == ("a", "people")
     np.testing.assert_equal(found.values, [[0.2, np.nan], [0.4, 0.9]])
     np.testing.assert_allclose(found.mean(), [0.3, np.nan])
+
+
+def test_frames_hold_what_was_computed() -> None:
+    """Witness: the arrays that they are made from."""
+    table = accuracies(compared())
+    frame = table.to_frame()
+    assert list(frame) == ["phenomenon", "paradigm", "pairs", "m", "n"]
+    np.testing.assert_array_equal(frame[["m", "n"]], table.values)
+    scoring = PairScoring((compared(),), (), ())
+    whole = evaluate_minimal_pairs(scoring).to_frame()
+    assert set(whole["method"]) == {"full-sentence"}
+    np.testing.assert_array_equal(whole["m"], table.values[:, 0])
 
 
 def test_intervals_of_a_paradigm_are_wilsons() -> None:

@@ -14,7 +14,7 @@ from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.platforms.psych_ds.variables import COLUMNS, variable
-from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
 from contstim.sentence import Sentence
 from contstim.wording import counted
@@ -133,7 +133,7 @@ def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None
         )
 
 
-def _check_origin(origin: Origin, *, simulated: bool) -> None:
+def _check_origin(origin: ResponseOrigin, *, simulated: bool) -> None:
     if origin.simulated and not simulated:
         raise InputError(
             f"{origin.warning} A public data set must say so: export with --simulated, which names "
@@ -146,7 +146,7 @@ def _check_origin(origin: Origin, *, simulated: bool) -> None:
         )
 
 
-def _named(about: Description, origin: Origin) -> Description:
+def _named(about: Description, origin: ResponseOrigin) -> Description:
     """What is said of the whole, with the artificial participants in its name."""
     if not origin.simulated:
         return about
