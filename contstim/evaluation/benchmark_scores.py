@@ -56,6 +56,7 @@ def score_readable(
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
+    # asked before anything is scored, so that no time is spent on what is left out
     distinct = list(dict.fromkeys(sentences))
     left_out = refused_by(models, distinct)
     refused = {omission.sentence for omission in left_out}

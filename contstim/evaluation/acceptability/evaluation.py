@@ -153,11 +153,13 @@ def evaluate_acceptability(
     """
     _check_models(scores)
     people = np.array([judged.judgement for judged in judgements.sentences])
+    # over all sentences, also those of excluded pairs, as published
     values = scores.values if scores_as_given else z_scores(scores.values)
     ids = np.array([judged.id for judged in judgements.sentences])
     unjudged = set(ids[np.isnan(people)].tolist())
     unscored = set(ids[np.isnan(values).any(axis=1)].tolist())
     pairs, excluded = [], []
+    # each pair has one reason, in this order, so that the counts of `excluded_for` add up
     for pair in judgements.pairs:
         both = {pair.acceptable, pair.unacceptable}
         if pair.discarded:

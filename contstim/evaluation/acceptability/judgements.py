@@ -67,6 +67,7 @@ class Judgements:
     named: bool = True
 
     def __post_init__(self) -> None:
+        # every mistake is told with its examples, the most elementary first
         ids = [judged.id for judged in self.sentences]
         _refuse("These identifiers of sentences are given twice", repeated(ids))
         both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]

@@ -87,6 +87,8 @@ def read_judgements(
         data, published_pairs = _published(data)
         pairs = pairs or published_pairs
     table = read_table(data)
+    # Pairs come from a table of their own, or from items: labels then say which sentences are
+    # acceptable, and each of these makes a pair with each of the others.
     ids, sentences = _sentences(data, table, columns)
     if pairs is not None:
         files: tuple[Path, ...] = (data, Path(pairs))

@@ -74,8 +74,9 @@ class Spread:
 
 def matthews(labels: BoolArray, predicted: BoolArray) -> float:
     """Matthews correlation of two classes; 0 where either has one value only, as is customary."""
-    yes, no = predicted[labels], predicted[~labels]
+    yes, no = predicted[labels], predicted[~labels]  # of acceptable and of unacceptable sentences
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
+    # Python's integers: the product of four counts may exceed 64 bits from 110,000 sentences on
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return (tp * tn - fp * fn) / product**0.5 if product else 0.0
 

@@ -116,6 +116,7 @@ def criterion_shares(
     for row, pair in enumerate(evaluation.pairs):
         name = (pair.source if by else "", pair.phenomenon if by == "phenomenon" else "")
         groups.setdefault(name, []).append(row)
+    # by criterion, (n_pairs, n_models)
     met = {criterion.name: evaluation.met(criterion) for criterion in evaluation.criteria}
     return tuple(
         CriterionShare(

@@ -137,6 +137,8 @@ def published_scores(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
             f"columns are {listed(table)}."
         )
+    # The same sentence may stand in several rows of the table, and several times among the judged
+    # ones: rows are joined by a key, which is the identifier or the text.
     keys, keys_of_judged = _matching_keys(path, table, judgements)
     values = np.full((len(keys_of_judged), len(names)), np.nan)
     for column, name in enumerate(names):
@@ -211,6 +213,7 @@ def _numeric_columns(
 
     def is_score(name: str) -> bool:
         scores = name.removesuffix("_zscores")
+        # NAME_zscores beside NAME is the same model again, standardised
         if name.lower() in _NO_SCORES or name in not_scores or (scores != name and scores in table):
             return False
         try:

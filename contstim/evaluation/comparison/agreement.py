@@ -85,6 +85,7 @@ def disagreements(table: ScoreTable, top: int) -> tuple[Disagreement, ...]:
 
     Only sentences that model_2 ranks higher than model_1; ties in the order of the table.
     """
+    # Ranks, not scores: models whose scores have other units or scales are compared alike.
     ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
     return tuple(
         Disagreement(

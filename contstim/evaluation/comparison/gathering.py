@@ -86,6 +86,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
             raise ScoreError(
                 f"{name} has scores without sentences; they must have a column 'sentence'."
             )
+    # in the order of the first table, then what further tables add
     every = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
     lacks = {
         name: tuple(sentence.text for sentence in every if sentence not in table.rows)

@@ -90,9 +90,11 @@ def score_words(
         scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
         missing = np.flatnonzero(np.isnan(scores))
         report(model, len(texts) - len(missing))
+        # saved block by block: an interrupted run goes on from here
         for start in range(0, len(missing), _BLOCK):
             rows = missing[start : start + _BLOCK]
             terms = language_model.token_log_probs([sentences[row] for row in rows])
+            # of all terms of a sentence those of the word's own tokens
             scores[rows] = [
                 sum(term.log_prob for term in sentence if term.word == carrier.position)
                 for sentence in terms

@@ -56,40 +56,39 @@ class RuleClaim:
     verdict: Verdict
 
 
-def check_claims(desiderata: Desiderata) -> tuple[RuleClaim, ...]:
+def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
     """Every finding for every checkpoint that was evaluated under both rules."""
     names = [model.model for model in desiderata.models]
-    checked: list[RuleClaim] = []
     for original, name in enumerate(names):
-        checkpoint = name.removesuffix(ORIGINAL)
-        if name.endswith(ORIGINAL) and checkpoint + ADAPTED in names:
-            checked += _check(desiderata, original, names.index(checkpoint + ADAPTED))
-    return tuple(checked)
+        counterpart = name.removesuffix(ORIGINAL) + ADAPTED
+        if not name.endswith(ORIGINAL) or counterpart not in names:
+            continue
+        both = (original, names.index(counterpart))
+        scores = [desiderata.scores.column(names[row]) for row in both]
+        words = [desiderata.word_scores[row].scores.mean(axis=1) for row in both]
+        # longer sentences should be less likely, so that the negative score grows with length
+        lengths, negated = desiderata.tokens[:, original], [-column for column in scores]
+        yield _check_correlation(name, "correlates less with length", negated, lengths)
+        finding = "correlates less with word frequency"
+        yield _check_correlation(name, finding, words, desiderata.zipfs)
+        if desiderata.reference:
+            reference = desiderata.scores.column(desiderata.reference)
+            finding = "correlates less with the causal model"
+            yield _check_correlation(name, finding, scores, reference)
+        # a word of one token has the same score under both rules, and says nothing here
+        split = desiderata.word_scores[original].tokens > 1
+        finding = "scores words of several tokens higher (nats)"
+        yield _check_mean(name, finding, words[0][split], words[1][split])
 
 
-def _check(desiderata: Desiderata, original: int, adapted: int) -> Iterator[RuleClaim]:
-    """The findings for one checkpoint, whose rules are two of the evaluated models."""
-    name, both = desiderata.models[original].model, (original, adapted)
-    scores = [desiderata.scores.column(desiderata.models[row].model) for row in both]
-    words = [desiderata.word_scores[row].scores.mean(axis=1) for row in both]
-    lengths, negated = desiderata.tokens[:, original], [-column for column in scores]
-    yield _check_correlation(name, "correlates less with length", negated, lengths)
-    finding = "correlates less with word frequency"
-    yield _check_correlation(name, finding, words, desiderata.zipfs)
-    if desiderata.reference:
-        reference = desiderata.scores.column(desiderata.reference)
-        yield _check_correlation(name, "correlates less with the causal model", scores, reference)
-    # mean score of words of several tokens; a word of one token has the same under both rules
-    finding = "scores words of several tokens higher (nats)"
-    split = desiderata.word_scores[original].tokens > 1
-    first, second = words[0][split], words[1][split]
-    if not len(first):
-        yield RuleClaim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
-        return
-    differences = (first - second)[_resamples(len(first))].mean(axis=1)  # (samples,)
+def _check_mean(name: str, finding: str, original: FloatArray, adapted: FloatArray) -> RuleClaim:
+    """Whether the first of two columns about the same words has the higher mean."""
+    if not len(original):
+        return RuleClaim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
+    differences = (original - adapted)[_resamples(len(original))].mean(axis=1)  # (samples,)
     low, high = np.percentile(differences, (2.5, 97.5))
-    a, b = float(first.mean()), float(second.mean())
-    yield RuleClaim(name, finding, a, b, float(low), float(high), _verdict(a > b, low, high))
+    a, b = float(original.mean()), float(adapted.mean())
+    return RuleClaim(name, finding, a, b, float(low), float(high), _verdict(a > b, low, high))
 
 
 def _check_correlation(

@@ -52,7 +52,7 @@ def write_desiderata(
     Raises:
         InputError: a file cannot be written.
     """
-    claims = check_claims(desiderata)
+    claims = tuple(check_claims(desiderata))
     with styled():
         write_evaluation(
             folder,
@@ -193,56 +193,49 @@ def desiderata_figure(desiderata: Desiderata) -> Figure:
 
     Of many models, five stand side by side and the next below.
     """
-    n, wide = len(desiderata.models), min(len(desiderata.models), _ACROSS)
+    models = desiderata.models
+    n, across = len(models), min(len(models), _ACROSS)
     rows = 3 if desiderata.reference else 2
-    names, titles = (
-        desiderata.scores.models,
-        short_names([model.model for model in desiderata.models]),
-    )
+    titles = short_names([model.model for model in models])
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""
-    across = max(1.9, 0.5 + widest([*titles, reference]))
-    down = rows * -(-n // wide)
-    figure = new_figure(0.4 + across * wide, 0.4 + 1.8 * down)
-    grid = figure.subplots(down, wide, squeeze=False)
-    panels = np.hstack(np.split(grid, down // rows))  # (rows, n_models and unused ones)
+    width = max(1.9, 0.5 + widest([*titles, reference]))
+    down = rows * -(-n // across)
+    figure = new_figure(0.4 + width * across, 0.4 + 1.8 * down)
+    grid = figure.subplots(down, across, squeeze=False)
+    # blocks of rows below each other become one block: (rows, n_models and unused panels)
+    panels = np.hstack(np.split(grid, down // rows))
     for axes in panels[:, n:].flat:
         axes.set_axis_off()
-    for column, (one, own) in enumerate(
-        zip(desiderata.models, desiderata.word_scores, strict=True)
-    ):
-        scores = desiderata.scores.log_probs[:, names.index(one.model)]
-        _dots(panels[0, column], desiderata.tokens[:, column], -scores, one.length)
-        panels[0, column].set(title=titles[column], xlabel="tokens", ylabel="negative score (nats)")
-        _words(panels[1, column], desiderata.zipfs, own.scores.mean(axis=1), own.tokens > 1)
-        panels[1, column].text(0.03, 0.97, _label(one.frequency), **_corner(panels[1, column]))
-        panels[1, column].set(xlabel="word frequency (Zipf)", ylabel="word score (nats)")
-        if desiderata.reference and one.reference:
-            known = desiderata.scores.column(desiderata.reference)
-            _dots(panels[2, column], known, scores, one.reference)
+    for column, (model, words) in enumerate(zip(models, desiderata.word_scores, strict=True)):
+        scores = desiderata.scores.column(model.model)
+        lengths, by_frequency = panels[0, column], panels[1, column]
+        _scatter(lengths, desiderata.tokens[:, column], -scores, model.length)
+        lengths.set(xlabel="tokens", ylabel="negative score (nats)")
+        lengths.set_title(titles[column], fontsize="medium")
+        means, split = words.scores.mean(axis=1), words.tokens > 1
+        for chosen, colour, label in ((~split, BLUE, "one token"), (split, ORANGE, "several")):
+            x, y = desiderata.zipfs[chosen], means[chosen]
+            by_frequency.plot(x, y, "o", ms=2, color=colour, alpha=0.5, mew=0, label=label)
+        by_frequency.legend(loc="lower right", frameon=False, fontsize="x-small", handletextpad=0.1)
+        _write_r(by_frequency, model.frequency)
+        by_frequency.set(xlabel="word frequency (Zipf)", ylabel="word score (nats)")
+        if desiderata.reference and model.reference:
+            x = desiderata.scores.column(desiderata.reference)
+            _scatter(panels[2, column], x, scores, model.reference)
             panels[2, column].set(xlabel=f"{reference}\n(nats)", ylabel="score (nats)")
-        panels[0, column].title.set_fontsize("medium")
     return figure
 
 
-def _dots(axes: Axes, x: FloatArray, y: FloatArray, correlation: Correlation) -> None:
+def _scatter(axes: Axes, x: FloatArray, y: FloatArray, correlation: Correlation) -> None:
+    """Dots, the least-squares line through them, and r."""
     axes.plot(x, y, "o", ms=2, color=BLUE, alpha=0.5, mew=0)
     use = np.isfinite(x) & np.isfinite(y)
     if np.isfinite(correlation.r):
         slope, intercept = np.polyfit(x[use], y[use], 1)
         ends = np.array([x[use].min(), x[use].max()])
         axes.plot(ends, slope * ends + intercept, color=BLACK, lw=0.8)
-    axes.text(0.03, 0.97, _label(correlation), **_corner(axes))
+    _write_r(axes, correlation)
 
 
-def _words(axes: Axes, x: FloatArray, y: FloatArray, split: Any) -> None:
-    for chosen, colour, label in ((~split, BLUE, "one token"), (split, ORANGE, "several")):
-        axes.plot(x[chosen], y[chosen], "o", ms=2, color=colour, alpha=0.5, mew=0, label=label)
-    axes.legend(loc="lower right", frameon=False, fontsize="x-small", handletextpad=0.1)
-
-
-def _corner(axes: Axes) -> dict[str, Any]:
-    return {"transform": axes.transAxes, "va": "top"}
-
-
-def _label(correlation: Correlation) -> str:
-    return f"r = {correlation.r:.2f}"
+def _write_r(axes: Axes, correlation: Correlation) -> None:
+    axes.text(0.03, 0.97, f"r = {correlation.r:.2f}", transform=axes.transAxes, va="top")

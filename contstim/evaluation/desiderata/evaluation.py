@@ -140,6 +140,7 @@ def evaluate_desiderata(
     """
     if not carriers:
         raise InputError("Words need a carrier, such as 'My word is _'.")
+    # the reference is scored once, also where it is one of the models
     others = [reference] if reference and reference.name not in {m.name for m in models} else []
     table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
     reasons = unreadable(models, words, carriers)

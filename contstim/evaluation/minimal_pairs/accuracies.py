@@ -125,6 +125,7 @@ class Accuracies:
         """
         n = len(self.columns)
         matrix = np.full((n, n), np.nan)
+        # each cell over its own paradigms: results from elsewhere may cover some only
         for i, j in np.ndindex(n, n):
             both = self.values[:, [i, j]]
             both = both[np.isfinite(both).all(axis=1)]

@@ -197,6 +197,7 @@ def _by_prefix(
     sentences = list(dict.fromkeys(c.sentence for sides in sides_of.values() for c in sides))
     unread = refused_by(models, sentences)
     refused = {omission.sentence for omission in unread}
+    # a pair is left out for every model where one cannot read a side
     readable = [
         pair for pair in pairs if all(c.sentence.text not in refused for c in sides_of[pair])
     ]

@@ -80,6 +80,7 @@ def read_human_agreement(path: Path | str) -> dict[str, HumanAgreement]:
     right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
     for cells in zip(*columns.values(), strict=True):
         row = dict(zip(columns, cells, strict=True))
+        # the column of native speakers is spelled so in the published file
         speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
         if row["AssignmentStatus"] != "Approved" or not speaks:
             continue
@@ -96,6 +97,7 @@ def read_human_agreement(path: Path | str) -> dict[str, HumanAgreement]:
         raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
     agreement = {}
     for paradigm, items in sorted(right.items()):
+        # first by pair, so that pairs that more people judged do not count for more
         shares = [float(np.mean(choices)) for choices in items.values()]
         agreement[paradigm] = HumanAgreement(
             individual=float(np.mean(shares)),

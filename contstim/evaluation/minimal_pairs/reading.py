@@ -97,6 +97,7 @@ def read_minimal_pairs(
         for number, row in enumerate(rows):
             place = f"{file}, row {number + 1}"
             pair = _pair(_Source(place, row), fields, default=(file.stem, str(number)))
+            # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
             if key in places:
                 raise InputError(
