@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contstim.english.minimal_pairs import generate_pairs
     from contstim.errors import ContstimError
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-    from contstim.evaluation.desiderata.run import evaluate_desiderata
+    from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.experiments.platforms.jspsych import export_jspsych
     from contstim.experiments.reproduce.published.fetch import fetch_published
     from contstim.experiments.responses import Response, read_responses
-    from contstim.filters import keep
+    from contstim.filters import filter_sentences
     from contstim.models.base import Convention, LanguageModel, Replacements, Scorer
     from contstim.models.catalog import load_model, load_models, load_scorer, load_scorers
     from contstim.models.ngram.training import train_ngram
@@ -62,7 +62,7 @@ _HOMES = {
     "Sentence": "contstim.sentence",
     "Vocabulary": "contstim.vocabulary",
     "read_sentences": "contstim.corpus",
-    "keep": "contstim.filters",
+    "filter_sentences": "contstim.filters",
     "generate": "contstim.english",
     "generate_pairs": "contstim.english.minimal_pairs",
     # models and scores
@@ -118,7 +118,7 @@ _HOMES = {
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
     "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",
-    "evaluate_desiderata": "contstim.evaluation.desiderata.run",
+    "evaluate_desiderata": "contstim.evaluation.desiderata.evaluation",
     # what goes wrong
     "ContstimError": "contstim.errors",
 }
@@ -154,9 +154,9 @@ __all__ = [
     "evaluate_minimal_pairs",
     "export_jspsych",
     "fetch_published",
+    "filter_sentences",
     "generate",
     "generate_pairs",
-    "keep",
     "load_model",
     "load_models",
     "load_scorer",
