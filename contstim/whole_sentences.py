@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.filters import Rule
+from contstim.filters import SentenceRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,19 +25,19 @@ _FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
 
 
 @dataclass(frozen=True)
-class StartsLikeASentence(Rule):
+class StartsLikeASentence(SentenceRule):
     """The first letter is a capital, in scripts that have such."""
 
     reason = "it does not start with a capital letter"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         letters = filter(str.isalpha, sentence.words[0])
         return next(letters, "").islower()
 
 
 @dataclass(frozen=True)
-class EndsLikeASentence(Rule):
+class EndsLikeASentence(SentenceRule):
     """The last word does not ask for another, as `the` or `of` does.
 
     Attributes:
@@ -48,18 +48,18 @@ class EndsLikeASentence(Rule):
     reason = "its last word asks for another one"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return sentence.words[-1].lower() in self.unfinished
 
 
 @dataclass(frozen=True)
-class Balanced(Rule):
+class Balanced(SentenceRule):
     """Quotation marks and brackets come in pairs."""
 
     reason = "a quotation mark or bracket has no partner"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         signs = Counter(sentence.bare)
         if signs["„"]:  # closed by the sign that opens in English
             return signs["„"] != signs["“"] + signs["”"]
@@ -67,20 +67,20 @@ class Balanced(Rule):
 
 
 @dataclass(frozen=True)
-class CleanWords(Rule):
+class CleanWords(SentenceRule):
     """Every word is one by its spelling, and none is blocked or excluded."""
 
     rules: WordRules
     reason = "it holds something that is not a word, or a word to leave out"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         words = sentence.words
         return any(self.rules.misspelled(word) or self.rules.unwanted(word) for word in words)
 
 
 @dataclass(frozen=True)
-class CapitalsOfNames(Rule):
+class CapitalsOfNames(SentenceRule):
     """Inside the sentence only names are capitalised: headings have more.
 
     Attributes:
@@ -93,13 +93,13 @@ class CapitalsOfNames(Rule):
     reason = "a word that is not a name is capitalised inside it"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         inner = sentence.words[1:]
         return any(self.rules.is_capitalised(w) and w not in self.names for w in inner)
 
 
 @dataclass(frozen=True)
-class FewNames(Rule):
+class FewNames(SentenceRule):
     """At most so many names.
 
     Attributes:
@@ -123,12 +123,12 @@ class FewNames(Rule):
         return f"it holds more than {self.most} names" if self.most else "it holds a name"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return sum(word in self.names for word in sentence.words) > self.most
 
 
 @dataclass(frozen=True)
-class HasFiniteVerb(Rule):
+class HasFiniteVerb(SentenceRule):
     """A word is a verb in the present or past tense, or a modal verb (English).
 
     Attributes:
@@ -139,7 +139,7 @@ class HasFiniteVerb(Rule):
     reason = "it has no finite verb"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return _FINITE.isdisjoint(self.tag(sentence.words))
 
 
@@ -161,7 +161,7 @@ def nltk_tagger() -> Callable[[Sequence[str]], Sequence[str]]:
     return lambda words: [tag for _, tag in pos_tag(list(words))]
 
 
-class UnlikeEarlier(Rule):
+class UnlikeEarlier(SentenceRule):
     """Differs from every earlier sentence of its length by two words or more.
 
     To be asked last: a sentence that it lets pass counts as an earlier one.
@@ -175,7 +175,7 @@ class UnlikeEarlier(Rule):
         self._seen: set[tuple[int, tuple[str, ...], tuple[str, ...]]] = set()
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         words = tuple(map(str.lower, sentence.words))
         entries = {(i, words[:i], words[i + 1 :]) for i in range(len(words))}
         if not entries.isdisjoint(self._seen):

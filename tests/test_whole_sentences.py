@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contstim.english.words import UNFINISHED, english_rules
 from contstim.errors import InputError
-from contstim.filters import Rule
+from contstim.filters import SentenceRule
 from contstim.sentence import Sentence
 from contstim.whole_sentences import (
     Balanced,
@@ -51,7 +51,7 @@ def _tag(words: object) -> list[str]:
         (HasFiniteVerb(_tag), "The dog can sleep", "To sleep"),
     ],
 )
-def test_rules_by_hand(rule: Rule, whole: str, debris: str) -> None:
+def test_rules_by_hand(rule: SentenceRule, whole: str, debris: str) -> None:
     """Witness: a person's judgement."""
     assert not rule.rejects(Sentence.parse(whole))
     assert rule.rejects(Sentence.parse(debris))
