@@ -83,6 +83,8 @@ class WordRules:
             where a word was cut, such as `ndez` of a name with an accent.
         short_words: in lower case, the words of as many letters as these have; empty: every
             spelling may be one.
+        common: in lower case; words that are no names, even where a text has them only at the
+            start of sentences, as a small text has `Why`.
         blocked: in lower case; words that nobody should meet in an experiment.
         excluded: in lower case; words that the user does not want.
         names: whether names stay.
@@ -95,6 +97,7 @@ class WordRules:
     vowels: frozenset[str] = frozenset()
     onsets: frozenset[str] = frozenset()
     short_words: frozenset[str] = frozenset()
+    common: frozenset[str] = frozenset()
     blocked: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
     names: bool = True
@@ -143,7 +146,7 @@ class WordRules:
             word: as it is written.
             inside: how often each word stands inside sentences.
         """
-        if not self.is_capitalised(word):
+        if not self.is_capitalised(word) or word.lower() in self.common:
             return False
         capitalised, small = inside[word], inside[word[0].lower() + word[1:]]
         return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)

@@ -27,6 +27,22 @@ linkedin youtube
 """.split()
 
 
+_COMMON = """
+about above after again all almost also although always among and another any anybody anyone
+anything are as at because been before being below beside besides both but by can could did do
+does during each either enough even ever every everybody everyone everything everywhere few first
+for from had has have he hence her here hers herself him himself his how however if in indeed
+instead into is it its itself just last later least let let's likewise many maybe me meanwhile
+might mine moreover most much must my myself near neither never nevertheless next no nobody none
+nor not nothing now of off often on once one only or other others otherwise our ours out over own
+perhaps please quite rather same second several shall she should since so some somebody someone
+something sometimes somewhere soon still such than that the their theirs them then there therefore
+these they third this those though through thus till to today together tomorrow too toward towards
+under unless until up upon us very was we were what whatever when whenever where whereas wherever
+whether which whichever while who whoever whom whose why will with within without would yes
+yesterday yet you your yours
+""".split()
+
 UNFINISHED = frozenset(
     """
     a an the and or but nor because although while whereas if unless than as of from into onto upon
@@ -67,6 +83,7 @@ def english_rules(
             if not line.startswith("#")
             for word in line.split()
         ),
+        common=frozenset(_COMMON),
         blocked=read_words(BLOCKED) if blocked is None else blocked,
         excluded=excluded,
         names=names,
