@@ -40,9 +40,9 @@ from contstim.experiments.platforms.gorilla.columns import GorillaOptions
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.texts import keep_texts
-from contstim.experiments.platforms.pcibex.reading import import_pcibex
-from contstim.experiments.platforms.psychopy.reading import import_psychopy
-from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.platforms.pcibex import import_pcibex
+from contstim.experiments.platforms.psychopy import import_psychopy
+from contstim.experiments.platforms.qualtrics import import_qualtrics
 from contstim.experiments.reproduce.published.pickles import load_plain
 from contstim.experiments.responses import read_responses
 from contstim.frequencies import read_frequencies

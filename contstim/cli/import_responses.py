@@ -103,7 +103,7 @@ def pcibex(
 
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
     """
-    from contstim.experiments.platforms.pcibex.reading import import_pcibex
+    from contstim.experiments.platforms.pcibex import import_pcibex
     from contstim.stimuli import read_trials
 
     found = import_pcibex(files, read_trials(trials), selector=selector)
@@ -125,7 +125,7 @@ def psychopy(
 
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
     """
-    from contstim.experiments.platforms.psychopy.reading import import_psychopy
+    from contstim.experiments.platforms.psychopy import import_psychopy
     from contstim.stimuli import read_trials
 
     found = import_psychopy(files, read_trials(trials), component=component)
@@ -147,7 +147,7 @@ def qualtrics(
     Example: `contstim import qualtrics data.csv --key qualtrics/key.csv --trials trials.csv
     --out responses.csv`
     """
-    from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+    from contstim.experiments.platforms.qualtrics import import_qualtrics
     from contstim.stimuli import read_trials
 
     found = import_qualtrics(files, read_trials(trials), key, participant=participant)

@@ -20,7 +20,7 @@ def pcibex(trials: Trials, out: Out, seed: Seed = 0, quiet: Quiet = False) -> No
 
     Example: `contstim export pcibex --trials trials.csv --out pcibex`
     """
-    from contstim.experiments.platforms.pcibex.export import export_pcibex
+    from contstim.experiments.platforms.pcibex import export_pcibex
     from contstim.stimuli import read_trials
 
     _done(export_pcibex(read_trials(trials), out, seed=seed), quiet=quiet)
@@ -34,7 +34,7 @@ def psychopy(trials: Trials, out: Out, seed: Seed = 0, quiet: Quiet = False) -> 
 
     Example: `contstim export psychopy --trials trials.csv --out psychopy`
     """
-    from contstim.experiments.platforms.psychopy.export import export_psychopy
+    from contstim.experiments.platforms.psychopy import export_psychopy
     from contstim.stimuli import read_trials
 
     _done(export_psychopy(read_trials(trials), out, seed=seed), quiet=quiet)
@@ -93,7 +93,7 @@ def qualtrics(
     Example: `contstim export qualtrics --trials trials.csv --lists-per-group 4 --timing
     --out qualtrics`
     """
-    from contstim.experiments.platforms.qualtrics.export import export_qualtrics
+    from contstim.experiments.platforms.qualtrics import export_qualtrics
     from contstim.stimuli import read_trials
 
     folder = export_qualtrics(
@@ -113,7 +113,7 @@ def csv(
 
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
     """
-    from contstim.experiments.platforms.plain import export_csv
+    from contstim.experiments.platforms.csv import export_csv
     from contstim.stimuli import read_trials
 
     folder = export_csv(read_trials(trials), out, participants=participants, seed=seed)

@@ -16,7 +16,7 @@ from contstim.experiments.collection.logs import sparing_log
 from contstim.experiments.collection.people import Reception
 from contstim.experiments.collection.recorder import Recorder
 from contstim.experiments.collection.study import read_study
-from contstim.experiments.platforms.addresses import check_web_address
+from contstim.experiments.platforms.jspsych.settings import check_web_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

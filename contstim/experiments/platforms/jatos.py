@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from contstim.errors import InputError
+from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.jspsych import PageSettings, SaveTo
 from contstim.experiments.platforms.jspsych.folder import check_folder, is_page, write_page
 from contstim.experiments.platforms.jspsych.study import build_study
-from contstim.experiments.platforms.staging import staged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,7 +29,7 @@ from contstim.experiments.platforms.jspsych import (
     unfilled_warning,
 )
 from contstim.experiments.platforms.jspsych.library import LIBRARY, LibraryFile
-from contstim.experiments.platforms.jspsych.placeholders import unfilled
+from contstim.experiments.platforms.jspsych.texts import unfilled
 from contstim.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
 

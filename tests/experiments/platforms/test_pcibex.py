@@ -14,8 +14,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.display import displayed
-from contstim.experiments.platforms.pcibex.export import export_pcibex
-from contstim.experiments.platforms.pcibex.reading import import_pcibex
+from contstim.experiments.platforms.pcibex import export_pcibex, import_pcibex
 from contstim.experiments.responses import Problem
 from contstim.stimuli import Condition
 from tests.experiments.platforms.hostile import hostile_trials

@@ -12,8 +12,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.display import BUTTONS, QUESTION, displayed
-from contstim.experiments.platforms.qualtrics.export import export_qualtrics
-from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.platforms.qualtrics import export_qualtrics, import_qualtrics
 from contstim.experiments.responses import Problem
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.platforms.planting import Planted, table

@@ -12,12 +12,9 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.platforms.gorilla.export import export_gorilla
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
-from contstim.experiments.platforms.pcibex.export import export_pcibex
-from contstim.experiments.platforms.pcibex.reading import import_pcibex
-from contstim.experiments.platforms.psychopy.export import export_psychopy
-from contstim.experiments.platforms.psychopy.reading import import_psychopy
-from contstim.experiments.platforms.qualtrics.export import export_qualtrics
-from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.platforms.pcibex import export_pcibex, import_pcibex
+from contstim.experiments.platforms.psychopy import export_psychopy, import_psychopy
+from contstim.experiments.platforms.qualtrics import export_qualtrics, import_qualtrics
 from contstim.experiments.responses import Response
 from contstim.experiments.responses.answers import Imported
 from tests.experiments.analysis.simulation import simulate

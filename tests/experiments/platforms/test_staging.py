@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import ContstimError, InputError
+from contstim.experiments.platforms.csv import export_csv
+from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.gorilla.export import export_gorilla
 from contstim.experiments.platforms.jatos import export_jatos
 from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, export_jspsych
-from contstim.experiments.platforms.pcibex.export import export_pcibex
-from contstim.experiments.platforms.plain import export_csv
+from contstim.experiments.platforms.pcibex import export_pcibex
 from contstim.experiments.platforms.psych_ds import Description, export_psych_ds
-from contstim.experiments.platforms.psychopy.export import export_psychopy
-from contstim.experiments.platforms.qualtrics.export import export_qualtrics
-from contstim.experiments.platforms.staging import staged
+from contstim.experiments.platforms.psychopy import export_psychopy
+from contstim.experiments.platforms.qualtrics import export_qualtrics
 from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.hostile import hostile_trials
 

@@ -13,10 +13,9 @@ from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.platforms.cells import NO_BREAK_SPACE, guarded
-from contstim.experiments.platforms.display import displayed
+from contstim.experiments.platforms.display import as_html, displayed
 from contstim.experiments.platforms.jspsych.texts import keep_texts
-from contstim.experiments.platforms.markup import as_html
-from contstim.experiments.platforms.psychopy.cells import psychopy_cell
+from contstim.experiments.platforms.psychopy import psychopy_cell
 from contstim.sentence import Sentence
 from tests.experiments.platforms.hostile import SENTENCES
 from tests.experiments.platforms.reading import read_html

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object, read_toml, shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla.describing import FACTS
+from contstim.experiments.platforms.gorilla.trials import FACTS
 from contstim.experiments.responses.table import SCALE
 from contstim.tables import listed
 

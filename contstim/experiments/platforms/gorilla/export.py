@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION
+from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION, as_html
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
-from contstim.experiments.platforms.markup import as_html
 from contstim.tables import read_csv
 
 if TYPE_CHECKING:

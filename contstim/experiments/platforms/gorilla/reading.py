@@ -24,8 +24,7 @@ from contstim.experiments.platforms.gorilla.columns import (
     GorillaOptions,
     family,
 )
-from contstim.experiments.platforms.gorilla.describing import FACTS
-from contstim.experiments.platforms.gorilla.trials import build_trials
+from contstim.experiments.platforms.gorilla.trials import FACTS, build_trials
 from contstim.experiments.responses.answer import Answer
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.checks import Finding, Problem

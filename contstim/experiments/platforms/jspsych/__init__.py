@@ -13,7 +13,7 @@ readme/     what to do with the folder, for each place where answers may go
 
 from contstim.experiments.platforms.jspsych.folder import export_jspsych
 from contstim.experiments.platforms.jspsych.library import fetch_library
-from contstim.experiments.platforms.jspsych.placeholders import unfilled_warning
 from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych.texts import unfilled_warning
 
 __all__ = ["PageSettings", "SaveTo", "export_jspsych", "fetch_library", "unfilled_warning"]

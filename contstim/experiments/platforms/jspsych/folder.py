@@ -10,6 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
+from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.jspsych.library import (
     bring_library,
     fetch_library,
@@ -18,7 +19,6 @@ from contstim.experiments.platforms.jspsych.library import (
 from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
 from contstim.experiments.platforms.jspsych.study import build_study, study_script
 from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, keep_texts
-from contstim.experiments.platforms.staging import staged
 from contstim.files import write_text
 
 if TYPE_CHECKING:

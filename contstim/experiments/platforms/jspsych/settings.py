@@ -6,12 +6,27 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.addresses import check_web_address
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def check_web_address(address: str) -> None:
+    """Refuse what is not an address of the web, such as `javascript:…` or a bare host.
+
+    Raises:
+        InputError: it begins with neither https:// nor http://, or names no host.
+    """
+    try:
+        parts = urlsplit(address)
+        proper = parts.scheme in ("http", "https") and bool(parts.netloc)
+    except ValueError:
+        proper = False
+    if not proper:
+        raise InputError(f"{address!r} is not a web address; it must begin with https://.")
 
 
 class SaveTo(StrEnum):
