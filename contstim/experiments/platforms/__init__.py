@@ -10,7 +10,6 @@ csv          a table of who sees what, for any program
 psych_ds     Psych-DS 1.5 data sets, written and checked
 
 lists        what each participant of a platform that cannot balance sides is shown
-display      what people see of a trial, as text and as HTML that no platform takes for anything else
-cells        texts in the cells of a spreadsheet that nothing evaluates
+display      what people see of a trial, as text and as HTML that is text to all
 folder       an export on disk: files, a README that says what to click, a record
 """

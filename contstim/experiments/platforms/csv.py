@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.cells import guarded
 from contstim.experiments.platforms.display import BUTTON_LIST
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def export_csv(
 
     Participants are numbered from 1 within each group; those of odd number see the sides of the
     next one mirrored. A sentence that a spreadsheet would calculate has a no-break space before it
-    (`guarded`).
+    (`escape_formula`).
 
     Args:
         trials: a design's.
@@ -63,7 +63,7 @@ def export_csv(
 
 
 def _row(participant: int, one: StimulusList, shown: Shown) -> dict[str, object]:
-    left, right = map(guarded, sides(shown))
+    left, right = (escape_formula(text, NO_BREAK_SPACE) for text in sides(shown))
     return {
         "participant": participant,
         "group": one.group,

@@ -1,4 +1,4 @@
-"""What people see of a trial: two sentences without end marks and six buttons, as text and as HTML."""
+"""What people see of a trial: two sentences and six buttons, as text and as HTML."""
 
 from __future__ import annotations
 

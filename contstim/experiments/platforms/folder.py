@@ -1,4 +1,4 @@
-"""An export on disk: files, a README that says what to click, and a record; all of it or nothing."""
+"""An export on disk, all or nothing: files, a README that says what to click, a record."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.platforms.cells import guarded
 from contstim.experiments.platforms.display import displayed
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def check_trials(trials: Sequence[Trial]) -> None:
                 f"The trial_id {trial.trial_id!r} is empty or given twice; every trial needs one "
                 "of its own, because answers come back by it."
             )
-        if guarded(trial.trial_id) != trial.trial_id:
+        if escape_formula(trial.trial_id, NO_BREAK_SPACE) != trial.trial_id:
             raise InputError(
                 f"The trial_id {trial.trial_id!r} begins as a formula does, and spreadsheets would "
                 "run it; begin it with a letter or a digit."

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE, guarded
 from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION, displayed
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.sides import milliseconds, sided_answer
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.tables import listed, read_csv
 from contstim.wording import counted
@@ -77,7 +77,7 @@ def psychopy_cell(text: str) -> str:
         raise InputError(f"PsychoPy would not show {_short(text)} as it is: {problem}.")
     if text.lower() in _WORDS or _ROUND.fullmatch(text):
         return NO_BREAK_SPACE + text
-    return guarded(text)
+    return escape_formula(text, NO_BREAK_SPACE)
 
 
 def unquotable(text: str) -> str:

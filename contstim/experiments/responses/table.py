@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.spreadsheets import inert, restored
+from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
 from contstim.tables import count, number, read_table, text, whole_number, write_table
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ _OPTIONAL = ("rating", "left", "position", "rt_ms")
 def _cell(name: str, value: object) -> object:
     unknown = value == UNKNOWN or (isinstance(value, float) and math.isnan(value))
     if isinstance(value, str):
-        return inert(value)
+        return escape_formula(value)
     if isinstance(value, bool):
         return str(value).lower()
     return None if unknown and name in _OPTIONAL else value
@@ -121,7 +121,7 @@ def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> A
         if empty:
             raise ValueError
         if kind == "str":
-            return restored(text(value))
+            return unescape_formula(text(value))
         return _SIGNED[name](value)
     except ValueError:
         what = {"str": "text", "int": "whole number", "float": "number"}[kind]

@@ -8,9 +8,9 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE
 from contstim.experiments.platforms.csv import export_csv
 from contstim.experiments.platforms.display import displayed
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.platforms.planting import table
 

@@ -14,7 +14,7 @@ from typing import Any
 from contstim.experiments.platforms.jspsych import SaveTo
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses import Response, read_responses
-from contstim.experiments.responses.spreadsheets import inert
+from contstim.experiments.responses.spreadsheets import escape_formula
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach
 
@@ -114,10 +114,10 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     assert '"datapipe"' in pipe.files[answers]
 
 
-def test_identities_that_a_spreadsheet_would_run_are_made_inert(
+def test_identities_that_a_spreadsheet_would_run_are_escaped(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
-    """As `inert` of responses.csv does it, for every sign that it knows."""
+    """As `escape_formula` of responses.csv does it, for every sign that it knows."""
     pipe = DataPipe()
     page = visit()
     page.route("https://pipe.jspsych.org/api/**", pipe)
@@ -127,7 +127,9 @@ def test_identities_that_a_spreadsheet_would_run_are_made_inert(
     identities, answers = sorted(pipe.files)
     assert pipe.files[identities].endswith(f'"{answers[:-4]}","\'=HYPERLINK(1)","s"\n')
     texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
-    assert page.evaluate("texts => texts.map(contstim.inert)", texts) == list(map(inert, texts))
+    assert page.evaluate("texts => texts.map(contstim.escapeFormula)", texts) == list(
+        map(escape_formula, texts)
+    )
 
 
 JATOS = """

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE
 from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.psychopy import export_psychopy, import_psychopy
 from contstim.experiments.responses import Problem
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.platforms.planting import Planted, table
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE, guarded
 from contstim.experiments.platforms.display import as_html, displayed
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.psychopy import psychopy_cell
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.sentence import Sentence
 from tests.experiments.platforms.hostile import SENTENCES
 from tests.experiments.platforms.reading import read_html
@@ -58,9 +58,9 @@ def test_markdown_reads_as_the_text_too(text: str) -> None:
 
 @given(TEXTS)
 @settings(max_examples=200, deadline=None)
-def test_a_guarded_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
-    assert guarded(shown(text))[0] not in "=+-@\t\r"
-    assert Sentence.parse(guarded(text)) == Sentence.parse(text)
+def test_an_escaped_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
+    assert escape_formula(shown(text), NO_BREAK_SPACE)[0] not in "=+-@\t\r"
+    assert Sentence.parse(escape_formula(text, NO_BREAK_SPACE)) == Sentence.parse(text)
 
 
 def psychopy_reads(path: Path) -> list[object]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError, VerificationError
-from contstim.experiments.platforms.cells import guarded
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
@@ -239,14 +239,14 @@ def _numbered(responses: Sequence[Response]) -> list[Response]:
 
 
 def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
-    """The fields of a row; texts guarded, unknown numbers empty."""
+    """The fields of a row; texts escaped, unknown numbers empty."""
     names = [field.name for field in fields(row) if simulated or field.name != SIMULATED]
     return {name: _cell(name, getattr(row, name)) for name in names}
 
 
 def _cell(name: str, value: Any) -> Any:
     if isinstance(value, str):
-        return guarded(str(value))
+        return escape_formula(str(value), NO_BREAK_SPACE)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and math.isnan(value):
@@ -264,7 +264,10 @@ def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
             "stimuli or responses is called so; score under another name."
         )
     return [
-        {"sentence": guarded(text), **dict(zip(scores.models, map(float, row), strict=True))}
+        {
+            "sentence": escape_formula(text, NO_BREAK_SPACE),
+            **dict(zip(scores.models, map(float, row), strict=True)),
+        }
         for text, row in zip(scores.sentences, scores.log_probs, strict=True)
     ]
 

@@ -34,7 +34,7 @@ contstim.homes.datapipe = (study) => {
       if (record.platform) {
         // These come from the address, so whoever opens it chooses them.
         const names = Object.keys(record.platform);
-        const ids = names.map((name) => [name, contstim.inert(record.platform[name])]);
+        const ids = names.map((name) => [name, contstim.escapeFormula(record.platform[name])]);
         const row = { participant: record.participant, ...Object.fromEntries(ids) };
         const columns = ["participant", ...names];
         await write(`identity-${record.participant}.csv`, contstim.writeTable(columns, [row]));
