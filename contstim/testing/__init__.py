@@ -1,8 +1,9 @@
-"""For tests of your own: models without a download, and the contracts that models keep.
+"""For tests of your own: models without a download, and the contracts of models and platforms.
 
 toy        ToyModel: a true distribution over sentences, spelled from a seed
 mock       MockModel: scores that you give; TableModel: scores from a seed, with hints for a search
 contract   ScorerContract and LanguageModelContract, to inherit in tests; needs pytest
+platform   ExportContract and PlatformContract, to inherit in tests; needs pytest
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What PsychoPy makes of the cells of a conditions file, and how a text stays a text.
+"""PsychoPy and Pavlovia: a conditions file for each list, and their data.
 
-Facts from the source of PsychoPy (`psychopy/data/utils.py`, `importConditions`) and of PsychoJS
-(`TrialHandler.importConditions`, `util.turnSquareBracketsIntoArrays`; it reads CSV with SheetJS),
-which disagree, so that a cell must pass both:
+Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
+header holds valid variable names. What becomes of a cell is said by the source of PsychoPy
+(`psychopy/data/utils.py`, `importConditions`) and of PsychoJS (`TrialHandler.importConditions`,
+`util.turnSquareBracketsIntoArrays`; it reads CSV with SheetJS), which disagree, so that a cell must
+pass both:
 
 * a cell in square brackets is evaluated as Python; in a browser brackets anywhere make a list (in
   Excel files round brackets are evaluated too);
@@ -11,18 +13,11 @@ which disagree, so that a cell must pass both:
 * a backslash and an n become a new line;
 * in a browser what begins with = is a formula.
 
-PsychoPy and Pavlovia: a conditions file for each list.
-
-Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
-header holds valid variable names; and `psychopy_cells` for what becomes of the cells.
-
-Data of PsychoPy and Pavlovia: a CSV file for each participant, a row for each trial.
-
-Facts from psychopy.org (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): the columns of the
-conditions come back with each row; a component `rating` writes `rating.keys` and `rating.rt`
-(Keyboard), `rating.response` and `rating.rt` (Slider), or `rating.clicked_name` and `rating.time`
-(Mouse); times are in seconds; what the start-up dialogue asked is a column. Newer versions write
-the values of a mouse as lists in brackets.
+Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each participant, a row for
+each trial. The columns of the conditions come back with each row; a component `rating` writes
+`rating.keys` and `rating.rt` (Keyboard), `rating.response` and `rating.rt` (Slider), or
+`rating.clicked_name` and `rating.time` (Mouse); times are in seconds; what the start-up dialogue
+asked is a column. Newer versions write the values of a mouse as lists in brackets.
 """
 
 from __future__ import annotations
@@ -30,28 +25,32 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION, displayed
-from contstim.experiments.platforms.folder import ExportFolder
-from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.lists import ListSettings, sides, stimulus_lists
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.reading import read_rows
 from contstim.experiments.responses.answers import Imported, align
 from contstim.experiments.responses.sides import milliseconds, sided_answer
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import UNKNOWN
-from contstim.tables import listed, read_csv
+from contstim.options import Help
+from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.design.presentation import Shown
-    from contstim.experiments.platforms.lists import StimulusList
     from contstim.experiments.responses.answer import Answer
     from contstim.stimuli import Trial
+
+COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 
 _WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
 _ROUND = re.compile(r"\(.*\)", re.DOTALL)
@@ -61,6 +60,68 @@ _DATE_WORD = re.compile(
     r"oct(ober)?|nov(ember)?|dec(ember)?|[ap]m",
     re.IGNORECASE,
 )
+_LISTED = 20  # sentences that a refusal names
+
+_EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
+_BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
+
+
+def export_psychopy(
+    trials: Sequence[Trial], out: Path | str, settings: ListSettings | None = None
+) -> Exported:
+    """Write conditions files for PsychoPy and Pavlovia, and a README that says what to do.
+
+    Each group gets two lists, mirrored in their sides; PsychoPy draws the order. Sentences that
+    PsychoPy would evaluate are quoted by a no-break space, or refused.
+
+    Example: `contstim export psychopy --trials trials.csv --out psychopy`
+
+    Raises:
+        InputError: PsychoPy would evaluate sentences or trial_ids, which are named; the trials
+            cannot be traced back; or the folder holds other files.
+    """
+    settings = settings or ListSettings()
+    # What PsychoPy would not show, or not give back, as it is: all of it is refused at once.
+    problems = [problem for trial in trials for problem in _problems(trial)]
+    if problems:
+        more = len(problems) - _LISTED
+        raise InputError(
+            "PsychoPy would not show these as they are:\n"
+            + "\n".join(problems[:_LISTED])
+            + (f"\n  and {more:,} more" if more > 0 else "")
+            + "\nChange them or leave their trials out; other platforms show them."
+        )
+    folder = ExportFolder(out, "psychopy")
+    lists = stimulus_lists(trials, seed=settings.seed)
+    for stimulus_list in lists:
+        rows = []
+        for shown in stimulus_list.shown:
+            left, right = map(psychopy_cell, sides(shown))
+            rows.append(
+                {
+                    "trial_id": shown.trial.trial_id,
+                    "list_name": stimulus_list.name,
+                    "stimulus_group": stimulus_list.group,
+                    "left": shown.left,
+                    "left_sentence": left,
+                    "right_sentence": right,
+                }
+            )
+        folder.rows(f"{stimulus_list.name}.csv", rows, COLUMNS)
+    folder.lists(lists)
+    folder.readme(template("psychopy.md"), lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
+    return folder.finish(seed=settings.seed)
+
+
+def _problems(trial: Trial) -> Iterator[str]:
+    name = trial.trial_id
+    for text in (displayed(trial.sentence_1), displayed(trial.sentence_2)):
+        if problem := unquotable(text):
+            yield f"  {name}: {text[:60]!r}: {problem}"
+    if problem := unquotable(name):
+        yield f"  the trial_id {name!r}: {problem}"
+    elif psychopy_cell(name) != name:
+        yield f"  the trial_id {name!r}: it would have to begin with a space"
 
 
 def psychopy_cell(text: str) -> str:
@@ -72,9 +133,9 @@ def psychopy_cell(text: str) -> str:
     Raises:
         InputError: no quoting helps (`unquotable`).
     """
-    problem = unquotable(text)
-    if problem:
-        raise InputError(f"PsychoPy would not show {_short(text)} as it is: {problem}.")
+    if problem := unquotable(text):
+        beginning = text if len(text) <= 60 else text[:60] + "…"
+        raise InputError(f"PsychoPy would not show {beginning!r} as it is: {problem}.")
     if text.lower() in _WORDS or _ROUND.fullmatch(text):
         return NO_BREAK_SPACE + text
     return escape_formula(text, NO_BREAK_SPACE)
@@ -97,131 +158,76 @@ def unquotable(text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    def reads(kind: Callable[[str], float]) -> bool:
+    digits = text.replace(",", ".")
+    for read in (float, _prefixed):
         try:
-            kind(text.replace(",", "."))
+            read(digits)
         except ValueError:
-            return False
+            continue
         return True
-
-    return reads(float) or reads(lambda digits: int(digits, 0))  # 0x1F is one in a browser
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:60] + "…")
+    return False
 
 
-COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
+def _prefixed(digits: str) -> int:
+    """A number in the base that its prefix tells: 0x1F is a number in a browser."""
+    return int(digits, base=0)
 
 
-def export_psychopy(trials: Sequence[Trial], out: Path | str, *, seed: int = 0) -> Path:
-    """Write a conditions file for each list (L01.csv, L02.csv, …), lists.csv and a README.
+@dataclass(frozen=True)
+class PsychopyReading:
+    """How data of PsychoPy are read."""
 
-    Each group of the trials has two lists, mirrored in their sides; the loop draws the order.
-
-    Args:
-        trials: a design's.
-        out: the folder, new or of an earlier export.
-        seed: decides sides.
-
-    Raises:
-        InputError: PsychoPy would evaluate sentences or trial_ids, which are named; the trials
-            cannot be traced back; or the folder holds other files.
-    """
-    _check(trials)
-    folder = ExportFolder(out)
-    lists = stimulus_lists(trials, seed=seed)
-    tables = {one.name: [_row(one, shown) for shown in one.shown] for one in lists}
-    for name, rows in tables.items():
-        folder.rows(f"{name}.csv", rows, COLUMNS)
-    folder.lists(lists)
-    folder.readme(
-        "psychopy.md",
-        lists=len(lists),
-        question=QUESTION,
-        buttons=BUTTON_LIST,
+    component: Annotated[str, Help("The Keyboard, Mouse or Slider that took the rating.")] = (
+        "rating"
     )
-    return folder.finish("psychopy", seed=seed)
-
-
-def _check(trials: Sequence[Trial]) -> None:
-    """Refuse what PsychoPy would not show, or not give back, as it is; all of it at once."""
-    found = [problem for trial in trials for problem in _problems(trial)]
-    if found:
-        more = f"\n  and {len(found) - 20:,} more" if len(found) > 20 else ""
-        raise InputError(
-            "PsychoPy would not show these as they are:\n"
-            + "\n".join(found[:20])
-            + f"{more}\nChange them or leave their trials out; other platforms show them."
-        )
-
-
-def _problems(trial: Trial) -> Iterator[str]:
-    name = trial.trial_id
-    for text in (displayed(trial.sentence_1), displayed(trial.sentence_2)):
-        if problem := unquotable(text):
-            yield f"  {name}: {text[:60]!r}: {problem}"
-    if problem := unquotable(name):
-        yield f"  the trial_id {name!r}: {problem}"
-    elif psychopy_cell(name) != name:
-        yield f"  the trial_id {name!r}: it would have to begin with a space"
-
-
-def _row(one: StimulusList, shown: Shown) -> dict[str, object]:
-    left, right = (psychopy_cell(text) for text in sides(shown))
-    return {
-        "trial_id": shown.trial.trial_id,
-        "list_name": one.name,
-        "stimulus_group": one.group,
-        "left": shown.left,
-        "left_sentence": left,
-        "right_sentence": right,
-    }
-
-
-_RATINGS = ("keys", "response", "clicked_name")
-_TIMES = ("rt", "time")
-_EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
-_BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
 
 
 def import_psychopy(
-    files: Sequence[Path | str], trials: Sequence[Trial], *, component: str = "rating"
+    files: Sequence[Path | str], trials: Sequence[Trial], settings: PsychopyReading | None = None
 ) -> Imported:
-    """Responses from PsychoPy's CSV files, in the canonical order of their trials.
+    """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
 
-    A row with a trial_id is a trial; all others are left aside and counted. The position is the
-    order of these rows. A file without a `participant`, or with an empty one, is one participant,
-    named as the file.
+    Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: of any number of participants.
+        files: of any number of participants. A row with a trial_id is a trial; all others are left
+            aside and counted. The position is the order of these rows. A file without a
+            `participant`, or with an empty one, is one participant, named as the file.
         trials: what was exported.
-        component: the name of the component that recorded the rating.
+        settings: defaults where None.
 
     Raises:
         InputError: a file cannot be read, has no trial, or no column of the component; a rating is
             none of 1 to 6; and see `align`.
     """
+    component = (settings or PsychopyReading()).component
     by_id = {trial.trial_id: trial for trial in trials}
     answers: list[Answer] = []
     notes: list[str] = []
     for path in map(Path, files):
-        rows = _rows(path)
-        about = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
-        if not about:
+        rows = read_rows(path)
+        trial_rows = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
+        if not trial_rows:
             raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-        rating = _column(path, rows, component, _RATINGS)
-        time = _column(path, rows, component, _TIMES, needed=False)
-        if len(about) < len(rows):
-            notes.append(f"{path}: {counted(len(rows) - len(about), 'row')} of no trial.")
-        if not any(row.get("participant") for _, row in about):
+        columns = list(rows[0])
+        # Keyboard, Slider and Mouse each have names of their own; the first that is there counts.
+        rating_columns = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
+        rating = next((name for name in rating_columns if name in columns), "")
+        time = next((n for n in (f"{component}.rt", f"{component}.time") if n in columns), "")
+        if not rating:
+            raise InputError(
+                f"{path} has no column {' or '.join(rating_columns)}; its columns are "
+                f"{listed(columns)}. Name the component that recorded the rating (--component)."
+            )
+        if len(trial_rows) < len(rows):
+            notes.append(f"{path}: {counted(len(rows) - len(trial_rows), 'row')} of no trial.")
+        if not any(row.get("participant") for _, row in trial_rows):
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        shown: Counter[str] = Counter()
-        for n, row in about:
+        position: Counter[str] = Counter()
+        for n, row in trial_rows:
             where = f"{path}, row {n}"
             participant = row.get("participant") or path.stem
-            shown[participant] += 1
+            position[participant] += 1
             button = _button(where, row[rating], rating)
             answers.append(
                 sided_answer(
@@ -231,51 +237,34 @@ def import_psychopy(
                     row.get("left", ""),
                     by_id,
                     rating=button,
-                    position=shown[participant],
+                    position=position[participant],
                     rt_ms=_first_time(where, row[time], time) if time and button else math.nan,
                 )
             )
     return align(answers, trials, notes)
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    table = read_csv(path, delimiters=",;\t")
-    cells = zip(*table.values(), strict=True)
-    return [dict(zip(table, (cell.strip() for cell in row), strict=True)) for row in cells]
-
-
-def _column(
-    path: Path,
-    rows: Sequence[Mapping[str, str]],
-    component: str,
-    kinds: Sequence[str],
-    *,
-    needed: bool = True,
-) -> str:
-    columns = list(rows[0])
-    wanted = [f"{component}.{kind}" for kind in kinds]
-    found = [name for name in wanted if name in columns]
-    if needed and not found:
-        raise InputError(
-            f"{path} has no column {' or '.join(wanted)}; its columns are {listed(columns)}. "
-            "Name the component that recorded the rating (--component)."
-        )
-    return next(iter(found), "")
-
-
 def _button(where: str, cell: str, column: str) -> int:
+    """The digit at the end of a key, a slider's value or a button's name; 0 where there is none."""
     if cell in _EMPTY:
         return UNKNOWN
-    found = _BUTTON.fullmatch(cell)
-    if not found:
+    button = _BUTTON.fullmatch(cell)
+    if not button:
         raise InputError(
             f"{where}: {shortened(cell)} under {column} is not a rating; "
             "a key or a button whose name ends in 1 to 6 is one."
         )
-    return int(found[1])
+    return int(button[1])
 
 
 def _first_time(where: str, cell: str, column: str) -> float:
     """Seconds, the first of a list, as milliseconds."""
     first = cell.strip("[]").split(",")[0].strip()
     return math.nan if first in _EMPTY else milliseconds(where, first, column, unit=1_000)
+
+
+PLATFORM = Platform(
+    "psychopy",
+    Exporter(export_psychopy, ListSettings),
+    Reader(import_psychopy, PsychopyReading, files="CSV files, one for each participant."),
+)

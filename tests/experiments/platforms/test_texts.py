@@ -17,8 +17,7 @@ from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.psychopy import psychopy_cell
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.sentence import Sentence
-from tests.experiments.platforms.hostile import SENTENCES
-from tests.experiments.platforms.reading import read_html
+from contstim.testing.platform import HOSTILE, read_html
 
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=60),
@@ -35,7 +34,7 @@ def shown(text: str) -> str:
 
 
 @given(TEXTS)
-@example(SENTENCES[2])
+@example(HOSTILE[2])
 @settings(max_examples=200, deadline=None)
 def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
     """Python's HTML parser reads it back."""
@@ -49,7 +48,7 @@ def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
 ITEMS = ("1. In a list", "- a list", "12) is twelve", "<http://x.example/>")
 
 
-@pytest.mark.parametrize("text", [*SENTENCES, *ITEMS])
+@pytest.mark.parametrize("text", [*HOSTILE, *ITEMS])
 def test_markdown_reads_as_the_text_too(text: str) -> None:
     """markdown-it, a CommonMark parser: one paragraph without anything in it."""
     rendered = MarkdownIt("commonmark").render(as_html(shown(text)))

@@ -18,8 +18,15 @@ from contstim.experiments.platforms.jspsych.library import (
 )
 from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
 from contstim.experiments.platforms.jspsych.study import build_study, study_script
-from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, keep_texts
+from contstim.experiments.platforms.jspsych.texts import (
+    PRACTICE,
+    TEXTS,
+    keep_texts,
+    unfilled_warning,
+)
+from contstim.experiments.platforms.platform import Exported
 from contstim.files import write_text
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,19 +53,19 @@ _SCRIPTS = (
 
 def export_jspsych(
     trials: Sequence[Trial], folder: Path | str, settings: PageSettings | None = None
-) -> dict[str, Any]:
-    """Write an experiment as a page that browsers run.
+) -> Exported:
+    """Write a page on which people compare the sentences of each trial, and say how sure they are.
 
-    Texts that an earlier export left in the folder are kept as they are; everything else is
-    written anew, all at once: where something is wrong, the folder stays as it was.
+    The folder holds everything: the page, consent, instructions, examples and debriefing to edit,
+    and a README that says what to do. Exported again, it keeps the texts.
+
+    Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
 
     Args:
         trials: of all groups.
-        folder: made if need be; an existing one must be empty or an earlier export.
+        folder: made if need be; an existing one must be empty or an earlier export. All is written
+            at once: where something is wrong, the folder stays as it was.
         settings: what the researcher decides; defaults where None.
-
-    Returns:
-        The content of study.json.
 
     Raises:
         InputError: the folder holds something else, a text or table in it is not usable, jsPsych
@@ -70,7 +77,16 @@ def export_jspsych(
     check_folder(folder)
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
-        return write_page(trials, work, settings, earlier=folder)
+        study = write_page(trials, work, settings, earlier=folder)
+    groups = study["groups"].values()
+    return Exported(
+        folder,
+        f"{folder}: {counted(sum(map(len, groups)), 'pair')} in {counted(len(groups), 'group')}. "
+        f"Edit the texts there; {folder / 'README.md'} says how to go on.",
+        warning=unfilled_warning(folder),
+        facts={"study": study["id"]},
+        private=settings.has_secret,
+    )
 
 
 def write_page(
@@ -130,8 +146,8 @@ def is_page(folder: Path) -> bool:
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(_ROOM) / "page"
     # No file of ours may be called jatos.js: that is the name of JATOS's own.
-    homes = ["parts/homes/no_server.js", f"parts/homes/{settings.save}_home.js"]
-    scripts = [*_SCRIPTS, *homes, "experiment.js"]
+    backends = ["parts/backends/no_server.js", f"parts/backends/{settings.save}_backend.js"]
+    scripts = [*_SCRIPTS, *backends, "experiment.js"]
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
     own = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)

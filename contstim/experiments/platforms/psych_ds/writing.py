@@ -9,23 +9,25 @@ import json
 import math
 import re
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError, VerificationError
-from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.responses.origin import Origin, origin_of
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
-from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response, read_responses
+from contstim.options import Help
+from contstim.scores import ScoreTable
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from contstim.scores import ScoreTable
+    from contstim.experiments.platforms.platform import Exported
     from contstim.stimuli import Trial
 
 _PLAIN: dict[str, str] = {
@@ -58,14 +60,10 @@ def _value(name: str, description: str, **more: object) -> dict[str, Any]:
 
 _MEASURED = {
     "condition": _value(
-        "condition", "What the trial compares.", valueReference=[str(one) for one in Condition]
+        "condition", "What the trial compares.", valueReference=list(map(str, Condition))
     ),
-    "kind_1": _value(
-        "kind_1", "Where sentence_1 comes from.", valueReference=[str(one) for one in Kind]
-    ),
-    "kind_2": _value(
-        "kind_2", "Where sentence_2 comes from.", valueReference=[str(one) for one in Kind]
-    ),
+    "kind_1": _value("kind_1", "Where sentence_1 comes from.", valueReference=list(map(str, Kind))),
+    "kind_2": _value("kind_2", "Where sentence_2 comes from.", valueReference=list(map(str, Kind))),
     "rating": _value(
         "rating",
         "1: very confident that sentence_1 is likelier, to 6: very confident that sentence_2 is, "
@@ -111,7 +109,56 @@ class Description:
     licence: str = ""
 
 
+@dataclass(frozen=True)
+class PsychDsSettings:
+    """The tables of a data set beside the stimuli, and what is said of the whole."""
+
+    responses: Annotated[Path | None, Help("What people answered.")] = None
+    scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
+    name: Annotated[str, Help("The name of the data set.")] = "contstim"
+    description: Annotated[str, Help("What it holds, in a sentence.")] = ""
+    authors: Annotated[tuple[str, ...], Help("Who made it; repeatable.", flag="--author")] = ()
+    licence: Annotated[str, Help("A licence's name or address.")] = ""
+    keep_names: Annotated[
+        bool, Help("Keep the names of participants instead of numbering them.")
+    ] = False
+    simulated: Annotated[
+        bool,
+        Help(
+            "Allow answers of artificial participants; the data set is named after them.",
+            flag="--simulated",
+        ),
+    ] = False
+
+
 def export_psych_ds(
+    trials: Sequence[Trial], out: Path | str, settings: PsychDsSettings
+) -> Exported:
+    """Write a Psych-DS 1.5 data set, or check one.
+
+    Stimuli, and responses and scores where given, with every column described. Participants are
+    numbered, unless you keep their names. `--check` prints what is wrong with a data set and exits
+    with status 1 if it breaks a rule.
+
+    Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
+    "Controversial pairs" --author "Ada Lovelace" --out dataset`
+
+    Raises:
+        InputError: a table cannot be read, and see `write_psych_ds`.
+        VerificationError: the data set does not obey the rules.
+    """
+    return write_psych_ds(
+        trials,
+        out,
+        Description(settings.name, settings.description, settings.authors, settings.licence),
+        responses=() if settings.responses is None else read_responses(settings.responses),
+        scores=None if settings.scores is None else ScoreTable.read(settings.scores),
+        keep_names=settings.keep_names,
+        simulated=settings.simulated,
+    )
+
+
+def write_psych_ds(
     trials: Sequence[Trial],
     out: Path | str,
     about: Description,
@@ -120,7 +167,7 @@ def export_psych_ds(
     scores: ScoreTable | None = None,
     keep_names: bool = False,
     simulated: bool = False,
-) -> Path:
+) -> Exported:
     """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
 
     Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. Names of
@@ -148,11 +195,17 @@ def export_psych_ds(
     if not study:
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
     check_trials(trials)
-    _check_known(trials, responses)
+    trial_ids = {trial.trial_id for trial in trials}
+    stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
+    if stray:
+        raise InputError(
+            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
+            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
+        )
     origin = origin_of(responses)
     _check_origin(origin, simulated=simulated)
     about = _named(about, origin)
-    folder = ExportFolder(out)
+    folder = ExportFolder(out, "psych-ds")
     tables = {"stimuli": [_cells(trial) for trial in trials]}
     if responses:
         named = responses if keep_names else _numbered(responses)
@@ -162,42 +215,29 @@ def export_psych_ds(
         tables["scores"] = _score_rows(scores)
     for what, rows in tables.items():
         folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
+    # Every column of any table is described once, whichever tables have it.
     columns = dict.fromkeys(name for rows in tables.values() for name in rows[0])
     metadata = _metadata(about, [variable(name, model=name in models) for name in columns])
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
-        "psych_ds.md",
+        template("psych_ds.md"),
         title=about.name,
         description=metadata["description"],
         tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
-    return _verified(
-        folder.finish(
-            "psych-ds",
-            check=_verified,
-            keep_names=keep_names,
-            simulated_participants=origin.simulated,
-        )
+    exported = folder.finish(
+        check=_verify, keep_names=keep_names, simulated_participants=origin.simulated
     )
+    _verify(exported.path)  # with what else lies in the folder
+    return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
 
 
-def _verified(folder: Path) -> Path:
-    errors = [str(one) for one in check_psych_ds(folder) if one.error]
+def _verify(folder: Path) -> None:
+    errors = [str(finding) for finding in check_psych_ds(folder) if finding.error]
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
-    return folder
-
-
-def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
-    known = {trial.trial_id for trial in trials}
-    stray = sorted({r.trial_id for r in responses if r.trial_id not in known})
-    if stray:
-        raise InputError(
-            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
-            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
-        )
 
 
 def _check_origin(origin: Origin, *, simulated: bool) -> None:
@@ -235,7 +275,7 @@ def _numbered(responses: Sequence[Response]) -> list[Response]:
         name: f"{'simulated-' if name in artificial else 'P'}{place:0{width}}"
         for place, name in enumerate(names, start=1)
     }
-    return [replace(one, participant=number[one.participant]) for one in responses]
+    return [replace(r, participant=number[r.participant]) for r in responses]
 
 
 def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
@@ -273,7 +313,7 @@ def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
 
 
 def _metadata(about: Description, variables: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": about.name,
@@ -283,7 +323,7 @@ def _metadata(about: Description, variables: list[dict[str, Any]]) -> dict[str, 
         "variableMeasured": variables,
     }
     if about.authors:
-        found["author"] = [{"@type": "Person", "name": name} for name in about.authors]
+        metadata["author"] = [{"@type": "Person", "name": name} for name in about.authors]
     if about.licence:
-        found["license"] = about.licence
-    return found
+        metadata["license"] = about.licence
+    return metadata

@@ -2,7 +2,7 @@
 
 // All parts of the page hang on this one name, because scripts of a page opened from disk cannot
 // be modules.
-window.contstim = { homes: {} };
+window.contstim = { backends: {} };
 
 /** A text as HTML that shows it: nothing in it is taken for a tag, an attribute or an entity. */
 contstim.escape = (text) =>

@@ -1,6 +1,6 @@
 "use strict";
 
-// What homes have in common that have no server of ours: the page itself finds the group and draws
+// What backends have in common that have no server of ours: the page itself finds the group and draws
 // the seed, and the completion code is in the study.
 
 contstim.drawn = (below) => {

@@ -1,7 +1,7 @@
 "use strict";
 
 /** `contstim collect`: every answer is kept as it comes, and the server fills up the groups. */
-contstim.homes.server = () => {
+contstim.backends.server = () => {
   const AT_ONCE = 50; // answers in a request
   const authorised = (record) => ({ Authorization: `Bearer ${record.secret}` });
   return {

@@ -1,7 +1,7 @@
 "use strict";
 
 /** The last resort: at the end the person downloads a file and sends it to the researcher. */
-contstim.homes.download = (study, screens) => ({
+contstim.backends.download = (study, screens) => ({
   place: location.pathname,
   asItHappens: false,
   join: (wish) => contstim.joinAlone(wish),

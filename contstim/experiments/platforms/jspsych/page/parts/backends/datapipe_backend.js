@@ -5,7 +5,7 @@
  *
  * What Prolific says of the person goes into a file of its own, so that the answers name nobody.
  */
-contstim.homes.datapipe = (study) => {
+contstim.backends.datapipe = (study) => {
   const { experiment, address } = study.save;
   const write = async (filename, data) => {
     try {

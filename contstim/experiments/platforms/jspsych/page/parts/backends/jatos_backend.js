@@ -11,7 +11,7 @@ const jatosIsReady =
  * evenly by a count of starts in the batch session, unless the link or the batch's JSON input
  * names one.
  */
-contstim.homes.jatos = async (study) => {
+contstim.backends.jatos = async (study) => {
   if (typeof jatos === "undefined") {
     throw new contstim.Refused("This page was made for JATOS: import its .jzip file there.");
   }
