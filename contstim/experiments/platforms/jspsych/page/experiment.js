@@ -45,7 +45,8 @@ class Experiment {
     this.platform = contstim.platformOf(this.parameters);
     const simulation = contstim.simulationMode();
     this.simulated = Boolean(simulation);
-    this.keep = contstim.keeping(simulation ? `${this.backend.place}:simulated` : this.backend.place);
+    const { place } = this.backend;
+    this.keep = contstim.keeping(simulation ? `${place}:simulated` : place);
     this.record = recordToResume(this.keep, this.study, this.platform);
     if (this.record?.done) return this.end();
     const jsPsych = initJsPsych({
@@ -64,7 +65,7 @@ class Experiment {
     return null;
   }
 
-  /** Consent comes first; nobody is known to the data's backend before. */
+  /** Consent comes first; the backend knows nobody before. */
   consent() {
     const { label, consent } = this.texts;
     const choices = [label("agree"), label("disagree")];
@@ -104,7 +105,7 @@ class Experiment {
     this.addTrials();
   }
 
-  /** What the data's backend says of a participant, and what this browser knows of the same one. */
+  /** What the backend says of a participant, and what this browser knows of the same one. */
   merged({ answered = [], saved, ...who }) {
     const same = this.record?.participant === who.participant;
     if (this.record && !same) this.keep.setAside(this.record);

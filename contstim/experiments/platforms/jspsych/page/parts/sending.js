@@ -69,7 +69,7 @@ contstim.pause = (milliseconds) =>
     addEventListener("online", finish);
   });
 
-/** Answers on their way to the data's backend: each stays in the local copy until it is safe there. */
+/** Answers on their way to the backend: each stays in the local copy until it is safe there. */
 contstim.Outbox = class {
   constructor(backend, record, keep) {
     Object.assign(this, { backend, record, keep, problem: null, running: null });

@@ -1,7 +1,7 @@
 "use strict";
 
-// What backends have in common that have no server of ours: the page itself finds the group and draws
-// the seed, and the completion code is in the study.
+// What backends have in common that are not `contstim collect`: the page itself finds the group and
+// draws the seed, and the completion code is in the study.
 
 contstim.drawn = (below) => {
   const numbers = crypto.getRandomValues(new Uint32Array(1));
