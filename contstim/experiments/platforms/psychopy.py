@@ -26,6 +26,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -159,18 +160,13 @@ def unquotable(text: str) -> str:
 
 def _is_number(text: str) -> bool:
     digits = text.replace(",", ".")
-    for read in (float, _prefixed):
+    for read in (float, partial(int, base=0)):  # 0x1F is a number in a browser
         try:
             read(digits)
         except ValueError:
             continue
         return True
     return False
-
-
-def _prefixed(digits: str) -> int:
-    """A number in the base that its prefix tells: 0x1F is a number in a browser."""
-    return int(digits, base=0)
 
 
 @dataclass(frozen=True)

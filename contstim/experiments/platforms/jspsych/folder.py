@@ -111,7 +111,19 @@ def write_page(
         fetch_library(work / "vendor", settings.library)
     _copy_page(work, settings, vendored=vendored)
     write_text(work / "study.js", study_script(study))
-    write_text(work / "README.md", _readme(earlier, settings, study))
+    groups = study["groups"]
+    parts = [
+        resources.files(_ROOM) / "readme" / name for name in (f"{settings.save}.md", "texts.md")
+    ]
+    readme = Template("\n".join(part.read_text(encoding="utf-8") for part in parts))
+    facts = {
+        "folder": earlier.resolve().name,
+        "title": settings.title,
+        "groups": len(groups),
+        "pairs": max(map(len, groups.values())),
+        "first": next(iter(groups)),
+    }
+    write_text(work / "README.md", readme.substitute(facts))
     write_text(work / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
     return study
 
@@ -137,8 +149,8 @@ def is_page(folder: Path) -> bool:
     """Whether a folder holds an earlier export, as its study.json says."""
     try:
         study = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-        known = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
-        return known and isinstance(study["version"], int) and isinstance(study["id"], str)
+        saves = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
+        return saves and isinstance(study["version"], int) and isinstance(study["id"], str)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -146,30 +158,16 @@ def is_page(folder: Path) -> bool:
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(_ROOM) / "page"
     # No file of ours may be called jatos.js: that is the name of JATOS's own.
-    backends = ["parts/backends/no_server.js", f"parts/backends/{settings.save}_backend.js"]
-    scripts = [*_SCRIPTS, *backends, "experiment.js"]
+    backend = f"parts/backends/{settings.save}_backend.js"
+    scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
-    own = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
+    elements = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
     jatos = '  <script src="jatos.js"></script>\n' if settings.save is SaveTo.JATOS else ""
     index = page.joinpath("index.html").read_text(encoding="utf-8")
     filled = Template(index).substitute(
         language=settings.language,
         title=escape(settings.title),
-        scripts=f"{jatos}{library_tags(vendored=vendored)}\n{own}",
+        scripts=f"{jatos}{library_tags(vendored=vendored)}\n{elements}",
     )
     write_text(folder / "index.html", filled)
-
-
-def _readme(folder: Path, settings: PageSettings, study: dict[str, Any]) -> str:
-    readme = resources.files(_ROOM) / "readme"
-    parts = [f"{settings.save}.md", "texts.md"]
-    text = "\n".join(readme.joinpath(name).read_text(encoding="utf-8") for name in parts)
-    groups = study["groups"]
-    return Template(text).substitute(
-        folder=folder.resolve().name,
-        title=settings.title,
-        groups=len(groups),
-        pairs=max(map(len, groups.values())),
-        first=next(iter(groups)),
-    )

@@ -85,9 +85,19 @@ def _tables(root: Path, main: dict[str, Any]) -> list[PsychDsFinding]:
             for pair in (part.split("-") for part in path.stem.split("_")[:-1])
             if pair[0] not in _KEYWORDS
         ]
-        metadata = _compiled(root, path, main, findings)
+        # From the data set's folder down to the sidecar: what stands nearer to the table counts.
+        metadata = dict(main)
+        inside = [folder for folder in reversed(path.parents) if root in folder.parents]
+        sidecars = [folder / "file_metadata.json" for folder in inside]
+        for sidecar in (*sidecars, path.with_suffix(".json")):
+            metadata |= _read_json(sidecar, root, findings) or {}
         findings += _metadata_findings(metadata, about)
-        variables = _variables(metadata)
+        # Names of variables stand as texts, or as `name`s of objects; a single one needs no list.
+        stated = metadata.get("variableMeasured", [])
+        variables = [
+            str(each.get("name", "")) if isinstance(each, dict) else str(each)
+            for each in (stated if isinstance(stated, list) else [stated])
+        ]
         described.update(dict.fromkeys(variables))
         header, problems = _table_findings(path, about)
         findings += problems
@@ -107,19 +117,6 @@ def _tables(root: Path, main: dict[str, Any]) -> list[PsychDsFinding]:
     return findings
 
 
-def _compiled(
-    root: Path, table: Path, main: dict[str, Any], findings: list[PsychDsFinding]
-) -> dict[str, Any]:
-    """The metadata of a table: the data set's, overridden folder by folder, then by its sidecar."""
-    compiled = dict(main)
-    # From the data set's folder down: what stands nearer to the table goes before.
-    inside = [folder for folder in reversed(table.parents) if root in folder.parents]
-    for path in (*(folder / "file_metadata.json" for folder in inside), table.with_suffix(".json")):
-        if path.is_file():
-            compiled |= _read_json(path, root, findings) or {}
-    return compiled
-
-
 def _metadata_findings(metadata: dict[str, Any], about: str) -> list[PsychDsFinding]:
     findings = []
     if not _SCHEMA_ORG.fullmatch(str(metadata.get("@context", ""))):
@@ -137,13 +134,6 @@ def _metadata_findings(metadata: dict[str, Any], about: str) -> list[PsychDsFind
             code = "JSON_KEY_REQUIRED" if required else "JSON_KEY_RECOMMENDED"
             findings.append(PsychDsFinding(required, code, f"{about}: {key}"))
     return findings
-
-
-def _variables(metadata: dict[str, Any]) -> list[str]:
-    """Names of variables: texts, or `name`s of objects."""
-    stated = metadata.get("variableMeasured", [])
-    several = stated if isinstance(stated, list) else [stated]
-    return [str(v.get("name", "")) if isinstance(v, dict) else str(v) for v in several]
 
 
 def _table_findings(path: Path, about: str) -> tuple[list[str], list[PsychDsFinding]]:
