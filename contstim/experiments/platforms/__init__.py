@@ -12,4 +12,8 @@ psych_ds     Psych-DS 1.5 data sets, written and checked
 lists        what each participant of a platform that cannot balance sides is shown
 display      what people see of a trial, as text and as HTML that is text to all
 folder       an export on disk: files, a README that says what to click, a record
+reading      tables that platforms give back, row by row
+
+platform     what a platform is: an exporter, a reader, or both
+registry     all platforms by name, those of installed packages included
 """

@@ -42,9 +42,8 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     Example: `contstim export jatos --trials trials.csv --out study --vendor`
 
     Args:
-        trials: of all groups.
-        folder: gets the page in `page`, and beside it the archive, named after the title. The same
-            title and trials give the same study to JATOS, whatever the texts.
+        trials: of all groups. They and the title decide which study it is, not the texts.
+        folder: gets the page in `page`, and beside it the archive, named after the title.
         settings: of a page that saves to JATOS.
 
     Raises:

@@ -205,16 +205,7 @@ def import_psychopy(
         trial_rows = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
         if not trial_rows:
             raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-        columns = list(rows[0])
-        # Keyboard, Slider and Mouse each have names of their own; the first that is there counts.
-        rating_columns = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
-        rating = next((name for name in rating_columns if name in columns), "")
-        time = next((n for n in (f"{component}.rt", f"{component}.time") if n in columns), "")
-        if not rating:
-            raise InputError(
-                f"{path} has no column {' or '.join(rating_columns)}; its columns are "
-                f"{listed(columns)}. Name the component that recorded the rating (--component)."
-            )
+        rating, time = _columns(path, list(rows[0]), component)
         if len(trial_rows) < len(rows):
             notes.append(f"{path}: {counted(len(rows) - len(trial_rows), 'row')} of no trial.")
         if not any(row.get("participant") for _, row in trial_rows):
@@ -238,6 +229,19 @@ def import_psychopy(
                 )
             )
     return align(answers, trials, notes)
+
+
+def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
+    """The columns of rating and time, by any component's names; the time's may be missing."""
+    ratings = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
+    times = [f"{component}.{kind}" for kind in ("rt", "time")]
+    rating = next((name for name in ratings if name in columns), None)
+    if rating is None:
+        raise InputError(
+            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}. "
+            "Name the component that recorded the rating (--component)."
+        )
+    return rating, next((name for name in times if name in columns), "")
 
 
 def _button(where: str, cell: str, column: str) -> int:

@@ -174,10 +174,8 @@ def import_qualtrics(
         idle = []
         for person in people:
             # Most questions are those of other lists, which this person never saw.
-            answered = [
-                _answer(path, person, q, participant, by_id) for q in asked if person[q.tag]
-            ]
-            answers += answered
+            answered = [q for q in asked if person[q.tag]]
+            answers += [_answer(path, person, q, participant, by_id) for q in answered]
             if not answered:
                 idle.append(person[participant])
         if idle:

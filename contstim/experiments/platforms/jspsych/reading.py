@@ -46,10 +46,8 @@ def import_jspsych(
             rating is `rating`, 1 (sentence_1) … 6 (sentence_2), or follows from `response`, the
             index from 0 of the button pressed, counted from the left; where a row has both they
             must agree. Answers that the page gave by itself say so in `simulated`, which stays.
-            A participant is named under any of `PARTICIPANT`, else by the file. Of identical
-            answers (participant, trial, rating, left, position and reaction time) a single one
-            counts, with a note: a page reloaded before the server's word came may send an answer
-            twice.
+            A participant is named under any of `PARTICIPANT`, else by the file. Answers that are
+            identical in all count once: a page that is reloaded may send an answer twice.
         trials: what was shown.
         settings: nothing.
 

@@ -170,10 +170,8 @@ def write_psych_ds(
 ) -> Exported:
     """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
 
-    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. Names of
-    participants are replaced by numbers in order of their first response, because they may be those
-    that a recruiting platform knows them by. The result is held against the rules of Psych-DS
-    (`check_psych_ds`) before it is returned.
+    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. The result is held
+    against the rules of Psych-DS (`check_psych_ds`).
 
     Args:
         trials: a design's.
@@ -181,7 +179,8 @@ def write_psych_ds(
         about: name, description, authors and licence of the data set.
         responses: of these trials.
         scores: of their sentences.
-        keep_names: write the names of participants as they are.
+        keep_names: of participants, as they are. By default numbers in order of first responses
+            replace them, because a recruiting platform may know people by their names.
         simulated: whether some responses may be, and are, those of artificial participants. Then
             name, description and README say so, and a column of the responses marks them.
 
@@ -195,24 +194,21 @@ def write_psych_ds(
     if not study:
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
     check_trials(trials)
-    trial_ids = {trial.trial_id for trial in trials}
-    stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
-    if stray:
-        raise InputError(
-            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
-            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
-        )
+    _check_responses(trials, responses)
     origin = origin_of(responses)
     _check_origin(origin, simulated=simulated)
     about = _named(about, origin)
     folder = ExportFolder(out, "psych-ds")
-    tables = {"stimuli": [_cells(trial) for trial in trials]}
-    if responses:
-        named = responses if keep_names else _numbered(responses)
-        tables["responses"] = [_cells(response, simulated=simulated) for response in named]
+    tables = {
+        "stimuli": [_cells(trial) for trial in trials],
+        "responses": [
+            _cells(response, simulated=simulated)
+            for response in (responses if keep_names else _numbered(responses))
+        ],
+        "scores": _score_rows(scores),
+    }
+    tables = {what: rows for what, rows in tables.items() if rows}
     models = scores.models if scores else ()
-    if scores is not None:
-        tables["scores"] = _score_rows(scores)
     for what, rows in tables.items():
         folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
     # Every column of any table is described once, whichever tables have it.
@@ -238,6 +234,16 @@ def _verify(folder: Path) -> None:
     errors = [str(finding) for finding in check_psych_ds(folder) if finding.error]
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
+
+
+def _check_responses(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
+    trial_ids = {trial.trial_id for trial in trials}
+    stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
+    if stray:
+        raise InputError(
+            f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
+            f"{', '.join(stray[:5])}. Export them with the trials that were shown."
+        )
 
 
 def _check_origin(origin: Origin, *, simulated: bool) -> None:
@@ -294,7 +300,9 @@ def _cell(name: str, value: Any) -> Any:
     return None if value == UNKNOWN and name in ("rating", "left", "position") else value
 
 
-def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
+def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
+    if scores is None:
+        return []
     if not scores.sentences:
         raise InputError("These scores say nothing of their sentences; give a table that does.")
     clash = sorted(COLUMNS.intersection(scores.models))
