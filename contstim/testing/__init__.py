@@ -3,7 +3,7 @@
 toy        ToyModel: a true distribution over sentences, spelled from a seed
 mock       MockModel: scores that you give; TableModel: scores from a seed, with hints for a search
 contract   ScorerContract and LanguageModelContract, to inherit in tests; needs pytest
-platform   ExportContract and PlatformContract, to inherit in tests; needs pytest
+platform   PlatformContract, ExportContract and ReadContract, to inherit in tests; needs pytest
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@
         def data(self, folder, out, answers, people):
             ...  # what people answered, as the platform writes it; the files
 
-A platform that only exports inherits `ExportContract`, and needs nothing more where its tables have
-the columns `list_name`, `trial_id`, `left`, `left_sentence` and `right_sentence`.
+A platform that only exports inherits `ExportContract`, one that is only read `ReadContract`. There
+is nothing to add on exports whose tables have the columns `list_name`, `trial_id`, `left`,
+`left_sentence` and `right_sentence`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.platforms.platform import Exported, Platform
+    from contstim.experiments.responses.answers import Imported
 
 HOSTILE = (
     "She said \"no\", then: 'yes', twice.",
@@ -285,8 +287,26 @@ class ExportContract:
         assert contents(tmp_path) == {**before, "out/notes.txt": b"added"}
 
 
-class PlatformContract(ExportContract):
-    """What a platform guarantees whose data are read, too; say how answers become its data."""
+class ReadContract:
+    """What every reader guarantees: inherit, name the platform, and say how answers become data.
+
+    Attributes:
+        platform: with a reader.
+    """
+
+    platform: ClassVar[Platform]
+
+    def prepare(self, out: Path) -> None:
+        """What is done before anybody takes part."""
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        """The trials that each list shows, with a trial_id and 1 or 2 under left."""
+        del folder
+        lists: dict[str, list[dict[str, str]]] = {}
+        for n, trial in enumerate(TRIALS):
+            row = {"trial_id": trial.trial_id, "left": str(1 + n % 2)}
+            lists.setdefault(str(trial.group), []).append(row)
+        return lists
 
     def data(
         self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
@@ -304,24 +324,24 @@ class PlatformContract(ExportContract):
         """
         raise NotImplementedError
 
+    def reading(self, folder: Path) -> Mapping[str, Any]:
+        """Settings of the reader, which may name files of the export."""
+        del folder
+        return {}
+
     def collect(self, out: Path) -> tuple[list[Path], PlantedAnswers]:
-        """Export, and let somebody answer each list."""
-        self.export(TRIALS, out / "out")
+        """Let somebody answer each list."""
+        self.prepare(out / "out")
         lists = self.lists(out / "out")
         answers = PlantedAnswers(TRIALS)
         names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers
 
-    def read(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Any:
+    def read(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Imported:
         reader = self.platform.reader
         assert reader is not None
-        return reader.read(files, trials, reader.settings(**self.reading_of(folder)))
-
-    def reading_of(self, folder: Path) -> Mapping[str, Any]:
-        """Settings of the reader, which may name files of the export."""
-        del folder
-        return {}
+        return reader.read(files, trials, reader.settings(**self.reading(folder)))
 
     def test_what_people_answered_comes_back_in_canonical_order(self, tmp_path: Path) -> None:
         files, answers = self.collect(tmp_path)
@@ -335,7 +355,8 @@ class PlatformContract(ExportContract):
         absent = answers.responses[0].trial_id
         trials = [trial for trial in TRIALS if trial.trial_id != absent]
         imported = self.read(files, trials, tmp_path / "out")
-        assert list(imported.responses) == [r for r in answers.responses if r.trial_id != absent]
+        others = [r for r in answers.responses if r.trial_id != absent]
+        assert [r for r in imported.responses if r.trial_id != absent] == others
         unknown = imported.report.of(Problem.UNKNOWN_TRIAL)
         assert {finding.about for finding in unknown} == {(absent,)}
 
@@ -349,3 +370,10 @@ class PlatformContract(ExportContract):
             files[0].write_bytes(content)
         with pytest.raises(ContstimError, match=files[0].name):
             self.read(files, TRIALS, tmp_path / "out")
+
+
+class PlatformContract(ExportContract, ReadContract):
+    """What a platform guarantees whose exports are answered and read back."""
+
+    def prepare(self, out: Path) -> None:
+        self.export(TRIALS, out)

@@ -167,7 +167,7 @@ class TestContract(PlatformContract):
         data(folder, out / "data.csv", answers, people=people)
         return [out / "data.csv"]
 
-    def reading_of(self, folder: Path) -> Mapping[str, Any]:
+    def reading(self, folder: Path) -> Mapping[str, Any]:
         return {"key": folder / "key.csv"}
 
 
