@@ -65,10 +65,11 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
         study = write_page(trials, work / "page", settings, earlier=page)
-        properties = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
-        files = _files(page) | _files(work / "page")
-        contents = {f"{name}/{at}": path.read_bytes() for at, path in sorted(files.items())}
-        contents[f"{name}.jas"] = json.dumps(properties, indent=2).encode()
+        about = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
+        # Texts that are kept lie in the earlier page still, everything else in the new one.
+        files = sorted((_files(page) | _files(work / "page")).items())
+        contents = {f"{name}/{at}": path.read_bytes() for at, path in files}
+        contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
         with zipfile.ZipFile(work / f"{name}.jzip", "w") as packed:
             for at, content in contents.items():
                 member = zipfile.ZipInfo(at, _EPOCH)

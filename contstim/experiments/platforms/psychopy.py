@@ -186,9 +186,8 @@ def import_psychopy(
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: of any number of participants. A row with a trial_id is a trial; all others are left
-            aside and counted. The position is the order of these rows. A file without a
-            `participant`, or with an empty one, is one participant, named as the file.
+        files: a row with a trial_id is a trial; all others are counted. The position is the order
+            of these rows. A file that names no `participant` is one participant, named as it.
         trials: what was exported.
         settings: defaults where None.
 
