@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.experiments.platforms.platform import Platform, Reader
-    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.alignment import Imported
 
 _TRIALS = typer.Option(help="What was shown: trials.csv.")
 _OUT = Annotated[Path, typer.Option(help="The table of responses to write.")]
@@ -72,7 +72,7 @@ def _import_group() -> None:
 def _read(reader: Reader[Any], given: dict[str, Any]) -> None:
     """Write what the files hold with its record, and print every problem."""
     from contstim.experiments.responses import origin_of, write_responses
-    from contstim.experiments.responses.answers import keep_one
+    from contstim.experiments.responses.alignment import keep_one
     from contstim.records import write_record
     from contstim.stimuli import read_trials, write_trials
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from contstim.errors import ContstimError, InputError
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.responses import Problem, Response
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.platforms.platform import Exported, Platform
-    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.alignment import Imported
 
 HOSTILE = (
     "She said \"no\", then: 'yes', twice.",
@@ -78,15 +78,13 @@ _KINDS = {
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
     """A trial of two sentences that no other trial has."""
-    about = number, group
-    models = (
-        ("a", "b") if condition not in (Condition.CATCH, Condition.RANDOM_NATURAL) else ("", "")
-    )
-    first = first or "The teacher of class {} in house {} reads.".format(*about)
-    second = "Reads in house {1} of class {0} the teacher.".format(*about)
-    return Trial(
-        f"trial-{group}-{number}", group, condition, *models, first, second, *_KINDS[condition], ""
-    )
+    targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
+    models = ("a", "b") if targeted else ("", "")
+    first = first or f"The teacher of class {number} in house {group} reads."
+    second = f"Reads in house {group} of class {number} the teacher."
+    sentences = (Sentence.parse(first), Sentence.parse(second))
+    name = f"trial-{group}-{number}"
+    return Trial(name, group, condition, *models, *sentences, *_KINDS[condition], "")
 
 
 TRIALS = tuple(
@@ -225,7 +223,7 @@ class ExportContract:
             )
             for row in rows:
                 trial = by_id[row["trial_id"]]
-                texts = displayed(trial.sentence_1), displayed(trial.sentence_2)
+                texts = trial.sentence_1.bare, trial.sentence_2.bare
                 assert self.shown(row) == (texts if row[self.left_column] == "1" else texts[::-1])
 
     def test_what_is_shown_is_what_was_asked(self, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.collection.exports import collected_responses
 from contstim.experiments.platforms.platform import NoSettings, Platform, Reader
-from contstim.experiments.responses.answers import Imported
+from contstim.experiments.responses.alignment import Imported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

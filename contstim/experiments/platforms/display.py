@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from contstim.sentence import Sentence
-
 QUESTION = (
     "Which of these two sentences are you more likely to come across in the world, spoken or "
     "written?"
@@ -22,15 +20,6 @@ BUTTONS = (
 
 BUTTON_LIST = "\n".join(f"   {n}. {label}" for n, label in enumerate(BUTTONS, start=1))
 """Markdown, indented so that it stands inside an item of another list."""
-
-
-def displayed(text: str) -> str:
-    """The words joined by single spaces, without the end mark.
-
-    Raises:
-        SentenceError: the text has no words.
-    """
-    return Sentence.parse(text).bare
 
 
 _MEANS_SOMETHING = re.compile(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.responses.spreadsheets import escape_formula
 from contstim.options import Seed
 
@@ -77,7 +76,7 @@ def stimulus_lists(
 
 def sides(shown: Shown) -> tuple[str, str]:
     """What a participant reads left and right."""
-    first, second = displayed(shown.trial.sentence_1), displayed(shown.trial.sentence_2)
+    first, second = shown.trial.sentence_1.bare, shown.trial.sentence_2.bare
     return (first, second) if shown.left == 1 else (second, first)
 
 

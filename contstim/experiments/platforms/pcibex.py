@@ -34,8 +34,8 @@ from contstim.experiments.platforms.display import BUTTONS, QUESTION, as_html
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import ListSettings, sides, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.sides import milliseconds, sided_answer, whole
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer, whole
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.options import Help
 from contstim.wording import counted
@@ -43,7 +43,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
 
 COLUMNS = (
@@ -127,7 +127,7 @@ def import_pcibex(
     """
     selector = (settings or PcibexReading()).selector
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         runs: dict[tuple[str, ...], _Run] = {}
@@ -175,7 +175,7 @@ class _Run:
         ):
             self.selected.append((cells[_VALUE], cells[_EVENT]))
 
-    def answers(self, by_id: Mapping[str, Trial]) -> Iterator[Answer]:
+    def answers(self, by_id: Mapping[str, Trial]) -> Iterator[RecordedAnswer]:
         """An answer for each selection; an answer without a rating where there is none."""
         for button, time in self.selected or [("NA", "Never")]:
             rating, rt_ms = UNKNOWN, math.nan
@@ -199,7 +199,7 @@ class _Run:
         return whole(self.where, self.cells[_ITEM], _ITEM)
 
 
-def _positioned(run_answers: Sequence[tuple[_Run, Answer]]) -> list[Answer]:
+def _positioned(run_answers: Sequence[tuple[_Run, RecordedAnswer]]) -> list[RecordedAnswer]:
     """The answers of each participant, numbered from 1 by the order of their items."""
     orders: dict[str, set[int]] = defaultdict(set)
     for run, answer in run_answers:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.alignment import Imported
     from contstim.stimuli import Trial
 
 Settings = TypeVar("Settings")

@@ -32,13 +32,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION, displayed
+from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import ListSettings, sides, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.reading import read_rows
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.sides import milliseconds, sided_answer
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.options import Help
@@ -48,7 +48,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
@@ -116,7 +116,7 @@ def export_psychopy(
 
 def _problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
-    for text in (displayed(trial.sentence_1), displayed(trial.sentence_2)):
+    for text in (trial.sentence_1.bare, trial.sentence_2.bare):
         if problem := unquotable(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):
@@ -197,7 +197,7 @@ def import_psychopy(
     """
     component = (settings or PsychopyReading()).component
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         rows = read_rows(path)

@@ -31,8 +31,8 @@ from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import sides, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.reading import read_rows
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.sides import milliseconds, sided_answer, whole
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer, whole
 from contstim.options import Help, Seed
 from contstim.tables import read_csv
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.experiments.design.presentation import Shown
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
@@ -153,7 +153,7 @@ def import_qualtrics(
     key, participant = settings.key, settings.participant
     questions = _read_key(key)
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         people, previews = _people(path, participant)
@@ -236,7 +236,7 @@ def _answer(
     question: _Question,
     participant: str,
     by_id: Mapping[str, Trial],
-) -> Answer:
+) -> RecordedAnswer:
     where = f"{path}, {question.tag} of {person[participant] or 'nobody'}"
     cell = person[question.tag]
     if not cell.replace(".0", "").isdecimal():

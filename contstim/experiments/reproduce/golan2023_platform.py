@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.scores import read_stimulus_scores
-from contstim.experiments.responses.answers import Imported
+from contstim.experiments.responses.alignment import Imported
 from contstim.options import Help
 
 if TYPE_CHECKING:

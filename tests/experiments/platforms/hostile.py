@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from contstim.sentence import Sentence
 from contstim.stimuli import Trial
 from contstim.testing.platform import HOSTILE
 from tests.experiments.responses.experiment import make_trials
@@ -18,5 +19,6 @@ def hostile_trials(*, brackets: bool = True) -> list[Trial]:
     trials = make_trials()
     for n, text in enumerate(texts):
         trial = trials[n]
-        trials[n] = replace(trial, sentence_1=text) if n % 2 else replace(trial, sentence_2=text)
+        odd = Sentence.parse(text)
+        trials[n] = replace(trial, sentence_1=odd) if n % 2 else replace(trial, sentence_2=odd)
     return trials

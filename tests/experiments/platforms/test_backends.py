@@ -49,6 +49,7 @@ def test_a_page_opened_from_disk_works_offline_and_downloads(
     responses = read_responses(file)
     check(responses)
     assert all(response.simulated for response in responses)
+    assert all(response.participant.startswith("simulated-") for response in responses)
     found = import_jspsych([file], TRIALS)
     assert found.responses == responses
     assert found.report.findings == ()
@@ -209,7 +210,8 @@ def test_a_batch_of_jatos_can_name_the_group(
     page.goto(f"{collect(export(save=SaveTo.JATOS)).address}?simulate")
     reach(page, "saved")
     assert {what for what, _ in told} == {"data", "end"}
-    assert {row["group"] for row in json.loads(told[-2][1])} == {1}
+    rows = json.loads(told[-2][1])
+    assert {(row["group"], row["participant"]) for row in rows} == {(1, "simulated-jatos-7")}
 
 
 def test_a_page_for_jatos_says_so_when_it_is_elsewhere(

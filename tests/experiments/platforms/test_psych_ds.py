@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     Description,
@@ -60,7 +59,7 @@ def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> No
     stimuli = read_csv_rows(data / DATA.format("stimuli"))
     for row, trial in zip(stimuli, TRIALS, strict=True):
         assert row["trial_id"] == trial.trial_id
-        assert Sentence.parse(row["sentence_2"]) == Sentence.parse(trial.sentence_2)
+        assert Sentence.parse(row["sentence_2"]) == trial.sentence_2
         assert not row["sentence_1"].startswith(("=", "+", "-", "@"))
     responses = read_csv_rows(data / DATA.format("responses"))
     numbers = {"5f1e": "P1", "=cmd()": "P2", "<i>": "P3"}
@@ -86,7 +85,7 @@ class TestContract(ExportContract):
         return lists
 
     def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
-        return displayed(row["sentence_1"]), displayed(row["sentence_2"])
+        return Sentence.parse(row["sentence_1"]).bare, Sentence.parse(row["sentence_2"]).bare
 
 
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:

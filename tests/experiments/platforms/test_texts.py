@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
-from contstim.experiments.platforms.display import as_html, displayed
+from contstim.experiments.platforms.display import as_html
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.psychopy import psychopy_cell
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
@@ -27,7 +27,7 @@ TEXTS = st.one_of(
 
 def shown(text: str) -> str:
     try:
-        return displayed(text)
+        return Sentence.parse(text).bare
     except SentenceError:
         assume(False)
         raise

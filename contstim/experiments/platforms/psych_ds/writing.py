@@ -16,11 +16,12 @@ from contstim.errors import InputError, VerificationError
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
-from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response, read_responses
 from contstim.options import Help
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
@@ -246,7 +247,7 @@ def _check_responses(trials: Sequence[Trial], responses: Sequence[Response]) -> 
         )
 
 
-def _check_origin(origin: Origin, *, simulated: bool) -> None:
+def _check_origin(origin: ResponseOrigin, *, simulated: bool) -> None:
     if origin.simulated and not simulated:
         raise InputError(
             f"{origin.warning} A public data set must say so: export with --simulated, which names "
@@ -259,7 +260,7 @@ def _check_origin(origin: Origin, *, simulated: bool) -> None:
         )
 
 
-def _named(about: Description, origin: Origin) -> Description:
+def _named(about: Description, origin: ResponseOrigin) -> Description:
     """What is said of the whole, with the artificial participants in its name."""
     if not origin.simulated:
         return about
@@ -291,7 +292,7 @@ def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str | Sentence):
         return escape_formula(str(value), NO_BREAK_SPACE)
     if isinstance(value, bool):
         return str(value).lower()
@@ -313,10 +314,10 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
         )
     return [
         {
-            "sentence": escape_formula(text, NO_BREAK_SPACE),
+            "sentence": escape_formula(sentence.text, NO_BREAK_SPACE),
             **dict(zip(scores.models, map(float, row), strict=True)),
         }
-        for text, row in zip(scores.sentences, scores.log_probs, strict=True)
+        for sentence, row in zip(scores.sentences, scores.log_probs, strict=True)
     ]
 
 

@@ -41,7 +41,8 @@ contstim.backends.jatos = async (study) => {
     async join(wish) {
       const joined = await contstim.joinAlone(wish, leastFilled);
       wish.record?.saved.forEach((name) => earlier.add(name));
-      return wish.record ? joined : { ...joined, participant: `jatos-${jatos.studyResultId}` };
+      const name = `${wish.simulated ? "simulated-" : ""}jatos-${jatos.studyResultId}`;
+      return wish.record ? joined : { ...joined, participant: name };
     },
 
     async save(record, answers) {

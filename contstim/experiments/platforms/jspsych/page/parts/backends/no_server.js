@@ -8,9 +8,10 @@ contstim.drawn = (below) => {
   return Math.floor((numbers[0] / 2 ** 32) * below);
 };
 
-contstim.newParticipant = () => {
+/** A random name; that of an artificial participant says so, also where the column is lost. */
+contstim.newParticipant = (simulated) => {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
-  return `p${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `${simulated ? "simulated-" : "p"}${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 };
 
 /** The same group for the same Prolific participant, whenever they come. */
@@ -21,7 +22,8 @@ contstim.groupOfPlatform = (platform, groups) => {
 };
 
 /** Join without a server: go on with the record, or begin with the group that `choose` finds. */
-contstim.joinAlone = async ({ record, group, platform, groups }, choose = async () => null) => {
+contstim.joinAlone = async (wish, choose = async () => null) => {
+  const { record, group, platform, groups, simulated } = wish;
   if (record) return { ...record, answered: record.answers, saved: record.saved };
   const found = async () => {
     if (group !== null) return [group, "address"];
@@ -33,7 +35,7 @@ contstim.joinAlone = async ({ record, group, platform, groups }, choose = async 
   };
   const [own, assigned_by] = await found();
   return {
-    participant: contstim.newParticipant(),
+    participant: contstim.newParticipant(simulated),
     secret: null,
     group: own,
     seed: contstim.drawn(2 ** 31),
