@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from contstim.experiments.responses.answers import Imported
 
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import Analysis, analyze
@@ -22,6 +21,7 @@ from contstim.experiments.platforms.qualtrics import (
     import_qualtrics,
 )
 from contstim.experiments.responses import Response
+from contstim.experiments.responses.alignment import Imported
 from contstim.testing.platform import PlantedAnswers
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.platforms import test_gorilla as gorilla
