@@ -237,7 +237,7 @@ class LanguageModelContract(ScorerContract):
             model.replacement_log_probs(sentence, position, WORDS)
 
     def continues(self, model: LanguageModel) -> bool:
-        """Whether the model reads from left to right, and says how likely words are after others."""
+        """Whether the model reads from left to right and has log-probabilities of continuations."""
         inherited = LanguageModel.continuation_log_probs
         overrides = type(model).continuation_log_probs is not inherited
         return overrides and model.convention.rule == "log-likelihood"
