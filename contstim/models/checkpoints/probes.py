@@ -1,9 +1,12 @@
-"""Whether a network does what its kind promises, tried out on one sentence.
+"""Whether a network reads the tokens that its kind promises to read, tried out on one sentence.
 
-A causal network must tell what follows from what came before, and from nothing else. The library
-loads some that read both sides (XLNet; BERT saved without `is_decoder`) as causal ones, and masked
-ones that read one side. Two rows that differ in one token, read in one pass, show which places
-depend on it.
+A causal network predicts from the words before, and from nothing else. The library loads as causal
+some networks that read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that
+read one side. Two rows that differ in one token, read in one pass, show which places depend on it:
+
+    row 0            the old house was not good for
+    row 1            the old house had not good for
+    logits differ    causal: at the token and after it; masked: before it too
 """
 
 from __future__ import annotations
@@ -32,18 +35,21 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     Raises:
         ModelError: says which.
     """
+    import torch
+
     rows, place = _rows(checkpoint)
     if rows is None:
         return
     logits = _logits(checkpoint, rows)
     _check_finite(checkpoint, logits)
-    unit = _rounding(logits)
+    # one rounding error of a usual logit; the largest may be a stand-in for infinity
+    unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
     # impossible tokens are minus infinity, and their difference is no number
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require(checkpoint, changes, unit, "what it reads")
         return
-    before, after = changes[:place], changes[place + 1 :]
+    before, after = changes[:place], changes[place + 1 :]  # of the token that differs
     _require(checkpoint, after, unit, "the words before")
     if checkpoint.kind == "masked":
         _require(checkpoint, before, unit, "the words that follow")
@@ -116,10 +122,3 @@ def _require(checkpoint: Checkpoint, changes: torch.Tensor, unit: float, what: s
             f"{checkpoint.location} answers the same whatever {what} may be: it is not a trained "
             f"{kind}, or config.json is not the one that its weights were saved with."
         )
-
-
-def _rounding(logits: torch.Tensor) -> float:
-    """One rounding error of a usual logit; the largest may be a stand-in for infinity."""
-    import torch
-
-    return float(torch.finfo(logits.dtype).eps * logits.abs().float().median())

@@ -201,7 +201,9 @@ class Trainer:
                 count += len(log_probs)
                 self._check(total / count, step)
                 if report is not None:
-                    report(self._progress(before, step, total / count))
+                    last = before[-1].validation_loss if before else None
+                    now = (step, self.steps, number + 1, self.settings.epochs)
+                    report(Progress(*now, loss=total / count, validation_loss=last))
                 if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
                     generators = _generators(self._device)
@@ -247,10 +249,6 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.settings.clip)
         self.optimizer.step()
-
-    def _progress(self, before: Sequence[Epoch], step: int, loss: float) -> Progress:
-        last = before[-1].validation_loss if before else None
-        return Progress(step, self.steps, len(before) + 1, self.settings.epochs, loss, last)
 
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
