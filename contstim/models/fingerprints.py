@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Entries of a configuration that change with the place or the library, not with the network
 _VOLATILE = frozenset({"_name_or_path", "architectures", "dtype", "transformers_version"})
 
 
@@ -52,6 +53,7 @@ def _weights(model: Any) -> Iterator[str]:
         import torch
 
         name, tensor = item
+        # as bytes, since NumPy has no bfloat16
         flat = tensor.detach().cpu().contiguous().view(-1)
         content = hashlib.sha256(memoryview(flat.view(torch.uint8).numpy())).hexdigest()
         return f"{name} {tuple(tensor.shape)} {tensor.dtype} {content}\n"

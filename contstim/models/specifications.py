@@ -147,6 +147,7 @@ def parse_specification(text: str) -> Specification:
     if match is None:
         raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
     family, location = match["family"], match["location"]
+    # a name of the catalogue stands for its specification; a rule may follow it
     if family is None and location in CATALOGUE:
         family, _, location = CATALOGUE[location].specification.partition(":")
     kind = family_named(family or _family_of(location))
@@ -161,6 +162,7 @@ def parse_specification(text: str) -> Specification:
         raise ModelError(
             f"{kind.name} models have no rule {rule!r}; they have {', '.join(kind.rules)}."
         )
+    # +slor needs its unigram model, +mean takes nothing
     if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
         raise ModelError(
             f"'+{transform}' in {text!r} is not a transform; there are "
@@ -218,10 +220,11 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
+    """The name of the family, from the ending or from the files in a folder; empty if unclear."""
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if is_file(Path(location) / "config.json"):
+    if is_file(Path(location) / "config.json"):  # of `transformers`
         return "hf"
     try:
         facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)

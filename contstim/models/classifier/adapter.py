@@ -108,6 +108,7 @@ class ClassifierModel(Scorer):
 
         def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> None:
             logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
+            # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
             probabilities[places] = softmax[:, self._acceptable].cpu().numpy()
 

@@ -181,7 +181,8 @@ class Trainer:
         Raises:
             ModelError: the loss is no longer a number.
         """
-        seed, number = self.settings.seed, len(before)
+        seed, epochs, number = self.settings.seed, self.settings.epochs, len(before)
+        last = before[-1].validation_loss if before else None
         start, cpu_start = perf_counter(), process_time()
         if part is not None:  # as if it had begun that much earlier
             start, cpu_start = start - part.seconds, cpu_start - part.cpu_seconds
@@ -201,13 +202,10 @@ class Trainer:
                 count += len(log_probs)
                 self._check(total / count, step)
                 if report is not None:
-                    last = before[-1].validation_loss if before else None
-                    now = (step, self.steps, number + 1, self.settings.epochs)
-                    report(Progress(*now, loss=total / count, validation_loss=last))
+                    report(Progress(step, self.steps, number + 1, epochs, total / count, last))
                 if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
-                    generators = _generators(self._device)
-                    save(PartialEpoch(place, total, count, *spent, generators))
+                    save(PartialEpoch(place, total, count, *spent, _generators(self._device)))
                     saved = perf_counter()
         trained = perf_counter() - start
         loss = self.validate()
