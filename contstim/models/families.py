@@ -37,7 +37,7 @@ class Family:
 
     Attributes:
         name: what a specification begins with; small letters and digits.
-        summary: what it is.
+        summary: a noun phrase for lists and messages.
         loader: `module:attribute`, a function of the location, `name` and its options that
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.

@@ -27,7 +27,7 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
 
 
 def fingerprint_of_tokenizer(tokenizer: Any) -> str:
-    """Hash of all that decides how a text is cut.
+    """Hash of the settings that decide how a text is cut.
 
     Args:
         tokenizer: a `transformers` tokenizer.
@@ -36,7 +36,7 @@ def fingerprint_of_tokenizer(tokenizer: Any) -> str:
 
 
 def fingerprint_of_network(network: Any, *descriptions: str) -> str:
-    """Hash of weights, their precision, and texts that say what is done with them.
+    """Hash of weights, their precision, and descriptions of the network.
 
     Args:
         network: a `torch` module.
@@ -77,7 +77,7 @@ def _slow_settings(tokenizer: Any) -> Iterator[str]:
 
 
 def _tokenization(tokenizer: Any) -> str:
-    """All that decides how a text is cut; padding and truncation change with use and do not."""
+    """The settings that decide how a text is cut, without padding and truncation."""
     special = sorted((role, str(token)) for role, token in tokenizer.special_tokens_map.items())
     if tokenizer.is_fast:
         parts = json.loads(tokenizer.backend_tokenizer.to_str())

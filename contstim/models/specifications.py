@@ -43,7 +43,7 @@ _SIGNS = " ._-"
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A model of the 2023 study: its name here, its specification, and what it is."""
+    """A model of the 2023 study: its name here, its specification, and a summary."""
 
     name: str
     specification: str
@@ -64,7 +64,7 @@ class Specification:
         location: a file, a folder, or a name on the hub.
         rule: empty for the default.
         transform: a key of `TRANSFORMS`, or empty.
-        argument: what the transform is given, such as a file.
+        argument: of the transform, such as a file.
     """
 
     family: str
@@ -107,7 +107,7 @@ class NamedSpecification:
     """A model by the name that it bears in tables and figures, not loaded yet.
 
     Attributes:
-        name: what it is called in columns, files and figures.
+        name: its name in columns, files and figures.
         specification: see `parse_specification`.
     """
 
@@ -129,7 +129,7 @@ class NamedSpecification:
 
     @property
     def text(self) -> str:
-        """What `parse` reads as this."""
+        """The text from which `parse` makes this value."""
         if self.name == self.specification:
             return self.name
         return f"{self.name}={self.specification}"

@@ -27,13 +27,13 @@ _FAINT = 0.1  # of the largest change that is seen, what may be due to rounding
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:
-    """Refuse a network that reads what it must not, does not read what it must, or gives no number.
+    """Refuse a network that reads the wrong tokens, or whose outputs are not numbers.
 
     Args:
-        checkpoint: what was loaded.
+        checkpoint: a checkpoint with its weights.
 
     Raises:
-        ModelError: says which.
+        ModelError: names the reason.
     """
     import torch
 
@@ -44,7 +44,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     _check_finite(checkpoint, logits)
     # one rounding error of a usual logit; the largest may be a stand-in for infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
-    # impossible tokens are minus infinity, and their difference is no number
+    # impossible tokens are minus infinity, and their difference is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require(checkpoint, changes, unit, "what it reads")
@@ -65,7 +65,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
 
 
 def _rows(checkpoint: Checkpoint) -> tuple[torch.Tensor | None, int]:
-    """Two rows of tokens that differ in one, (2, l), and where; None where that is impossible."""
+    """Two rows of tokens, (2, l), and the place where they differ; None for odd tokenizers."""
     import torch
 
     tokenizer = checkpoint.tokenizer
@@ -98,7 +98,7 @@ def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
 
 
 def _check_finite(checkpoint: Checkpoint, logits: torch.Tensor) -> None:
-    """Tokens that fill an embedding up may be impossible; nothing else may be no number."""
+    """Refuse nan and infinity; tokens that only fill up an embedding may have minus infinity."""
     import torch
 
     if bool(torch.isnan(logits).any() | torch.isposinf(logits).any()) or bool(

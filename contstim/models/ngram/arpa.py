@@ -74,7 +74,7 @@ def _word_ids(tables: NgramTables, order: int, rows: IntArray) -> list[IntArray]
 
 
 def read_arpa(path: Path | str) -> NgramTables:
-    """Read an ARPA file, whoever wrote it; n-grams may come in any order.
+    """Read an ARPA file of any program; n-grams may come in any order.
 
     Raises:
         ModelError: the file is missing, or not an ARPA file that is whole.

@@ -40,7 +40,7 @@ BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
-    """A network, how it reads sentences, and what it is to predict.
+    """A network, how it reads sentences, and its predictions.
 
     Attributes:
         network: the network whose weights are trained.
