@@ -273,6 +273,7 @@ class LanguageModel(Scorer):
       `upper_bound` are true; `continuation_log_probs` is the sum of the log-probabilities of words
       given the words before them, or always refused, even for an empty list. In float32 on the
       CPU: within the larger of 1e-4 nats and 1e-6 of the score.
+    * After `forget_prefixes`, equal calls cost equally many passes.
     """
 
     @abstractmethod
@@ -314,6 +315,13 @@ class LanguageModel(Scorer):
         """
         sentence.check_position(position)
         return self.log_probs([sentence.replace(position, word) for word in words])
+
+    def forget_prefixes(self) -> None:
+        """Give up what was read of earlier sentences and remembered to spare passes.
+
+        Scores stay; what later calls cost no longer depends on earlier ones. Nothing to do for a
+        model that reads every sentence anew.
+        """
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """A model whose scores estimate this one's at a fraction of the cost.

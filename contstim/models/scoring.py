@@ -53,7 +53,7 @@ def score_sentences(
     report = progress or (lambda _model, _n: None)
     columns = [_column(model, list(rows), store, report)[order] for model in models]
     return ScoreTable(
-        tuple(sentence.text for sentence in sentences),
+        tuple(sentences),
         tuple(model.name for model in models),
         np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
     )

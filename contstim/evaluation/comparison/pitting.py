@@ -116,7 +116,7 @@ def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None
     Its words are in the vocabulary, none but repeatable ones occurs twice, and the lowest of its
     ranks under the models is highest. None where no sentence will do.
     """
-    sentences = [Sentence.parse(text) for text in table.sentences or ()]
+    sentences = table.sentences or ()
     order = np.argsort(-table.ranks().min(axis=1), kind="stable")
     for row, sentence in ((int(row), sentences[int(row)]) for row in order):
         usable = len(sentence) > 1 and not vocabulary.missing(sentence)

@@ -201,6 +201,10 @@ class CausalModel(LanguageModel):
             scores[chosen] = start.log_prob + self._network.continuations(start, rests).sum(axis=1)
         return scores
 
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`; the context is read anew as well."""
+        self._after.cache_clear()
+
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
         return readable(self._tokenizer, words)
