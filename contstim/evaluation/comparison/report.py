@@ -16,8 +16,8 @@ from contstim.evaluation.comparison.measures import (
 )
 from contstim.evaluation.outputs import write_evaluation
 from contstim.reporting.canvas import BLUE, GREY, new_figure, styled, widest
+from contstim.reporting.heat_map import heat_map
 from contstim.reporting.markdown import markdown_code, markdown_table
-from contstim.reporting.matrices import matrix_figure
 from contstim.reporting.names import short_names
 from contstim.wording import counted
 
@@ -88,7 +88,8 @@ def agreement_figure(table: ScoreTable) -> Figure:
     shares = table.agreement().copy()
     np.fill_diagonal(shares, np.nan)
     title = "Pairs of sentences ordered alike"
-    return matrix_figure(short_names(table.models), shares, title=title, diverging=True)
+    names = short_names(table.models)
+    return heat_map(names, names, shares, title=title, middle=0.5)
 
 
 def ranks_figure(table: ScoreTable) -> Figure:

@@ -12,7 +12,7 @@ from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.figures.bars import consistency_figure
 from contstim.experiments.analysis.figures.scatter import scatter_figure
 from contstim.experiments.analysis.scopes import Scope
-from contstim.reporting.matrices import matrix_figure
+from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 from contstim.stimuli import CONTROVERSIAL, Condition
 
@@ -82,28 +82,30 @@ def _matrices(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
     if random in analysis.agreement:
         title = f"models that prefer the same sentence (%), {_NAMES[random]}"
         shares = analysis.agreement[random]
-        yield f"agreement-{random}", matrix_figure(models, shares, title=title)
+        yield f"agreement-{random}", heat_map(models, models, shares, title=title)
     for condition, shares in analysis.dominance.items():
         yield (
             f"dominance-{condition}",
-            matrix_figure(
+            heat_map(
+                models,
                 models,
                 shares,
                 title=f"people side with the row's model (%), {_NAMES[condition]}",
-                rows="people side with",
-                columns="against",
-                diverging=True,
+                row_label="people side with",
+                column_label="against",
+                middle=0.5,
             ),
         )
     if analysis.roles:
         yield (
             "roles-natural-synthetic",
-            matrix_figure(
+            heat_map(
+                models,
                 models,
                 _role_shares(analysis),
                 title="people prefer the synthetic sentence (%)",
-                rows="accepts the synthetic sentence",
-                columns="rejects it",
+                row_label="accepts the synthetic sentence",
+                column_label="rejects it",
             ),
         )
 
