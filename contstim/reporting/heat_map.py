@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SQUARE, _ACROSS, _DOWN = 0.36, 0.42, 0.26  # inches: a square cell's side; another's width, height
 _SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # inches; of the map's height
-_LOWEST = 0.7  # inches, the height of a map
+_LOWEST = 0.9  # inches, the height of a map
 _SLOPE = 0.71  # height of a name at 45 degrees, of its length
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
 _DARK = 0.5  # luminance of a cell below which its number is white
@@ -54,12 +54,12 @@ def heat_map(
     beside, below = widest(rows), _SLOPE * widest(columns)
     across, down = (_SQUARE, _SQUARE) if square else (_ACROSS, _DOWN)
     # a label stands along its rows, and so does the scale, which needs room for three numbers
-    down = max(down, (widest([row_label]) if row_label else _LOWEST) / len(rows))
+    down = max(down, _LOWEST / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
     # the first column's sloping name may reach further to the left than the rows' names
     left = max(beside + 0.25 * bool(row_label), below - across / 2 + 0.2)
     width = max(1.35 + left + 1.05 * across * len(columns), 0.2 + widest([title]))
-    figure = new_figure(width, 0.7 + 0.2 * bool(column_label) + below + down * len(rows))
+    figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + below + down * len(rows))
     axes = figure.subplots()
     low = np.floor(10 * np.nanmin(values)) / 10 if middle is None else 2 * middle - 1
     colours = "Blues" if middle is None else "PuOr"
