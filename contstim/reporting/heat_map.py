@@ -84,8 +84,8 @@ def heat_map(
         ax=axes,
         ticks=[low, (low + 1) / 2, 1],
         format="{x:.0%}" if numbers == "per cent" else "{x:g}",
-        # matplotlib wants shares: of the figure's width, of the map's height, and of the bar itself
-        fraction=_SCALE_WIDTH / width,
+        # matplotlib wants shares: of the map's width, of its height, and of the scale itself
+        fraction=_SCALE_WIDTH / (across * len(columns)),
         shrink=_SCALE_SHARE,
         aspect=_SCALE_SHARE * down * len(rows) / _SCALE_WIDTH,
     )
