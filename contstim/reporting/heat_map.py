@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from contstim.reporting.canvas import SIZE, new_figure, widest
+from contstim.reporting.names import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
+    from contstim.scores import ScoreTable
 
 _SQUARE, _ACROSS, _DOWN = 0.36, 0.42, 0.26  # inches: a square cell's side; another's width, height
 _SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # inches; of the map's height
@@ -91,3 +93,11 @@ def heat_map(
     )
     bar.outline.set_visible(False)
     return figure
+
+
+def agreement_map(scores: ScoreTable) -> Figure:
+    """The share of pairs of sentences that two models order alike; chance is without colour."""
+    shares = scores.agreement().copy()
+    np.fill_diagonal(shares, np.nan)  # a model with itself tells nothing
+    names = short_names(scores.models)
+    return heat_map(names, names, shares, title="Pairs of sentences ordered alike (%)", middle=0.5)

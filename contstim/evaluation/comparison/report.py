@@ -6,8 +6,6 @@ from dataclasses import fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from contstim.evaluation.comparison.measures import (
     Disagreement,
     Likeness,
@@ -16,7 +14,7 @@ from contstim.evaluation.comparison.measures import (
 )
 from contstim.evaluation.outputs import write_evaluation
 from contstim.reporting.canvas import BLUE, GREY, new_figure, styled, widest
-from contstim.reporting.heat_map import heat_map
+from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.markdown import markdown_code, markdown_table
 from contstim.reporting.names import short_names
 from contstim.wording import counted
@@ -85,11 +83,7 @@ def write_comparison(
 
 def agreement_figure(table: ScoreTable) -> Figure:
     """The share of pairs of sentences that two models order alike; none for one with itself."""
-    shares = table.agreement().copy()
-    np.fill_diagonal(shares, np.nan)
-    title = "Pairs of sentences ordered alike"
-    names = short_names(table.models)
-    return heat_map(names, names, shares, title=title, middle=0.5)
+    return agreement_map(table)
 
 
 def ranks_figure(table: ScoreTable) -> Figure:

@@ -57,7 +57,7 @@ def write_analysis(
         for name, figure in drawings(analysis, pair):
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
-    write_text(folder / "report.html", report(analysis, images, title=title, seen=seen))
+    write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
 
 
 def result_tables(analysis: Analysis) -> dict[str, Columns]:

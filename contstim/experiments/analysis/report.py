@@ -13,7 +13,7 @@ from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import warnings_of
-from contstim.reporting.html import banner, heading, image, page, paragraph, table
+from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Comparison, Interval, Result
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.contamination import Contamination
+    from contstim.reporting.report import Part
 
 _PAIRS = {
     "agreement": (
@@ -45,30 +46,32 @@ def report(
     *,
     title: str,
     seen: Mapping[str, Contamination | None] | None = None,
-) -> str:
-    """The page as HTML.
+) -> Report:
+    """The results as a page.
 
     Args:
-        analysis: what was found.
+        analysis: what `analyze` returned.
         images: figures as PNG, by name.
         title: the page's heading.
         seen: which of the sentences stand in the training text of each model.
     """
-    body = [
-        *banner(analysis.origin.warning),
-        *_people(analysis),
-        *_training_texts(seen or {}),
-        *_names(analysis),
-        *_orientation(analysis),
-        *(paragraph(caution, note=True) for caution in analysis.cautions),
-        *(line for result in shown(analysis) for line in _scope(result, analysis, images)),
-        *_pairs_of_models(images),
-        *_unanimity(analysis),
-        *_regressions(analysis),
-        *_failures(analysis),
-        *_methods(analysis),
-    ]
-    return page(title, body)
+    return Report(
+        title,
+        (
+            *_people(analysis),
+            *(Paragraph(text, note=True) for text in warnings_of(seen or {}, "natural sentences")),
+            *_names(analysis),
+            *_orientation(analysis),
+            *(Paragraph(caution, note=True) for caution in analysis.cautions),
+            *(part for result in shown(analysis) for part in _scope(result, analysis, images)),
+            *_pairs_of_models(images),
+            *_unanimity(analysis),
+            *_regressions(analysis),
+            *_failures(analysis),
+            *_methods(analysis),
+        ),
+        warning=analysis.origin.warning,
+    )
 
 
 def shown(analysis: Analysis) -> list[Result]:
@@ -80,44 +83,39 @@ def shown(analysis: Analysis) -> list[Result]:
     ]
 
 
-def _people(analysis: Analysis) -> Iterator[str]:
+def _people(analysis: Analysis) -> Iterator[Part]:
     ratings, excluded = analysis.ratings, analysis.admission.excluded
     answers = sum(group.ratings.size for group in ratings.groups)
     people, groups = len(ratings.participants), len(ratings.groups)
     pairs = sum(len(group.trials) for group in ratings.groups)
-    yield paragraph(
+    yield Paragraph(
         f"{counted(people, 'participant')} in {counted(groups, 'group')} gave "
         f"{counted(answers, 'rating')} of {counted(pairs, 'sentence pair')}. Compared: "
         f"{counted(len(ratings.models), 'model')}. Left out: "
         f"{counted(len(excluded), 'participant')}{':' if excluded else '.'}"
     )
     if excluded:
-        yield table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+        yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
     uniform = analysis.admission.report.of(Problem.ONE_RATING)
     kept = [one.participant for one in uniform if one.participant in ratings.participants]
     if kept:
-        yield paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
+        yield Paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
 
 
-def _training_texts(seen: Mapping[str, Contamination | None]) -> Iterator[str]:
-    for warning in warnings_of(seen, "natural sentences"):
-        yield paragraph(warning, note=True)
-
-
-def _names(analysis: Analysis) -> Iterator[str]:
+def _names(analysis: Analysis) -> Iterator[Part]:
     short = {name: own for name, own in names_in_figures(analysis).items() if own != name}
     if short:
-        yield paragraph("Figures call models by shorter names:", note=True)
-        yield table(("in figures", "model"), [(own, name) for name, own in short.items()], texts=2)
+        yield Paragraph("Figures call models by shorter names:", note=True)
+        yield Table(("in figures", "model"), [(own, name) for name, own in short.items()], texts=2)
 
 
-def _orientation(analysis: Analysis) -> Iterator[str]:
+def _orientation(analysis: Analysis) -> Iterator[Part]:
     against = [one for one in analysis.orientations if one.contradicted]
     if against:
         counts = ", ".join(
             f"{one.contradicted:,} of {one.trials:,} {one.condition}" for one in against
         )
-        yield paragraph(
+        yield Paragraph(
             f"Trials whose scores contradict the roles of their models: {counts}. There a model "
             "does not prefer the sentence that it should by the order of models and sentences. If "
             "these are many, models may be exchanged, or the scores those of other models.",
@@ -125,13 +123,13 @@ def _orientation(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[str]:
-    yield heading(DESCRIPTIONS[result.scope].capitalize())
+def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
+    yield Heading(DESCRIPTIONS[result.scope].capitalize())
     name = f"{result.measure.name}-{result.scope}"
-    yield image(images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
+    yield Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
     against = {one.first: one for one in result.comparisons if one.second == CEILING}
     level = f"{analysis.sampling.level:.0%}"
-    yield table(
+    yield Table(
         ("model", result.measure.name, level, "ceiling", "to the ceiling", level, "q", "trials"),
         [
             (
@@ -145,7 +143,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
             for one in sorted(result.models, key=lambda one: -one.value)
         ],
     )
-    yield paragraph(_verdict(result, str(analysis.sampling.units)))
+    yield Paragraph(_verdict(result, str(analysis.sampling.units)))
 
 
 def _versus(comparison: Comparison | None) -> tuple[str, str, str]:
@@ -176,18 +174,18 @@ def _verdict(result: Result, units: str) -> str:
     )
 
 
-def _pairs_of_models(images: Mapping[str, bytes]) -> Iterator[str]:
+def _pairs_of_models(images: Mapping[str, bytes]) -> Iterator[Part]:
     for kind, text in _PAIRS.items():
         names = [name for name in images if name.split("-")[0] == kind]
         if names:
-            yield heading(kind.capitalize())
-            yield paragraph(text, note=True)
-            yield from (image(images[name], name) for name in names)
+            yield Heading(kind.capitalize())
+            yield Paragraph(text, note=True)
+            yield from (Picture(name, images[name], name) for name in names)
 
 
-def _unanimity(analysis: Analysis) -> Iterator[str]:
-    yield heading("Near-unanimity")
-    yield table(
+def _unanimity(analysis: Analysis) -> Iterator[Part]:
+    yield Heading("Near-unanimity")
+    yield Table(
         ("condition", f"trials on which {analysis.unanimous:.0%} agree", "trials", "share"),
         [
             (
@@ -201,16 +199,16 @@ def _unanimity(analysis: Analysis) -> Iterator[str]:
     )
 
 
-def _regressions(analysis: Analysis) -> Iterator[str]:
-    yield heading("Choices by log-probability ratio")
-    yield paragraph(
+def _regressions(analysis: Analysis) -> Iterator[Part]:
+    yield Heading("Choices by log-probability ratio")
+    yield Paragraph(
         "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
         "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
         "of a trial comes first makes no difference.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
-    yield table(
+    yield Table(
         ("trials", "model", "log odds per nat", level, "p", "choices", "note"),
         [
             (
@@ -229,10 +227,10 @@ def _regressions(analysis: Analysis) -> Iterator[str]:
     )
 
 
-def _failures(analysis: Analysis) -> Iterator[str]:
+def _failures(analysis: Analysis) -> Iterator[Part]:
     for scope, rows in groupby(analysis.failures, key=lambda one: one.scope):
-        yield heading(f"Where models fail: {DESCRIPTIONS[scope]}")
-        yield table(
+        yield Heading(f"Where models fail: {DESCRIPTIONS[scope]}")
+        yield Table(
             ("model", "rival", "sentence", "log p, model", "log p, rival", "people"),
             [
                 (
@@ -250,17 +248,17 @@ def _failures(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _methods(analysis: Analysis) -> Iterator[str]:
+def _methods(analysis: Analysis) -> Iterator[Part]:
     sampling = analysis.sampling
-    yield heading("How this was computed")
-    yield paragraph(
+    yield Heading("How this was computed")
+    yield Paragraph(
         "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
         "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
         "7-11). The lower noise ceiling predicts each person from the others, the upper from "
         "everybody; both on the trials that evaluate the model. In controversial conditions these "
         "are the trials that target it."
     )
-    yield paragraph(
+    yield Paragraph(
         f"Tests are Wilcoxon's signed-rank test over {sampling.units}; q is adjusted for the "
         f"false-discovery rate over all contrasts of a scope, * marks q < "
         f"{sampling.false_discovery_rate:g}. Intervals hold {sampling.level:.0%} of "

@@ -17,7 +17,7 @@ from contstim.experiments.analysis.inference import (
 )
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
-from contstim.reporting.markdown import markdown_table
+from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
@@ -108,7 +108,7 @@ def _catch_notes(shown: tuple[int, ...]) -> Iterator[str]:
         honest, guessing = (100 * DEFAULT_RULE.dropped(number, share) for share in (LAPSES, 1.0))
         needed = DEFAULT_RULE.required(number)
         yield (
-            f"Unless told otherwise, `analyze` leaves out who has fewer than {needed} of "
+            f"Unless told otherwise, 'contstim analyze' leaves out who has fewer than {needed} of "
             f"{counted(number, 'catch trial')} right: {honest:.1f} of 100 people who lapse in "
             f"{LAPSES:.0%} of trials, {guessing:.1f} of 100 who guess."
         )
@@ -163,43 +163,44 @@ def _measure(sentence: Sentence, frequencies: WordFrequencies) -> tuple[float, f
     return float(len(sentence)), float(len(sentence.bare)), frequency
 
 
-def summary_markdown(summary: DesignSummary) -> str:
-    """The summary as a Markdown page."""
+def summary_report(summary: DesignSummary) -> Report:
+    """The summary as a page; what tests of its groups cannot show comes first."""
     groups = range(1, summary.groups + 1)
+    totals = [sum(column) for column in zip(*summary.counts.values(), strict=True)]
     counts = [
-        *([condition, *numbers] for condition, numbers in summary.counts.items()),
-        ["all", *(sum(column) for column in zip(*summary.counts.values(), strict=True))],
-        ["expected minutes", *(f"{minutes:.1f}" for minutes in summary.minutes)],
+        *((condition, *numbers) for condition, numbers in summary.counts.items()),
+        ("all", *totals),
+        ("expected minutes", *(f"{minutes:.1f}" for minutes in summary.minutes)),
     ]
     roles = [
-        [condition, role, pairs or "none", least if least == most else f"{least}–{most}"]
+        (condition, role, pairs or "none", least if least == most else f"{least}–{most}")
         for (condition, role), (pairs, least, most) in summary.roles.items()
     ]
+    sources = [(condition, kind, n) for (condition, kind), n in summary.sources.items()]
     balance = [
-        [condition, measure, float(first), float(second), float(second - first)]
-        for condition, table in summary.balance.items()
-        for measure, (first, second) in zip(MEASURES, table, strict=True)
+        (condition, measure, float(first), float(second), float(second - first))
+        for condition, means in summary.balance.items()
+        for measure, (first, second) in zip(MEASURES, means, strict=True)
     ]
-    sources = [[condition, kind, n] for (condition, kind), n in summary.sources.items()]
-    return "\n".join(
-        [
-            "# Design of the experiment\n",
-            *(f"**{caution}**\n" for caution in summary.cautions),
-            *(f"{note}\n" for note in (*summary.notes, *summary.catch)),
-            "## Trials by group\n",
-            markdown_table(["condition", *map(str, groups)], counts),
-            "## What each group sees of a model pair\n",
-            markdown_table(
-                ["condition", "sentence_1 – sentence_2", "model pairs", "trials of each"], roles
+    roles_header = ("condition", "sentence_1 – sentence_2", "model pairs", "trials of each")
+    balance_header = ("condition", "measure", "sentence_1", "sentence_2", "difference")
+    return Report(
+        "Design of the experiment",
+        (
+            *(Paragraph((strong(caution),)) for caution in summary.cautions),
+            *map(Paragraph, (*summary.notes, *summary.catch)),
+            Heading("Trials by group"),
+            Table(("condition", *map(str, groups)), counts),
+            Heading("What each group sees of a model pair"),
+            Table(roles_header, roles, texts=2),
+            Heading("Distinct sentences by source"),
+            Table(("condition", "kind", "sentences"), sources, texts=2),
+            Heading("Balance between the two sentences of a trial"),
+            Paragraph(
+                "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
+                "scale (log10 of the frequency in a thousand million words). Which sentence stands "
+                "left is balanced for each participant."
             ),
-            "## Distinct sentences by source\n",
-            markdown_table(["condition", "kind", "sentences"], sources),
-            "## Balance between the two sentences of a trial\n",
-            "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
-            "scale (log10 of the frequency in a thousand million words). Which sentence stands "
-            "left is balanced for each participant.\n",
-            markdown_table(
-                ["condition", "measure", "sentence_1", "sentence_2", "difference"], balance
-            ),
-        ]
+            Table(balance_header, balance, texts=2),
+        ),
     )

@@ -31,7 +31,7 @@ from contstim.experiments.design.discoveries import (
     person_means,
 )
 from contstim.experiments.design.power import simulate_power, thin
-from contstim.experiments.design.power_report import design_power, power_markdown, power_table
+from contstim.experiments.design.power_report import design_power, power_report, power_table
 from contstim.experiments.design.simulated import (
     Comparisons,
     calibrate_noise,
@@ -262,7 +262,7 @@ def test_the_report_of_a_design() -> None:
     assert list(dict.fromkeys(table["scope"])) == [str(scope) for scope in Scope]
     assert len(table["model"]) == 6 * len(MODELS) ** 2
     assert set(table["significantly_better"]) == {""}  # no rate where nothing can be tested
-    page = power_markdown(power)
+    page = power_report(power).markdown()
     assert "4 groups of 5 participants" in page
     assert page.splitlines()[2].startswith("**With 4 groups nothing can be significant, whatever")
     assert page.count("cannot be tested with 4 groups") == sum(map(len, power.smaller.values())) + 6
@@ -270,10 +270,13 @@ def test_the_report_of_a_design() -> None:
     again = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     assert power_table(again) == table
     six = design_power(DESIGN.trials, scores(), simulations=2, participants=5, groups=6)
-    assert "**With 6 groups nothing can be significant unless 7 of the 10" in power_markdown(six)
+    assert (
+        "**With 6 groups nothing can be significant unless 7 of the 10"
+        in power_report(six).markdown()
+    )
     assert power_table(six)["significantly_better"].count("") == 6 * len(MODELS)  # themselves
     alone = design_power(DESIGN.trials, scores(), simulations=2, participants=9, groups=1)
-    assert "very items" in power_markdown(alone).splitlines()[2]
+    assert "very items" in power_report(alone).markdown().splitlines()[2]
 
 
 def test_simulated_people_agree_as_often_as_measured_ones_did_by_kind_of_trial() -> None:
@@ -320,7 +323,7 @@ def test_ceilings_that_ties_forbid_are_named() -> None:
     table.log_probs[:, 0] = -40.0
     power = design_power(DESIGN.trials, table, simulations=2)
     assert {model for _, model in power.noise.unreached} == {MODELS[0]}
-    assert f"{MODELS[0]} in random-natural" in power_markdown(power)
+    assert f"{MODELS[0]} in random-natural" in power_report(power).markdown()
 
 
 @pytest.mark.parametrize(("groups", "people"), [(9, 4), (1, 9), (6, 1), (4, 4)])
