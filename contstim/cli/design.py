@@ -87,8 +87,7 @@ def design(
     from contstim.experiments.design.building import build_design
     from contstim.experiments.design.calibration import Ceilings, read_ceilings
     from contstim.experiments.design.power_report import design_power, power_report, power_table
-    from contstim.experiments.design.summary import summarise, summary_report
-    from contstim.experiments.design.summary_figure import draw_summary
+    from contstim.experiments.design.summary import draw_summary, summarise, summary_report
     from contstim.files import write_text
     from contstim.frequencies import WordFrequencies, read_frequencies
     from contstim.models.recorded import require_log_probabilities

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from contstim.arrays import FloatArray
 from contstim.reporting.canvas import styled
 from contstim.reporting.heat_map import heat_map
 from tests.experiments.analysis.figures.paper import faults, is_whole
@@ -33,7 +34,7 @@ def test_cells_show_their_numbers_and_missing_ones_nothing() -> None:
 def test_the_scale_grows_from_the_tenth_below_or_lies_about_the_middle() -> None:
     """Witness: by hand."""
     grows = heat_map("ab", "ab", np.abs(VALUES) + 0.3, title="t").axes[0].images[0]
-    assert grows.get_clim() == (pytest.approx(0.3), 1)
+    assert grows.get_clim() == pytest.approx((0.3, 1))
     diverges = heat_map("ab", "ab", VALUES, title="t", middle=0.25).axes[0].images[0]
     assert diverges.get_clim() == (-0.5, 1)
 
@@ -45,7 +46,7 @@ def test_numbers_stand_out_from_their_cells(middle: float | None) -> None:
     axes = heat_map("a", [str(i) for i in range(21)], values, title="t", middle=middle).axes[0]
 
     def luminance(colour: object) -> float:
-        parts = np.array(to_rgb(colour))  # type: ignore[arg-type]
+        parts: FloatArray = np.array(to_rgb(colour))  # type: ignore[arg-type]
         linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
         return float(linear @ (0.2126, 0.7152, 0.0722))
 

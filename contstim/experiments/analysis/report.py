@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.figures.drawings import names_in_figures
+from contstim.experiments.analysis.figures.drawings import FIGURES, names_in_figures
 from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
@@ -19,25 +19,10 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Comparison, Interval, Result
+    from contstim.experiments.analysis.effects import ContrastResult, Interval, Result
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.contamination import Contamination
     from contstim.reporting.report import Part
-
-_PAIRS = {
-    "agreement": (
-        "How often two models prefer the same sentence. Where models agree, people cannot tell "
-        "which is better."
-    ),
-    "dominance": (
-        "Trials made to set two models against each other: how often people side with the row's."
-    ),
-    "roles": "How often people prefer a synthetic sentence to the natural one it came from.",
-    "ranks": (
-        "The sentences of two rival models, by rank under each. A line joins the two sentences of "
-        "a trial; blue circles: preferred by most people; orange squares: the other."
-    ),
-}
 
 
 def report(
@@ -64,7 +49,7 @@ def report(
             *_orientation(analysis),
             *(Paragraph(caution, note=True) for caution in analysis.cautions),
             *(part for result in shown(analysis) for part in _scope(result, analysis, images)),
-            *_pairs_of_models(images),
+            *_figures(images),
             *_unanimity(analysis),
             *_regressions(analysis),
             *_failures(analysis),
@@ -77,9 +62,9 @@ def report(
 def shown(analysis: Analysis) -> list[Result]:
     """What comes first: accuracy by condition and, over all trials, the cosine."""
     return [
-        one
-        for one in analysis.results
-        if one.measure is (COSINE if one.scope is Scope.OVERALL else ACCURACY)
+        result
+        for result in analysis.results
+        if result.measure is (COSINE if result.scope is Scope.OVERALL else ACCURACY)
     ]
 
 
@@ -97,23 +82,27 @@ def _people(analysis: Analysis) -> Iterator[Part]:
     if excluded:
         yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
     uniform = analysis.admission.report.of(Problem.ONE_RATING)
-    kept = [one.participant for one in uniform if one.participant in ratings.participants]
-    if kept:
-        yield Paragraph(f"Gave the same rating on every trial, and count: {', '.join(kept)}.")
+    remaining = [
+        finding.participant for finding in uniform if finding.participant in ratings.participants
+    ]
+    if remaining:
+        yield Paragraph(f"Gave the same rating on every trial, and count: {', '.join(remaining)}.")
 
 
 def _names(analysis: Analysis) -> Iterator[Part]:
-    short = {name: own for name, own in names_in_figures(analysis).items() if own != name}
+    short = {name: label for name, label in names_in_figures(analysis).items() if label != name}
     if short:
         yield Paragraph("Figures call models by shorter names:", note=True)
-        yield Table(("in figures", "model"), [(own, name) for name, own in short.items()], texts=2)
+        yield Table(
+            ("in figures", "model"), [(label, name) for name, label in short.items()], texts=2
+        )
 
 
 def _orientation(analysis: Analysis) -> Iterator[Part]:
-    against = [one for one in analysis.orientations if one.contradicted]
+    against = [row for row in analysis.orientations if row.contradicted]
     if against:
         counts = ", ".join(
-            f"{one.contradicted:,} of {one.trials:,} {one.condition}" for one in against
+            f"{row.contradicted:,} of {row.trials:,} {row.condition}" for row in against
         )
         yield Paragraph(
             f"Trials whose scores contradict the roles of their models: {counts}. There a model "
@@ -127,26 +116,26 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     yield Heading(DESCRIPTIONS[result.scope].capitalize())
     name = f"{result.measure.name}-{result.scope}"
     yield Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
-    against = {one.first: one for one in result.comparisons if one.second == CEILING}
+    against = {row.first: row for row in result.comparisons if row.second == CEILING}
     level = f"{analysis.sampling.level:.0%}"
     yield Table(
         ("model", result.measure.name, level, "ceiling", "to the ceiling", level, "q", "trials"),
         [
             (
-                one.model,
-                _number(one.value),
-                _range(one.interval),
-                f"{_number(one.lower)} – {_number(one.upper)}",
-                *_versus(against.get(one.model)),
-                f"{one.n_trials:,}",
+                row.model,
+                _number(row.value),
+                _range(row.interval),
+                f"{_number(row.lower)} – {_number(row.upper)}",
+                *_versus(against.get(row.model)),
+                f"{row.n_trials:,}",
             )
-            for one in sorted(result.models, key=lambda one: -one.value)
+            for row in sorted(result.models, key=lambda row: -row.value)
         ],
     )
     yield Paragraph(_verdict(result, str(analysis.sampling.units)))
 
 
-def _versus(comparison: Comparison | None) -> tuple[str, str, str]:
+def _versus(comparison: ContrastResult | None) -> tuple[str, str, str]:
     if comparison is None:
         return ("–", "–", "–")
     mark = "*" if comparison.significant else ""
@@ -158,7 +147,7 @@ def _verdict(result: Result, units: str) -> str:
     cannot = result.reach.cannot(units)
     if cannot:
         return f"Models below the noise ceiling and differences between models {cannot}."
-    ordered = [one.model for one in sorted(result.models, key=lambda one: -one.value)]
+    ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
         f"{model} > {', '.join(other for other in ordered if other in worse)}"
@@ -174,12 +163,12 @@ def _verdict(result: Result, units: str) -> str:
     )
 
 
-def _pairs_of_models(images: Mapping[str, bytes]) -> Iterator[Part]:
-    for kind, text in _PAIRS.items():
-        names = [name for name in images if name.split("-")[0] == kind]
-        if names:
-            yield Heading(kind.capitalize())
-            yield Paragraph(text, note=True)
+def _figures(images: Mapping[str, bytes]) -> Iterator[Part]:
+    for kind in FIGURES:
+        names = [name for name in images if name.split("-")[0] == kind.name]
+        if names and kind.about:
+            yield Heading(kind.name.capitalize())
+            yield Paragraph(kind.about, note=True)
             yield from (Picture(name, images[name], name) for name in names)
 
 
@@ -189,12 +178,12 @@ def _unanimity(analysis: Analysis) -> Iterator[Part]:
         ("condition", f"trials on which {analysis.unanimous:.0%} agree", "trials", "share"),
         [
             (
-                str(one.condition),
-                f"{one.near_unanimous:,}",
-                f"{one.trials:,}",
-                f"{one.near_unanimous / one.trials:.1%}",
+                str(row.condition),
+                f"{row.near_unanimous:,}",
+                f"{row.trials:,}",
+                f"{row.near_unanimous / row.trials:.1%}",
             )
-            for one in analysis.unanimity
+            for row in analysis.unanimity
         ],
     )
 
@@ -212,15 +201,15 @@ def _regressions(analysis: Analysis) -> Iterator[Part]:
         ("trials", "model", "log odds per nat", level, "p", "choices", "note"),
         [
             (
-                DESCRIPTIONS[one.scope],
-                one.model,
-                _number(one.estimate, 4),
-                f"{_number(one.low, 4)} … {_number(one.high, 4)}",
-                p_text(one.p_value),
-                f"{one.choices:,}",
-                one.note,
+                DESCRIPTIONS[row.scope],
+                row.model,
+                _number(row.estimate, 4),
+                f"{_number(row.low, 4)} … {_number(row.high, 4)}",
+                p_text(row.p_value),
+                f"{row.choices:,}",
+                row.note,
             )
-            for one in analysis.regressions
+            for row in analysis.regressions
         ],
         texts=2,
         notes=1,
@@ -228,20 +217,20 @@ def _regressions(analysis: Analysis) -> Iterator[Part]:
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
-    for scope, rows in groupby(analysis.failures, key=lambda one: one.scope):
+    for scope, rows in groupby(analysis.failures, key=lambda failure: failure.scope):
         yield Heading(f"Where models fail: {DESCRIPTIONS[scope]}")
         yield Table(
             ("model", "rival", "sentence", "log p, model", "log p, rival", "people"),
             [
                 (
-                    one.model if place == 0 else "",
-                    one.rival if place == 0 else "",
-                    (one.people_prefer, one.model_prefers)[place],
-                    _number(one.log_probs[place], 2),
-                    _number(one.log_probs[2 + place], 2),
-                    f"{one.choices[place]:,}",
+                    failure.model if place == 0 else "",
+                    failure.rival if place == 0 else "",
+                    (failure.people_prefer, failure.model_prefers)[place],
+                    _number(failure.log_probs[place], 2),
+                    _number(failure.log_probs[2 + place], 2),
+                    f"{failure.choices[place]:,}",
                 )
-                for one in rows
+                for failure in rows
                 for place in (0, 1)
             ],
             texts=3,

@@ -13,15 +13,15 @@ from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.calibration import Ceilings, Noise, calibrate
 from contstim.experiments.design.discoveries import family_reach
 from contstim.experiments.design.power import Power, simulate_power, thin, thinned
-from contstim.experiments.design.simulated import study
+from contstim.experiments.design.simulated import preferences_by_scope
 from contstim.reporting.report import Heading, Paragraph, Report, Table, code, strong
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from contstim.experiments.design.simulated import Comparisons
-    from contstim.reporting.report import Part
+    from contstim.experiments.design.simulated import TrialPreferences
+    from contstim.reporting.report import Part, Value
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -109,15 +109,15 @@ def design_power(
             f"{', '.join(table.models)}. Score the trials under all models to be compared."
         )
     ceilings = ceilings or Ceilings()
-    found = study(trials, table)
-    noise = calibrate(found, ceilings)
-    kinds = {scope: found.comparisons(scope) for scope in found.own}
+    preferences = preferences_by_scope(trials, table)
+    noise = calibrate(preferences, ceilings)
+    kinds = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
     runs = [(scope, size) for scope, kind in kinds.items() for size in (None, *_sizes(kind))]
     results: dict[tuple[Scope, int | None], Power] = {}
     for done, (scope, size) in enumerate(runs):
         if progress is not None:
             progress(done, len(runs))
-        kind, kind_noise = kinds[scope], noise.of_trials[found.rows(scope)]
+        kind, kind_noise = kinds[scope], noise.of_trials[preferences.rows(scope)]
         if size is not None:
             rows = thinned(kind, size, seed=seed)
             kind, kind_noise = thin(kind, size, seed=seed), kind_noise[rows]
@@ -130,7 +130,7 @@ def design_power(
             alpha=alpha,
             seed=seed,
         )
-    groups = groups or 1 + int(found.every.groups.max())
+    groups = groups or 1 + int(preferences.every.groups.max())
     return DesignPower(
         table.models,
         noise,
@@ -144,7 +144,7 @@ def design_power(
     )
 
 
-def _sizes(comparisons: Comparisons) -> list[int]:
+def _sizes(comparisons: TrialPreferences) -> list[int]:
     least = int(np.bincount(comparisons.groups).min())
     return sorted({least // share for share in _SHARES} - {0})
 
@@ -160,11 +160,11 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
             str(scope),
             planted,
             model,
-            float(found.accuracy[i, j]),
-            "" if i == j or power.reach[scope].cannot(power.units) else float(found.better[i, j]),
-            float(found.first[i]),
+            float(result.accuracy[i, j]),
+            "" if i == j or power.reach[scope].cannot(power.units) else float(result.better[i, j]),
+            float(result.first[i]),
         )
-        for scope, found in power.scopes.items()
+        for scope, result in power.scopes.items()
         for i, planted in enumerate(power.models)
         for j, model in enumerate(power.models)
     ]
@@ -174,22 +174,17 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
 def power_report(power: DesignPower) -> Report:
     """The power of a design as a page; what limits its tests comes first."""
     scopes = power.scopes.items()
-    first = [
-        (
-            scope,
-            found.first_by_trials.shape[1],
-            float(found.first.mean()),
-            *(found.trials_needed(rate) or "more" for rate in _RATES),
-        )
-        for scope, found in scopes
-    ]
-    significant = [
-        (scope, size, power.reach[scope].cannot(power.units) or rate)
-        for scope, found in scopes
-        for size, rate in [*power.smaller[scope].items(), ("all", found.mean_better)]
-    ]
+    first: list[tuple[Value, ...]] = []
+    significant: list[tuple[Value, ...]] = []
+    for scope, result in scopes:
+        needed = (result.trials_needed(rate) or "more" for rate in _RATES)
+        trials, often = result.first_by_trials.shape[1], float(result.first.mean())
+        first.append((scope, trials, often, *needed))
+        rates: dict[int | str, float] = {**power.smaller[scope], "all": result.mean_better}
+        cannot = power.reach[scope].cannot(power.units)
+        significant += [(scope, size, cannot or rate) for size, rate in rates.items()]
     accuracy = [
-        (model, *(float(found.accuracy[i, i]) for _, found in scopes))
+        (model, *(float(result.accuracy[i, i]) for _, result in scopes))
         for i, model in enumerate(power.models)
     ]
     return Report(
@@ -216,7 +211,7 @@ def power_report(power: DesignPower) -> Report:
 
 
 def _assumptions(power: DesignPower) -> Iterator[Part]:
-    simulations = max(found.simulations for found in power.scopes.values())
+    simulations = max(result.simulations for result in power.scopes.values())
     yield Paragraph(
         (
             f"Each of {counted(len(power.models), 'model')} in turn is planted as the human: "

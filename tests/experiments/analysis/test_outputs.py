@@ -15,7 +15,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.figures.drawings import drawings
-from contstim.experiments.analysis.inference import Contrast
+from contstim.experiments.analysis.inference import ModelContrast
 from contstim.experiments.analysis.outputs import result_tables, write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
@@ -169,7 +169,7 @@ def test_one_group_is_tested_over_its_participants() -> None:
 
 def test_stated_contrasts_are_the_whole_family() -> None:
     made = simulate(groups=(4,) * 6)
-    family = [Contrast("a", "b"), Contrast("c", "ceiling")]
+    family = [ModelContrast("a", "b"), ModelContrast("c", "ceiling")]
     found = analysed(made, contrasts=family)
     for result in found.results:
         assert [(c.first, c.second) for c in result.comparisons] == [("a", "b"), ("c", "ceiling")]

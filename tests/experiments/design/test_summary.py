@@ -9,8 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.summary import summarise, summary_report
-from contstim.experiments.design.summary_figure import draw_summary
+from contstim.experiments.design.summary import draw_summary, summarise, summary_report
 from contstim.frequencies import WordFrequencies
 from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
