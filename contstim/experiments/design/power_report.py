@@ -180,10 +180,10 @@ def power_report(power: DesignPower) -> Report:
         needed = (result.trials_needed(rate) or "more" for rate in _RATES)
         trials, often = result.first_by_trials.shape[1], float(result.first.mean())
         first.append((scope, trials, often, *needed))
-        rates: dict[int | str, float] = {**power.smaller[scope], "all": result.mean_better}
-        cannot = power.reach[scope].cannot(power.units)
-        significant += [(scope, size, cannot or rate) for size, rate in rates.items()]
-    accuracy = [
+        cannot, smaller = power.reach[scope].cannot(power.units), power.smaller[scope]
+        significant += [(scope, size, cannot or rate) for size, rate in smaller.items()]
+        significant.append((scope, "all", cannot or result.mean_better))
+    accuracy: list[tuple[Value, ...]] = [
         (model, *(float(result.accuracy[i, i]) for _, result in scopes))
         for i, model in enumerate(power.models)
     ]
