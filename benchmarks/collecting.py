@@ -21,14 +21,17 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
+from contstim.sentence import Sentence
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from contstim.experiments.collection.volunteers import Visit
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.stimuli import Condition, Kind, Trial
+from contstim.testing.participants.http import RunSettings
 from tests.experiments.collection.outages import Outcome, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, export
 
@@ -41,7 +44,12 @@ def design() -> tuple[Trial, ...]:
             f"random-{group}-{n:03}",
             group,
             Condition.RANDOM_NATURAL,
-            *("", "", f"The first of {group} and {n}.", f"The second of {group} and {n}."),
+            *(
+                "",
+                "",
+                Sentence.parse(f"The first of {group} and {n}."),
+                Sentence.parse(f"The second of {group} and {n}."),
+            ),
             *(Kind.NATURAL, Kind.NATURAL, ""),
         )
         for group in range(1, GROUPS + 1)
@@ -55,7 +63,7 @@ class Connection:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    async def post(self, path: str, body: object, secret: str = "") -> dict:
+    async def post(self, path: str, body: object, secret: str = "") -> dict[str, Any]:
         content = json.dumps(body).encode()
         head = (
             f"POST /api/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
@@ -68,7 +76,7 @@ class Connection:
         self._writer.write(head.encode() + content)
         answered = (await self._reader.readuntil(b"\r\n\r\n")).decode()
         length = int(answered.lower().partition("content-length:")[2].partition("\r\n")[0])
-        found = json.loads(await self._reader.readexactly(length))
+        found: dict[str, Any] = json.loads(await self._reader.readexactly(length))
         self.seconds = perf_counter() - started
         if answered.startswith("HTTP/1.1 429"):  # faster than the server lets one address be
             await asyncio.sleep(1)
@@ -140,7 +148,7 @@ def measure_outages(
     for name, outage in (("kills of the server", under_kills), ("cuts of the network", under_cuts)):
         server = CollectProcess(folder, folder.parent / f"{outage.__name__}.sqlite")
         server.start()
-        visit = Visit(server.url, participants, participants, pause=0.025 * outages)
+        visit = RunSettings(server.url, participants, participants, pause=0.025 * outages)
         report_outage(name, outage(server, people, visit, outages, seed))
         server.stop(signal.SIGTERM)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from contstim.experiments.analysis.run import Analysis
+    from contstim.sentence import Sentence
     from contstim.stimuli import Trial
 
 Samples = Annotated[
@@ -92,7 +93,6 @@ def analyze(
     from contstim.models.contamination import contamination_facts, read_contamination
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_trials
 
     design = read_trials(trials)
@@ -118,7 +118,7 @@ def analyze(
         )
     if found.origin.warning:
         remark(f"warning: {found.origin.warning}")
-    seen = read_contamination(scores, table.models, map(Sentence.parse, _natural(design)))
+    seen = read_contamination(scores, table.models, _natural(design))
     title = "Which models people agree with"
     write_analysis(found, out, title=title, pair=pair, seen=seen)
     write_record(out / "report.html", seed=seed, **facts(found), **contamination_facts(seen))
@@ -128,14 +128,14 @@ def analyze(
     remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
 
 
-def _natural(trials: Iterable[Trial]) -> Iterator[str]:
+def _natural(trials: Iterable[Trial]) -> Iterator[Sentence]:
     """The natural sentences that models are judged by."""
     from contstim.stimuli import Condition, Kind
 
     for trial in trials:
         if trial.condition is not Condition.CATCH:
             kinds = (trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)
-            yield from (text for kind, text in kinds if kind is Kind.NATURAL)
+            yield from (sentence for kind, sentence in kinds if kind is Kind.NATURAL)
 
 
 def facts(found: Analysis) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.output import Quiet, remark
+from contstim.errors import WorkerError
 
 
 def collect(
@@ -54,7 +55,18 @@ def collect(
 
     Example: `contstim collect experiment --port 8000`
     """
-    from contstim.experiments.collection.serving import Open, Terms, database_of, serve
+    try:
+        from contstim.experiments.collection.server import (
+            RunningServer,
+            StudyOptions,
+            database_of,
+            serve,
+        )
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"Collecting needs {error.name}, which is not installed: pip install "
+            "'contstim[collect]'."
+        ) from error
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import write_private_record
 
@@ -62,7 +74,7 @@ def collect(
     if warning := unfilled_warning(folder):
         remark(f"warning: {warning}")
 
-    def opened(server: Open) -> None:
+    def opened(server: RunningServer) -> None:
         # private, because the command may hold the completion code and link
         write_private_record(
             kept, folder=str(folder), dropout_minutes=dropout, participants=participants
@@ -84,7 +96,7 @@ def collect(
     serve(
         folder,
         kept,
-        Terms(60 * dropout, participants, code, redirect),
+        StudyOptions(60 * dropout, participants, code, redirect),
         host=host,
         port=port,
         behind_proxy=behind_proxy,

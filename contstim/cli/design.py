@@ -93,7 +93,6 @@ def design(
     from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
     from contstim.wording import counted
@@ -121,7 +120,7 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    shown = [Sentence.parse(s) for t in found.trials for s in (t.sentence_1, t.sentence_2)]
+    shown = [s for t in found.trials for s in (t.sentence_1, t.sentence_2)]
     frequencies = WordFrequencies.of(natural or shown) if text is None else read_frequencies(text)
     summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None

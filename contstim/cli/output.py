@@ -113,9 +113,9 @@ def warn_of_training_texts(
     found: Mapping[str, Contamination | None], what: str = "sentences"
 ) -> None:
     """Say, even if quiet, how many sentences models were trained on."""
-    from contstim.models.contamination import warnings_of
+    from contstim.models.contamination import contamination_warnings
 
-    for warning in warnings_of(found, what):
+    for warning in contamination_warnings(found, what):
         remark(f"warning: {warning}")
 
 

@@ -80,8 +80,8 @@ def score(
     --sentences natural.txt --out scores.csv`
     """
     from contstim.errors import InputError
+    from contstim.models.catalog import with_each_model
     from contstim.models.contamination import contamination_facts
-    from contstim.models.turns import with_each_model
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
@@ -194,5 +194,6 @@ def _write(out: Path, scored: Sequence[_Scored], stimuli: Sequence[Sentence]) ->
         write_table(out, table_of_terms(terms, stimuli))
         return
     columns = [one.log_probs for one in scored if one.log_probs is not None]
-    texts = tuple(sentence.text for sentence in stimuli)
-    ScoreTable(texts, tuple(one.name for one in scored), np.stack(columns, axis=1)).write(out)
+    ScoreTable(tuple(stimuli), tuple(one.name for one in scored), np.stack(columns, axis=1)).write(
+        out
+    )

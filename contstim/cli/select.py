@@ -63,7 +63,6 @@ def natural(
     from contstim.optimization.selection.natural import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_pairs
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
@@ -82,8 +81,9 @@ def natural(
     )
     write_pairs(out, found.pairs)
     found.certificate.save(Path(f"{out}.certificate.json"))
-    selected = (text for pair in found.pairs for text in (pair.sentence_1, pair.sentence_2))
-    seen = read_contamination(scores, table.models, map(Sentence.parse, selected))
+    shown = (sentence for pair in found.pairs for sentence in (pair.sentence_1, pair.sentence_2))
+    selected = (sentence for sentence in shown if sentence is not None)
+    seen = read_contamination(scores, table.models, selected)
     agreed = [pair.trial_id for pair in found.pairs if not pair.controversial]
     facts = contamination_facts(seen)
     write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)

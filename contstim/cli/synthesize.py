@@ -63,8 +63,7 @@ def synthesize(
         typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
     ] = False,
     recipe: Annotated[
-        Literal["default", "golan2023"],
-        typer.Option(help="How to search: our way, or the published procedure."),
+        str, typer.Option(help="How to search: default, or golan2023, the published procedure.")
     ] = "default",
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
@@ -99,7 +98,7 @@ def synthesize(
     from contstim.cli.synthesized import print_result, print_step
     from contstim.models.base import conventions
     from contstim.models.catalog import load_models
-    from contstim.optimization.search.recipes import RECIPES
+    from contstim.optimization.search.recipes import recipe_named
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
@@ -113,12 +112,13 @@ def synthesize(
     )
     judge, floor = ([], None) if fluency is None else _judge(fluency)
     names = [*accept, *reject, *judge]
+    way = recipe_named(recipe)  # refused before models are loaded
     models = load_models(
         names, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
     )
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
-        "recipe": RECIPES[recipe],
+        "recipe": way,
         "constraints": constraints,
         "seed": seed,
         "on_step": None if as_json or quiet else print_step,

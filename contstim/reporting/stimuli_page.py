@@ -16,13 +16,13 @@ from contstim.reporting.report import (
     changed,
     strong,
 )
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.reporting.report import Span, Text
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
 
 
@@ -75,11 +75,10 @@ def stimuli_report(
     )
 
 
-def mark_changes(text: str, natural: str) -> Text:
+def mark_changes(sentence: Sentence, natural: Sentence) -> Text:
     """A sentence with the words marked that differ from those of the natural sentence."""
-    sentence, original = Sentence.parse(text), Sentence.parse(natural)
     runs: list[str | Span] = []
-    for word, before in zip(sentence.words, original.words, strict=True):
+    for word, before in zip(sentence.words, natural.words, strict=True):
         runs += [word if word == before else changed(word), " "]
     return (*runs[:-1], sentence.end)
 
@@ -91,8 +90,8 @@ def _triplet_table(t: Triplet) -> Table:
     synthetic_1 = (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_1_model_2)
     synthetic_2 = (t.log_prob_synthetic_2_model_1, t.log_prob_synthetic_2_model_2)
     rows = [
-        (kind, mark_changes(text, t.natural), *_numbers(log_probs, rejected))
-        for kind, text, log_probs in (
+        (kind, mark_changes(sentence, t.natural), *_numbers(log_probs, rejected))
+        for kind, sentence, log_probs in (
             ("natural", t.natural, natural),
             (f"{t.model_1} rejects", t.synthetic_1, synthetic_1),
             (f"{t.model_2} rejects", t.synthetic_2, synthetic_2),
@@ -106,8 +105,8 @@ def _pairs_table(models: tuple[str, str], pairs: Iterable[Pair], scores: ScoreTa
     rows: list[tuple[str | Span, ...]] = []
     for pair in pairs:
         first, second = ([float(c[row]) for c in columns] for row in (pair.row_1, pair.row_2))
-        rows.append(("pair", pair.sentence_1, *_numbers(first, second)))
-        rows.append(("", pair.sentence_2, *_numbers(second, first)))
+        rows.append(("pair", str(pair.sentence_1 or ""), *_numbers(first, second)))
+        rows.append(("", str(pair.sentence_2 or ""), *_numbers(second, first)))
     return Table(("", "sentence", *models), rows, texts=2, is_wide=True)
 
 

@@ -10,23 +10,27 @@ from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.report import changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet
 
 TRIPLET = Triplet(
-    *("t-1", "<a>", "b", "The dog sat.", "The <b> sat.", "A dog ran."),
+    *("t-1", "<a>", "b"),
+    Sentence.parse("The dog sat."),
+    Sentence.parse("The <b> sat."),
+    Sentence.parse("A dog ran."),
     *(-10.0, -20.0, -15.0, -19.0, -9.0, -30.0, 15.0),
 )
-PAIR = Pair("p-1", "<a>", "b", "Natural one.", "Natural two.", 0, 1, 0.1, 0.9, 0.8, 0.2)
-SCORES = ScoreTable(
-    ("Natural one.", "Natural two."), ("<a>", "b"), np.array([[-8.0, -3.0], [-4.0, -7.0]])
-)
+FIRST, SECOND = map(Sentence.parse, ("Natural one.", "Natural two."))
+PAIR = Pair("p-1", "<a>", "b", FIRST, SECOND, 0, 1, 0.1, 0.9, 0.8, 0.2)
+SCORES = ScoreTable((FIRST, SECOND), ("<a>", "b"), np.array([[-8.0, -3.0], [-4.0, -7.0]]))
 
 
 def test_changed_words_are_marked() -> None:
     """Witness: by hand."""
     sat = ("The", " ", changed("<b>"), " ", "sat", ".")
-    assert mark_changes("The <b> sat.", "The dog sat.") == sat
-    assert "".join(map(str, mark_changes("The dog sat?", "The dog sat."))) == "The dog sat?"
+    natural, other, asked = map(Sentence.parse, ("The dog sat.", "The <b> sat.", "The dog sat?"))
+    assert mark_changes(other, natural) == sat
+    assert "".join(map(str, mark_changes(asked, natural))) == "The dog sat?"
 
 
 def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() -> None:
@@ -43,7 +47,7 @@ def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() ->
 def test_the_map_shows_how_often_two_models_agree() -> None:
     """Witness: by hand. Of the three pairs of rows, a and b order two alike; c ties them all."""
     scores = ScoreTable(
-        ("One.", "Two.", "Three."),
+        tuple(map(Sentence.parse, ("One.", "Two.", "Three."))),
         ("a", "b", "c"),
         np.array([[-1.0, -1.0, -5.0], [-2.0, -3.0, -5.0], [-3.0, -2.0, -5.0]]),
     )

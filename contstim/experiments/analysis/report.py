@@ -12,7 +12,7 @@ from contstim.experiments.analysis.figures.drawings import FIGURES, names_in_fig
 from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
-from contstim.models.contamination import warnings_of
+from contstim.models.contamination import contamination_warnings
 from contstim.reporting.report import Heading, Paragraph, Picture, Report, Table
 from contstim.wording import counted, p_text
 
@@ -44,7 +44,10 @@ def report(
         title,
         (
             *_people(analysis),
-            *(Paragraph(text, note=True) for text in warnings_of(seen or {}, "natural sentences")),
+            *(
+                Paragraph(warning, note=True)
+                for warning in contamination_warnings(seen or {}, "natural sentences")
+            ),
             *_names(analysis),
             *_orientation(analysis),
             *(Paragraph(caution, note=True) for caution in analysis.cautions),

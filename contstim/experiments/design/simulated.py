@@ -11,7 +11,6 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.analysis.ratings import require_scores
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPr
     some = [trial for trial in trials if trial.condition != Condition.CATCH]
     if not some:
         raise InputError("There are no trials but catch trials, so there is nothing to simulate.")
-    every = _preferences(some, table, _places(table))
+    every = _preferences(some, table)
     masks = {scope: scope_mask(some, scope, table.models).T for scope in Scope}
     return ScopedPreferences(every, {scope: mask for scope, mask in masks.items() if mask.any()})
 
@@ -98,29 +97,20 @@ def preferences_by_condition(
     Raises:
         InputError: a sentence has no scores, or a trial targets a model that has none.
     """
-    rows = _places(table)
     preferences: dict[Condition, TrialPreferences] = {}
     trials = list(trials)
     for condition in Condition:
         some = [t for t in trials if t.condition == condition]
         if some and condition != Condition.CATCH:
-            preferences[condition] = _preferences(some, table, rows)
+            preferences[condition] = _preferences(some, table)
     return preferences
 
 
-def _places(table: ScoreTable) -> dict[str, int]:
-    return {Sentence.parse(text).text: row for row, text in enumerate(table.sentences or ())}
-
-
-def _preferences(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> TrialPreferences:
-    texts = [
-        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
-        for trial in trials
-    ]
-    require_scores(texts, rows)
+def _preferences(trials: list[Trial], table: ScoreTable) -> TrialPreferences:
+    require_scores(trials, table)
     for model in sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""}):
         table.column(model)
-    places = [[rows[text] for text in both] for both in texts]
+    places = [[table.rows[trial.sentence_1], table.rows[trial.sentence_2]] for trial in trials]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
     return TrialPreferences(
