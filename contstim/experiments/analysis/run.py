@@ -23,9 +23,12 @@ from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.agreement import RolePreference, Unanimity
@@ -91,6 +94,19 @@ class Analysis:
         families = [(result.scope, result.reach) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
         return (*family_cautions(families, units, rate), *items)
+
+    def to_frame(self, name: str = "models") -> DataFrame:
+        """One of the tables of `write_analysis`, such as models, comparisons or participants.
+
+        Raises:
+            InputError: there is no table of this name; says which there are.
+        """
+        from contstim.experiments.analysis.outputs import result_tables
+
+        tables = result_tables(self)
+        if name not in tables:
+            raise InputError(f"{name!r} is not a table of an analysis: {', '.join(tables)}.")
+        return frame_of(tables[name])
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.

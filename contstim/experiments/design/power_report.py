@@ -15,10 +15,13 @@ from contstim.experiments.design.discoveries import family_reach
 from contstim.experiments.design.power import Power, simulate_power, thin, thinned
 from contstim.experiments.design.simulated import preferences_by_scope
 from contstim.reporting.report import Heading, Paragraph, Report, Table, code, strong
+from contstim.tables import frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pandas import DataFrame
 
     from contstim.experiments.design.simulated import TrialPreferences
     from contstim.reporting.report import Part, Value
@@ -70,6 +73,10 @@ class DesignPower:
         """What limits the tests: too few units, or participants who all see the same items."""
         items = [THESE_ITEMS] if self.units == "participants" else []
         return (*family_cautions(self.reach.items(), self.units, self.alpha), *items)
+
+    def to_frame(self) -> DataFrame:
+        """A row for each scope, planted model and model; see `power_table`."""
+        return frame_of(power_table(self))
 
 
 def design_power(

@@ -274,3 +274,15 @@ def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: 
     table = read_table(tmp_path / "tables" / "comparisons.csv")
     assert set(table["holds_for"]) == {"these items"}
     assert set(map(str, table["testable"])) == {"True"}
+
+
+def test_tables_are_frames_too(folder: Path) -> None:
+    """Witness: what was written, read back by another hand."""
+    found = analysed(simulate(groups=(3, 4), seed=6))
+    for name in ("models", "unanimity", "failures"):
+        written = read(folder / "tables" / f"{name}.csv")
+        frame = found.to_frame(name)
+        assert list(frame.columns) == list(written[0])
+        assert len(frame) == len(written)
+    with pytest.raises(InputError, match="'nothing' is not a table of an analysis: participants"):
+        found.to_frame("nothing")

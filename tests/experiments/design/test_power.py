@@ -256,6 +256,7 @@ def test_trials_are_taken_evenly_over_model_pairs() -> None:
 def test_the_report_of_a_design() -> None:
     power = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     table = power_table(power)
+    assert power.to_frame().to_dict("list") == table
     assert list(dict.fromkeys(table["scope"])) == [str(scope) for scope in Scope]
     assert len(table["model"]) == 6 * len(MODELS) ** 2
     assert set(table["significantly_better"]) == {""}  # no rate where nothing can be tested

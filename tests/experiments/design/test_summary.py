@@ -92,3 +92,9 @@ def test_what_groups_cannot_show_is_said_first(groups: int, starts: list[str]) -
     assert all(map(str.startswith, summary.cautions, starts))
     if starts:
         assert summary_report(summary).markdown().splitlines()[2] == f"**{summary.cautions[0]}**"
+
+
+def test_a_design_is_a_frame_of_its_trials() -> None:
+    frame = DESIGN.to_frame()
+    assert list(frame["trial_id"]) == [trial.trial_id for trial in DESIGN.trials]
+    assert list(frame["sentence_1"]) == [trial.sentence_1.text for trial in DESIGN.trials]
