@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from contstim.experiments.reproduce.claims import Claim
+    from contstim.experiments.reproduce.claims import PublishedClaim
 
 app = typer.Typer(help="Analyse published data again, claim by claim.", no_args_is_help=True)
 
@@ -98,14 +98,14 @@ def adc(
     _judge(made, f"Everything is in {out}/; read {out / 'report.html'}.", quiet=quiet)
 
 
-def _write_claims(made: Iterable[Claim], path: Path) -> None:
+def _write_claims(made: Iterable[PublishedClaim], path: Path) -> None:
     from contstim.tables import write_table
 
     columns = ("about", "published", "ours", "holds")
     write_table(path, {name: [getattr(claim, name) for claim in made] for name in columns})
 
 
-def _judge(made: Sequence[Claim], where: str, *, quiet: bool) -> None:
+def _judge(made: Sequence[PublishedClaim], where: str, *, quiet: bool) -> None:
     """Print the claims; status 1 if one does not hold."""
     print_table(_claims_table(made))
     failed = sum(not claim.holds for claim in made)
@@ -115,7 +115,7 @@ def _judge(made: Sequence[Claim], where: str, *, quiet: bool) -> None:
         raise typer.Exit(1)
 
 
-def _claims_table(made: Iterable[Claim]) -> Table:
+def _claims_table(made: Iterable[PublishedClaim]) -> Table:
     table = results_table("", "published", "ours", "", texts=4, title="Published claims")
     table.show_lines = True
     for claim in made:
