@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.models.base import Convention
-    from contstim.models.given import GivenModel
+    from contstim.models.specifications import NamedSpecification
     from contstim.models.training_text import TrainingText
     from contstim.stimuli import Triplet
     from contstim.store.triplets import Job, TripletStore
@@ -139,7 +139,7 @@ def _mean(values: list[float]) -> float | None:
     return fmean(values) if values else None
 
 
-def renamed(results: TripletResults, given: Iterable[GivenModel]) -> TripletResults:
+def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> TripletResults:
     """The same with each model's name for its specification."""
     names = {model.specification: model.name for model in given}
 
@@ -160,7 +160,7 @@ def renamed(results: TripletResults, given: Iterable[GivenModel]) -> TripletResu
 
 
 def rename_columns(
-    columns: dict[str, list[Any]], given: Sequence[GivenModel]
+    columns: dict[str, list[Any]], given: Sequence[NamedSpecification]
 ) -> dict[str, list[Any]]:
     """A table with each model's name for its specification in the columns accept and reject."""
     names = {model.specification: model.name for model in given}
