@@ -37,15 +37,15 @@ def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
     """Accuracy of every column in every phenomenon and overall, in per cent."""
     rows = accuracies.means()
     names = shortened([name.replace("_", " ") for name in rows])
-    values = np.stack(list(rows.values()))
-    return heat_map(names, short_names(accuracies.columns), values, title=title, middle=0.5)
+    columns, values = short_names(accuracies.columns), np.stack(list(rows.values()))
+    return heat_map(names, columns, values, title=title, middle=0.5)
 
 
 def correlations_figure(accuracies: Accuracies) -> Figure:
     """Correlation of accuracies in paradigms between columns, in hundredths."""
     names, values = short_names(accuracies.columns), accuracies.correlations()
     title = "Correlation of accuracies in paradigms (hundredths)"
-    return heat_map(names, names, values, title=title, numbers="hundredths", middle=0.0)
+    return heat_map(names, names, values, title=title, middle=0.0, numbers="hundredths")
 
 
 def profile_figure(bins: Sequence[Bin]) -> Figure:
