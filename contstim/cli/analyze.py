@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import (
+from contstim.cli.options import (
+    Folder,
+    MinCatch,
     Quiet,
+    Responses,
+    Samples,
     Seed,
+    Trials,
+    TrialScores,
+)
+from contstim.cli.output import (
     names_for_tables,
     print_table,
-    progress_bars,
     remark,
+    remark_folder,
     results_table,
     terminal,
+    warn,
     warn_of_training_texts,
 )
+from contstim.cli.progress import step_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from contstim.experiments.analysis.run import Analysis
     from contstim.stimuli import Trial
 
-Samples = Annotated[
-    int, typer.Option(min=0, help="Bootstrap resamples of participants and items; 0 for none.")
-]
-
 
 def analyze(
-    trials: Annotated[Path, typer.Option(help="The table of trials that people saw.")],
-    responses: Annotated[Path, typer.Option(help="The table of responses.")],
-    scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, as of `score`.")],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    trials: Trials,
+    responses: Responses,
+    scores: TrialScores,
+    out: Folder,
     contrasts: Annotated[
         Path | None,
         typer.Option(
@@ -44,14 +49,7 @@ def analyze(
             "against the ceiling."
         ),
     ] = None,
-    min_catch: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share; "
-            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
-        ),
-    ] = None,
+    min_catch: MinCatch = None,
     units: Annotated[
         Literal["auto", "groups", "participants"],
         typer.Option(
@@ -99,7 +97,7 @@ def analyze(
     if pair:
         require_rivals(design, pair)
     table = ScoreTable.read(scores)
-    with steps(quiet=quiet) as progress:
+    with step_progress("comparing", quiet=quiet) as progress:
         found = run(
             design,
             read_responses(responses),
@@ -116,8 +114,7 @@ def analyze(
             worst=worst,
             progress=progress,
         )
-    if found.origin.warning:
-        remark(f"warning: {found.origin.warning}")
+    warn(found.origin.warning)
     seen = read_contamination(scores, table.models, map(Sentence.parse, _natural(design)))
     title = "Which models people agree with"
     write_analysis(found, out, title=title, pair=pair, seen=seen)
@@ -125,7 +122,7 @@ def analyze(
     remark(str(found.admission.report), quiet=quiet)
     show(found, quiet=quiet)
     warn_of_training_texts(seen, "natural sentences")
-    remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+    remark_folder(out / "report.html", quiet=quiet)
 
 
 def _natural(trials: Iterable[Trial]) -> Iterator[str]:
@@ -158,7 +155,7 @@ def show(found: Analysis, *, quiet: bool) -> None:
     _print_consistency(found)
     print(_legend(found))
     for caution in found.cautions:
-        remark(f"warning: {caution}")
+        warn(caution)
 
 
 def _legend(found: Analysis) -> str:
@@ -196,11 +193,3 @@ def _print_consistency(found: Analysis) -> None:
         ]
         table.add_row(names[model], *cells)
     print_table(table, names)
-
-
-@contextmanager
-def steps(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error for a known number of steps."""
-    with progress_bars(quiet=quiet, passing=True) as progress:
-        task = progress.add_task("comparing", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

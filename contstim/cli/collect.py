@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark, warn
 
 
 def collect(
@@ -59,8 +60,7 @@ def collect(
     from contstim.records import write_private_record
 
     kept = database or database_of(folder)
-    if warning := unfilled_warning(folder):
-        remark(f"warning: {warning}")
+    warn(unfilled_warning(folder))
 
     def opened(server: Open) -> None:
         # private, because the command may hold the completion code and link
@@ -76,8 +76,8 @@ def collect(
             quiet=quiet,
         )
         if host not in ("127.0.0.1", "localhost", "::1"):
-            remark(
-                "warning: other machines can reach this server, and what it sends is not "
+            warn(
+                "other machines can reach this server, and what it sends is not "
                 "encrypted; put a proxy with HTTPS in front of it."
             )
 

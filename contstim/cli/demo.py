@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, changed_words, remark, results_table, terminal
+from contstim.cli.options import Quiet, Seed
+from contstim.cli.output import changed_words, remark, results_table, terminal
+from contstim.cli.progress import training_progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +30,6 @@ def demo(
 
     Example: `contstim demo --out contstim-demo`
     """
-    from contstim.cli.train.network import training_progress
     from contstim.demo.run import run_demo
 
     found = run_demo(

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark, simulation_progress
+from contstim.cli.options import Quiet, Seed
+from contstim.cli.output import remark, warn
+from contstim.cli.progress import step_progress
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 
@@ -21,7 +23,7 @@ def design(
     ] = None,
     groups: Annotated[
         int, typer.Option(help="Groups of participants; each sees its own trials.")
-    ] = (10),
+    ] = 10,
     random_per_group: Annotated[int, typer.Option(help="Random natural pairs for a group.")] = 9,
     catch_per_group: Annotated[
         int, typer.Option(help="Catch trials for a group: natural against its own words shuffled.")
@@ -130,7 +132,7 @@ def design(
         ceilings = Ceilings() if pilot is None else read_ceilings(pilot)
         if ceiling is not None:
             ceilings = ceilings.with_random(ceiling)
-        with simulation_progress(quiet=quiet) as progress:
+        with step_progress("simulating", quiet=quiet) as progress:
             simulated = design_power(
                 found.trials,
                 table,
@@ -150,7 +152,7 @@ def design(
         write_text(f"{out}.power.md", power_markdown(simulated))
         write_table(f"{out}.power.csv", power_table(simulated))
     for caution in dict.fromkeys((simulated or summary).cautions):
-        remark(f"warning: {caution}")
+        warn(caution)
     certificate = found.certificate
     minutes = max(1, round(max(summary.minutes)))
     remark(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:

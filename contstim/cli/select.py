@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, remark, warn_of_training_texts
+from contstim.cli.commands import CommandGroup
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark, warn, warn_of_training_texts
 from contstim.errors import InputError
 from contstim.tables import listed
 from contstim.wording import counted
@@ -19,15 +21,7 @@ Counts = Annotated[
     ),
 ]
 
-app = typer.Typer(help="Select the most controversial stimuli, exactly.", no_args_is_help=True)
 
-
-@app.callback()
-def _select() -> None:
-    """Select the most controversial stimuli, exactly."""
-
-
-@app.command("natural")
 def natural(
     scores: Annotated[Path, typer.Option(help="Scores: .csv, .parquet, .jsonl or .npz.")],
     out: Annotated[Path, typer.Option(help="The table of pairs to write.")],
@@ -89,8 +83,8 @@ def natural(
     write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)
     warn_of_training_texts(seen, "selected sentences")
     if agreed:
-        remark(
-            f"warning: in {len(agreed):,} of {counted(len(found.pairs), 'pair')} both models "
+        warn(
+            f"in {len(agreed):,} of {counted(len(found.pairs), 'pair')} both models "
             f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
             "Score more sentences, or ask for fewer pairs."
         )
@@ -101,7 +95,6 @@ def natural(
     )
 
 
-@app.command("triplets")
 def triplets(
     triplets: Annotated[Path, typer.Option(help="Triplets to choose from, for all model pairs.")],
     out: Annotated[Path, typer.Option(help="The table of chosen triplets to write.")],
@@ -201,3 +194,8 @@ def triplets(
         f"({certificate.status}).",
         quiet=quiet,
     )
+
+
+app = CommandGroup("Select the most controversial stimuli, exactly.")
+app.add("natural", natural)
+app.add("triplets", triplets)

@@ -8,27 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.constraints import (
-    Allow,
-    Exclude,
-    Fix,
-    Fluency,
-    MaxChanges,
-    SameLength,
-    fluency_of,
-    read_constraints,
-    read_fluency,
-)
-from contstim.cli.output import (
-    INCOMPLETE,
-    Device,
-    Dtype,
-    Prompt,
-    Quiet,
-    Seed,
-    TrustRemoteCode,
-    remark,
-)
+from contstim.cli.constraints import Fluency, WordLimits, read_fluency
+from contstim.cli.options import AllowUnknown, Loading, Quiet, Seed, Words
+from contstim.cli.output import INCOMPLETE, remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def synthesize(
+    *,
     accept: Annotated[
         list[str],
         typer.Option(
@@ -54,14 +37,8 @@ def synthesize(
         ),
     ],
     sentence: Annotated[str, typer.Option(help="The natural sentence to start from.")],
-    vocabulary: Annotated[
-        Path | None,
-        typer.Option(help="Words to use; by default those frequent in the models' own text."),
-    ] = None,
-    allow_unknown: Annotated[
-        bool,
-        typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
-    ] = False,
+    vocabulary: Words = None,
+    allow_unknown: AllowUnknown = False,
     recipe: Annotated[
         Literal["default", "golan2023"],
         typer.Option(help="How to search: our way, or the published procedure."),
@@ -72,16 +49,9 @@ def synthesize(
             help="One sentence; or a pair of them on which two models disagree as much as can be."
         ),
     ] = "accept-reject",
-    fix: Fix = None,
-    max_changes: MaxChanges = None,
-    allow: Allow = None,
-    exclude: Exclude = None,
-    same_length: SameLength = None,
+    limits: WordLimits,
     fluency: Fluency = None,
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
+    loading: Loading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -98,24 +68,14 @@ def synthesize(
     from contstim.cli.synthesized import as_json as jsonable
     from contstim.cli.synthesized import print_result, print_step
     from contstim.models.base import conventions
-    from contstim.models.catalog import load_models
     from contstim.optimization.search.recipes import RECIPES
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
-    constraints = read_constraints(
-        natural,
-        fix=fix,
-        max_changes=max_changes,
-        allow=allow,
-        exclude=exclude,
-        same_length=same_length,
-    )
-    judge, floor = ([], None) if fluency is None else _judge(fluency)
-    names = [*accept, *reject, *judge]
-    models = load_models(
-        names, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
-    )
+    constraints = limits.constraints(natural)
+    # a fluency model is the last of the models, where there is one
+    judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
+    models = loading.language_models([*accept, *reject, *judges])
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
         "recipe": RECIPES[recipe],
@@ -136,7 +96,7 @@ def synthesize(
     else:
         from contstim.optimization.search.synthesize import synthesize as run
 
-        options["fluency"] = fluency_of(models, floor)
+        options["fluency"] = (models[-1], floor) if judges else None
         found = run(accepting, rejecting, natural, words, **options)
     if as_json:
         facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
@@ -151,11 +111,6 @@ def synthesize(
             "--seed, another sentence, more words, or fewer constraints."
         )
         raise typer.Exit(INCOMPLETE)
-
-
-def _judge(fluency: str) -> tuple[list[str], float]:
-    model, floor = read_fluency(fluency)
-    return [model], floor
 
 
 def _vocabulary(

@@ -17,7 +17,8 @@ from contstim.cli.export.page_options import (
     Vendor,
     VendorFrom,
 )
-from contstim.cli.output import Quiet, remark
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark
 
 
 def jatos(

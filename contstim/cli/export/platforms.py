@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark
+from contstim.cli.options import Quiet, Seed
+from contstim.cli.output import remark
 
 Trials = Annotated[Path, typer.Option(help="What is to be shown: trials.csv.")]
 Out = Annotated[Path, typer.Option(help="The folder to write.")]

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Quiet, TrustRemoteCode, print_table, remark, results_table
-from contstim.cli.train.network import training_progress
-from contstim.models.training.settings import (
-    FINE_TUNING,
-    ClassifierSettings,
-    TrainingPrecision,
-    TrainingSettings,
-)
+from contstim.cli.options import Device, Quiet, TrustRemoteCode
+from contstim.cli.output import print_table, remark, results_table
+from contstim.cli.progress import training_progress
+from contstim.cli.train.network import Precision
+from contstim.models.training.settings import FINE_TUNING, ClassifierSettings, TrainingSettings
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -70,10 +67,7 @@ def acceptability(
         int, typer.Option(help="Of the first restart, and of what is kept apart; counts up.")
     ] = FINE_TUNING.seed,
     device: Device = "auto",
-    precision: Annotated[
-        TrainingPrecision,
-        typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
-    ] = "auto",
+    precision: Precision = "auto",
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:

@@ -12,15 +12,22 @@ own.
 """
 
 from contstim.english.minimal_pairs.generation import Generator, generate_pairs
-from contstim.english.minimal_pairs.pair import MinimalPair, write_pairs
-from contstim.english.minimal_pairs.paradigm import Paradigm, read_paradigms, shipped_paradigms
+from contstim.english.minimal_pairs.pair import LabelledPair, refuse_other_pairs, write_pairs
+from contstim.english.minimal_pairs.paradigm import (
+    Paradigm,
+    choose_paradigms,
+    read_paradigms,
+    shipped_paradigms,
+)
 
 __all__ = [
     "Generator",
-    "MinimalPair",
+    "LabelledPair",
     "Paradigm",
+    "choose_paradigms",
     "generate_pairs",
     "read_paradigms",
+    "refuse_other_pairs",
     "shipped_paradigms",
     "write_pairs",
 ]

@@ -25,7 +25,7 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.english.minimal_pairs.pair import MinimalPair
+    from contstim.english.minimal_pairs.pair import LabelledPair
     from contstim.english.minimal_pairs.paradigm import Paradigm, Version
     from contstim.english.minimal_pairs.template import Item
 
@@ -69,7 +69,7 @@ class Generator:
     def _sampler(self) -> Sampler:
         return Sampler(self._expander.grammar)
 
-    def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[MinimalPair]:
+    def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
         """Distinct pairs of a paradigm, the same ones for the same seed.
 
         Raises:
@@ -78,7 +78,7 @@ class Generator:
         if n < 1:
             raise InputError(f"Asked for {n} pairs of each paradigm; ask for at least 1.")
         rng = random.Random(f"{seed} {paradigm.uid}")  # other paradigms change nothing here
-        found: dict[tuple[str, str], MinimalPair] = {}
+        found: dict[tuple[str, str], LabelledPair] = {}
         misses = 0
         with collector_paused():
             while len(found) < n:
@@ -94,7 +94,7 @@ class Generator:
                     )
         return list(found.values())
 
-    def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> MinimalPair | None:
+    def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> LabelledPair | None:
         """A pair, or None where the words do not go together or have no such other form."""
         which = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
@@ -171,15 +171,15 @@ def generate_pairs(
     *,
     seed: int,
     paradigms: Sequence[Paradigm] | None = None,
-    progress: Callable[[Paradigm], None] | None = None,
-) -> list[MinimalPair]:
+    progress: Callable[[int, int], None] | None = None,
+) -> list[LabelledPair]:
     """Distinct minimal pairs of each paradigm, the same ones for the same seed.
 
     Args:
         n: pairs of each paradigm.
         seed: any integer.
         paradigms: by default all that ship.
-        progress: told each paradigm that is done.
+        progress: told how many paradigms of how many are done.
 
     Raises:
         InputError: n is below 1, two paradigms share a name, or a paradigm has no n pairs.
@@ -194,10 +194,10 @@ def generate_pairs(
         for text in dict.fromkeys(p.rules for p in wanted)
     }
     pairs = []
-    for paradigm in wanted:
+    for number, paradigm in enumerate(wanted, start=1):
         pairs += generators[paradigm.rules].pairs(paradigm, n, seed=seed)
         if progress:
-            progress(paradigm)
+            progress(number, len(wanted))
     return pairs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from contstim.english.minimal_pairs.pair import MinimalPair
+from contstim.english.minimal_pairs.pair import LabelledPair
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def labelled(
     number: int,
     good: tuple[Sequence[Item], Derivation],
     bad: tuple[Sequence[Item], Derivation],
-) -> MinimalPair | None:
+) -> LabelledPair | None:
     """A numbered pair from the items and trees of two sentences; None if they read the same.
 
     Raises:
@@ -32,7 +32,7 @@ def labelled(
     if twins[0] == twins[1]:
         return None
     lemmas = [sorted(entry.lemma for entry in tree.entries()) for _, tree in (good, bad)]
-    return MinimalPair(
+    return LabelledPair(
         sentence_good=twins[0].text,
         sentence_bad=twins[1].text,
         field=paradigm.field,

@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.errors import InputError
 from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True)
-class MinimalPair:
+class LabelledPair:
     """A sentence and its ungrammatical twin, as a line of BLiMP's files has them.
 
     Attributes:
@@ -55,7 +56,7 @@ class MinimalPair:
         return row | dict(zip(names, two or (), strict=False))
 
 
-def write_pairs(folder: Path | str, pairs: Iterable[MinimalPair]) -> list[Path]:
+def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
     """Write UID.jsonl for each paradigm; what lay there under that name is replaced.
 
     Raises:
@@ -65,6 +66,22 @@ def write_pairs(folder: Path | str, pairs: Iterable[MinimalPair]) -> list[Path]:
     for pair in pairs:
         lines.setdefault(pair.UID, []).append(json.dumps(pair.row, ensure_ascii=False) + "\n")
     paths = [Path(folder) / f"{uid}.jsonl" for uid in lines]
-    for path, own in zip(paths, lines.values(), strict=True):
-        write_text(path, "".join(own))
+    for path, of_paradigm in zip(paths, lines.values(), strict=True):
+        write_text(path, "".join(of_paradigm))
     return paths
+
+
+def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
+    """Refuse a folder in which pairs of other paradigms would pass for ones of this run.
+
+    Raises:
+        InputError: there is a file of another paradigm.
+    """
+    expected = {f"{uid}.jsonl" for uid in paradigms}
+    others = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
+    if others:
+        raise InputError(
+            f"{Path(folder) / others[0]} is not a paradigm of this run, yet an evaluation of the "
+            "folder would read it too. Give --out a new folder, or remove the file"
+            + (f" and {len(others) - 1} more like it." if others[1:] else ".")
+        )

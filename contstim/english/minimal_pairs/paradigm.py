@@ -26,7 +26,7 @@ from contstim.errors import InputError
 from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 _NAME = re.compile(r"[\w-]+")
@@ -87,6 +87,22 @@ def shipped_paradigms() -> list[Paradigm]:
         for file in files
         for paradigm in _parsed(parse_toml(file.read_bytes(), file.name), file.name)
     ]
+
+
+def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
+    """Those paradigms whose own name or phenomenon is among the names; all of them without names.
+
+    Raises:
+        InputError: a name is neither a paradigm's nor a phenomenon's.
+    """
+    possible = {name for paradigm in paradigms for name in (paradigm.uid, paradigm.phenomenon)}
+    unknown = [name for name in names if name not in possible]
+    if unknown:
+        raise InputError(
+            f"There is no paradigm or phenomenon {', '.join(unknown)}; there are "
+            f"{', '.join(sorted(possible))}."
+        )
+    return [p for p in paradigms if not names or {p.uid, p.phenomenon} & set(names)]
 
 
 def _parsed(content: Mapping[str, Any], source: str) -> list[Paradigm]:
