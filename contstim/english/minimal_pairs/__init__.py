@@ -3,8 +3,7 @@
 template     how a paradigm writes a sentence and what goes wrong in it
 paradigm     a paradigm: a short entry in a TOML file; `paradigms/` holds those that ship
 generation   draws pairs from paradigms; `generate_pairs` is what most callers need
-labelling    from two sentences to a labelled pair
-pair         a pair in the fields of BLiMP, and its file
+pair         a pair in the fields of BLiMP, made of two sentences, and its file
 
 The file format and the idea of a paradigm: Warstadt, Parrish, Liu, Mohananey, Peng, Wang & Bowman
 (2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms are our
