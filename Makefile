@@ -21,7 +21,7 @@ published: .venv/ready
 check: .venv/ready
 	$(RUN)ruff check contstim tests benchmarks
 	$(RUN)ruff format --check contstim tests benchmarks
-	$(RUN)mypy contstim tests
+	$(RUN)mypy contstim tests benchmarks
 
 bench: .venv/ready
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(RUN)python $$script $(BENCH); done

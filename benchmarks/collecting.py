@@ -21,6 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Connection:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    async def post(self, path: str, body: object, secret: str = "") -> dict:
+    async def post(self, path: str, body: object, secret: str = "") -> dict[str, Any]:
         content = json.dumps(body).encode()
         head = (
             f"POST /api/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
@@ -68,7 +69,7 @@ class Connection:
         self._writer.write(head.encode() + content)
         answered = (await self._reader.readuntil(b"\r\n\r\n")).decode()
         length = int(answered.lower().partition("content-length:")[2].partition("\r\n")[0])
-        found = json.loads(await self._reader.readexactly(length))
+        found: dict[str, Any] = json.loads(await self._reader.readexactly(length))
         self.seconds = perf_counter() - started
         if answered.startswith("HTTP/1.1 429"):  # faster than the server lets one address be
             await asyncio.sleep(1)

@@ -164,8 +164,9 @@ def main() -> None:
                 told = f"{trained:.2f} a token in validation"
             else:
                 told = f"{perplexity(model, held_out):.2f} a word, held out"
-            good, bad = (model.log_probs([pair[i] for pair in pairs]) for i in (0, 1))
-            right = np.mean(good > bad) + np.mean(good == bad) / 2
+            scores = model.log_probs([sentence for pair in pairs for sentence in pair])
+            ahead = scores[0::2] - scores[1::2]  # by pair: how much likelier the good sentence is
+            right = np.mean(ahead > 0) + np.mean(ahead == 0) / 2
             print(
                 f"{name:>7}: {seconds:5.0f} s of processor time; perplexity {told}; "
                 f"agreement {right:.1%} of {len(pairs)}",

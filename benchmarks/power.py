@@ -87,7 +87,7 @@ def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, 
     own = np.concatenate([mask[:, mask.any(axis=0)].T for mask in masks])  # (n_trials, n_models)
     sides, strata = [], []
     for group, mask in zip(ratings.groups, masks, strict=True):
-        rows = mask.any(axis=0)
+        rows = [bool(column.any()) for column in mask.T]
         sides.append(
             np.sign(group.ratios[:, rows]) * (np.sign(group.ratings[:, rows] - 3.5)).mean(axis=0)
         )

@@ -1,4 +1,4 @@
-"""Pieces of an HTML page that stands alone: no scripts, nothing fetched."""
+"""A report as an HTML page that stands alone: no scripts, nothing fetched."""
 
 from __future__ import annotations
 
@@ -6,10 +6,30 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
+from contstim.reporting.report import spans, value_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_PIXELS = 0.36  # for each of a figure's 300 dots an inch
+    from contstim.reporting.report import Report
+
+_PIXELS = 0.36  # for each of a figure's 300 dots an inch: type of 8 points has 12 pixels
+
+
+def write_html(report: Report) -> str:
+    """The page; every text of the report is escaped. See `report.html.jinja`."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("contstim.reporting", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(spans=spans, value_text=value_text, pixels=_pixels, base64=_base64)
+    return environment.get_template("report.html.jinja").render(report=report)
+
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff; }
@@ -60,6 +80,15 @@ def image(png: bytes, alternative: str) -> str:
         f'style="width: min(100%, {width}px); min-width: {min(width, max(480, width // 2))}px">'
         "</div>"
     )
+
+
+def _pixels(png: bytes) -> int:
+    """How wide a figure is shown."""
+    return round(_width(png) * _PIXELS)
+
+
+def _base64(png: bytes) -> str:
+    return b64encode(png).decode()
 
 
 def _width(png: bytes) -> int:

@@ -1,0 +1,179 @@
+"""A report: headings, paragraphs, lists, tables and figures, whatever it is written as.
+
+Whoever has results makes a `Report`; `html` and `markdown` write it. What a part means is said
+once, here; how it looks is said once, in the writers.
+
+    Report("Power", (
+        Heading("Assumptions"),
+        Paragraph(("All trials but ", code("catch"), ".")),
+        Table(("model", "accuracy"), [("gpt2", 0.81)]),
+    ))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Style(StrEnum):
+    """How a run of characters differs from the text around it."""
+
+    CODE = "code"
+    STRONG = "strong"
+    EMPHASIS = "em"
+    CHANGED = "mark"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of characters in a style."""
+
+    text: str
+    style: Style
+
+
+Text: TypeAlias = str | tuple[str | Span, ...]
+"""A text, or runs of it of which some have a style."""
+
+Value: TypeAlias = Text | float | Span
+"""What a cell of a table holds; a float is written with three decimals."""
+
+
+def code(text: str) -> Span:
+    """A name, option or command, as it is typed."""
+    return Span(text, Style.CODE)
+
+
+def strong(text: str) -> Span:
+    """A run in bold."""
+    return Span(text, Style.STRONG)
+
+
+def emphasis(text: str) -> Span:
+    """A run in italics."""
+    return Span(text, Style.EMPHASIS)
+
+
+def changed(text: str) -> Span:
+    """A word that differs from the one it is compared with."""
+    return Span(text, Style.CHANGED)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; the report's title is of level 1."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph; a note is printed more lightly."""
+
+    text: Text
+    note: bool = False
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of short texts."""
+
+    items: Sequence[Text]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under a header.
+
+    Attributes:
+        header: names of the columns.
+        rows: as many cells in each; a row whose first cell is empty belongs to the row above.
+        texts: how many columns, from the left, hold texts; numbers stand at the right of theirs.
+        notes: how many of the last columns hold texts.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    texts: int = 1
+    notes: int = 0
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"{len(row)} cells under {len(self.header)} names of columns.")
+
+    def is_number(self, column: int) -> bool:
+        """Whether the cells of a column are numbers."""
+        return self.texts <= column < len(self.header) - self.notes
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure.
+
+    Attributes:
+        name: of its file, without an ending.
+        png: its content, for pages that stand alone.
+        alternative: what it shows, in words.
+    """
+
+    name: str
+    png: bytes = field(repr=False)
+    alternative: str = ""
+
+
+@dataclass(frozen=True)
+class Details:
+    """Parts that a reader unfolds; on paper, parts under a bold line."""
+
+    summary: str
+    parts: Sequence[Part]
+    is_open: bool = False
+
+
+Part: TypeAlias = Heading | Paragraph | Bullets | Table | Picture | Details
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page.
+
+    Attributes:
+        title: its first heading.
+        parts: what it says, in this order.
+        warning: what nobody may overlook, such as that answers are artificial; empty: nothing.
+    """
+
+    title: str
+    parts: Sequence[Part]
+    warning: str = ""
+
+    def html(self) -> str:
+        """One HTML page that stands alone: no scripts, nothing fetched."""
+        from contstim.reporting.html import write_html  # Jinja2 is loaded when a page is written
+
+        return write_html(self)
+
+    def markdown(self) -> str:
+        """One Markdown page; pictures are linked as NAME.png beside it."""
+        from contstim.reporting.markdown import write_markdown
+
+        return write_markdown(self)
+
+
+def spans(text: Text | Span) -> Iterable[Span | str]:
+    """The runs of a text."""
+    return (text,) if isinstance(text, str | Span) else text
+
+
+def value_text(value: Value) -> Text | Span:
+    """A cell as text."""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return value if isinstance(value, str | Span | tuple) else str(value)

@@ -1,0 +1,99 @@
+"""A report in both forms, against what a browser's parser and a Markdown parser read from it."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.reporting.report import (
+    Bullets,
+    Details,
+    Heading,
+    Paragraph,
+    Picture,
+    Report,
+    Table,
+    changed,
+    code,
+    emphasis,
+    strong,
+)
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (900).to_bytes(4) + (300).to_bytes(4)
+HOSTILE = st.text(st.sampled_from("a <>&\"'*`|$_[]{}%\\#"), min_size=1).map(str.strip)
+
+
+class _Reader(HTMLParser):
+    """The texts and tags of a page in their order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append(data)
+
+
+def _report(text: str) -> Report:
+    return Report(
+        text,
+        (
+            Heading(text),
+            Paragraph((text, code(text), strong(text)), note=True),
+            Bullets([text, (emphasis(text),)]),
+            Table((text, "number"), [(changed(text), 0.5), ("", 3)]),
+            Details(text, [Paragraph(text)], is_open=True),
+            Picture("figure", PNG, text),
+        ),
+        warning=text,
+    )
+
+
+@given(HOSTILE.filter(bool))
+def test_no_text_becomes_markup_of_the_page(text: str) -> None:
+    """Witness: Python's HTML parser finds the same tags as in a page of harmless texts."""
+    harmless, hostile = (_Reader(_report(t).html()) for t in ("word", text))
+    assert hostile.tags == harmless.tags
+    assert [t == text for t in hostile.texts] == [t == "word" for t in harmless.texts]
+
+
+@given(HOSTILE.filter(bool))
+def test_no_text_becomes_markup_of_markdown(text: str) -> None:
+    """Witness: markdown-it, a CommonMark parser with GitHub's tables, shows every text as it is."""
+    markdown_it = pytest.importorskip("markdown_it")
+    reader = markdown_it.MarkdownIt("commonmark").enable("table")
+    page = _Reader(reader.render(_report(text).markdown()))
+    harmless = _Reader(reader.render(_report("word").markdown()))
+    assert page.tags == harmless.tags
+    assert [t == text for t in page.texts] == [t == "word" for t in harmless.texts]
+
+
+def test_a_page_by_hand() -> None:
+    """Witness: written by hand."""
+    report = Report(
+        "Power",
+        (
+            Paragraph(("Without ", code("catch"), " trials.")),
+            Table(("model", "accuracy", "note"), [("gpt2", 0.8125, "best")], notes=1),
+        ),
+    )
+    assert report.markdown() == (
+        "# Power\n\nWithout `catch` trials.\n\n"
+        "| model | accuracy | note |\n| --- | ---: | --- |\n| gpt2 | 0.812 | best |\n"
+    )
+    assert "<p>Without <code>catch</code> trials.</p>" in report.html()
+    assert '<tr><td>gpt2</td><td class="number">0.812</td><td>best</td></tr>' in report.html()
+
+
+def test_rows_have_a_cell_for_each_name() -> None:
+    with pytest.raises(ValueError, match="1 cells under 2 names"):
+        Table(("a", "b"), [("x",)])
