@@ -59,18 +59,18 @@ def collect(
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import write_private_record
 
-    kept = database or database_of(folder)
+    path = database or database_of(folder)
     warn(unfilled_warning(folder))
 
     def opened(server: Open) -> None:
         # private, because the command may hold the completion code and link
         write_private_record(
-            kept, folder=str(folder), dropout_minutes=dropout, participants=participants
+            path, folder=str(folder), dropout_minutes=dropout, participants=participants
         )
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
-            f"Answers are kept in {kept}. Download them with the token in {where}:\n"
+            f"Answers are kept in {path}. Download them with the token in {where}:\n"
             f'  curl -H "Authorization: Bearer TOKEN" {server.url}admin/responses.csv '
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
@@ -83,7 +83,7 @@ def collect(
 
     serve(
         folder,
-        kept,
+        path,
         Terms(60 * dropout, participants, code, redirect),
         host=host,
         port=port,

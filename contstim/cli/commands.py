@@ -64,7 +64,7 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 def _with_groups_written_out(function: Callable[..., None]) -> Callable[..., None]:
     """The same function with a keyword for each field of its groups of options."""
     types = get_type_hints(function, include_extras=True)
-    groups = {name: kind for name, kind in types.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     parameters: list[Parameter] = []
     for parameter in signature(function).parameters.values():
         if parameter.name in groups:

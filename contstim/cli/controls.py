@@ -105,7 +105,7 @@ def controls(
             _write(out / f"{name}.csv", rows)
     write_record(
         out / "controls",
-        excluded=[asdict(one) for one in admission.excluded],
+        excluded=[asdict(exclusion) for exclusion in admission.excluded],
         simulated_participants=admission.origin.simulated,
     )
     remark(str(admission), quiet=quiet)

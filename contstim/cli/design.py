@@ -114,7 +114,7 @@ def design(
     if scores is not None and table is not None:
         require_log_probabilities(scores, table.models, "A simulation with noise in nats")
     natural = [] if sentences is None else read_stimuli(sentences)
-    found = build_design(
+    experiment = build_design(
         () if pairs is None else read_pairs(pairs),
         () if triplets is None else read_triplets(triplets),
         natural,
@@ -124,9 +124,12 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    shown = [Sentence.parse(s) for t in found.trials for s in (t.sentence_1, t.sentence_2)]
-    frequencies = WordFrequencies.of(natural or shown) if text is None else read_frequencies(text)
-    summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
+    if text is None:
+        texts = [s for trial in experiment.trials for s in (trial.sentence_1, trial.sentence_2)]
+        frequencies = WordFrequencies.of(natural or map(Sentence.parse, texts))
+    else:
+        frequencies = read_frequencies(text)
+    summary = summarise(experiment, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
     if table is not None:
         ceilings = Ceilings() if pilot is None else read_ceilings(pilot)
@@ -134,7 +137,7 @@ def design(
             ceilings = ceilings.with_random(ceiling)
         with step_progress("simulating", quiet=quiet) as progress:
             simulated = design_power(
-                found.trials,
+                experiment.trials,
                 table,
                 ceilings=ceilings,
                 groups=power_groups,
@@ -143,8 +146,8 @@ def design(
                 seed=seed,
                 progress=progress,
             )
-    write_trials(out, found.trials)
-    found.certificate.save(Path(f"{out}.certificate.json"))
+    write_trials(out, experiment.trials)
+    experiment.certificate.save(Path(f"{out}.certificate.json"))
     write_text(f"{out}.summary.md", summary_markdown(summary))
     draw_summary(summary, f"{out}.summary.png")
     write_record(out, groups=groups, seed=seed, text=None if text is None else str(text))
@@ -153,7 +156,7 @@ def design(
         write_table(f"{out}.power.csv", power_table(simulated))
     for caution in dict.fromkeys((simulated or summary).cautions):
         warn(caution)
-    certificate = found.certificate
+    certificate = experiment.certificate
     minutes = max(1, round(max(summary.minutes)))
     remark(
         f"{out}: {counted(certificate.trials, 'trial')} for {counted(groups, 'group')}, "

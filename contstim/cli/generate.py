@@ -47,8 +47,8 @@ def minimal_pairs(
     )
     from contstim.records import write_record
 
-    given = [paradigm for path in paradigms or () for paradigm in read_paradigms(path)]
-    chosen = choose_paradigms(given or shipped_paradigms(), only or ())
+    own = [paradigm for path in paradigms or () for paradigm in read_paradigms(path)]
+    chosen = choose_paradigms(own or shipped_paradigms(), only or ())
     names = [paradigm.uid for paradigm in chosen]
     refuse_other_pairs(out, names)
     with step_progress("paradigms", quiet=quiet) as progress:

@@ -46,22 +46,22 @@ def sentences(
     from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 
     rules: list[Rule] = [WordCount(words)]
-    known = None if vocabulary is None else Vocabulary.load(vocabulary)
+    allowed = None if vocabulary is None else Vocabulary.load(vocabulary)
     if not repeats:
-        rules.append(DistinctWords(REPEATABLE_ENGLISH if known is None else known.repeatable))
-    if known is not None:
-        rules.append(InVocabulary(known))
+        rules.append(DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable))
+    if allowed is not None:
+        rules.append(InVocabulary(allowed))
     if without is not None:
         rules.append(Without(tuple(read_lines(without))))
     rules += [NotIn(read_sentences(path, prose=prose)) for path in exclude or []]
     left_out: Counter[str] = Counter()
     read = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
-    found = list(keep(read, rules, left_out))
-    if not found:
+    selected = list(keep(read, rules, left_out))
+    if not selected:
         reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
         raise InputError(f"No sentence of {text} is left: {reasons}.")
-    write_text(out, "".join(f"{sentence.text}\n" for sentence in found))
-    write_record(out, words=words, kept=len(found), left_out=dict(left_out))
-    remark(f"{out}: {counted(len(found), 'sentence')}.", quiet=quiet)
+    write_text(out, "".join(f"{sentence.text}\n" for sentence in selected))
+    write_record(out, words=words, kept=len(selected), left_out=dict(left_out))
+    remark(f"{out}: {counted(len(selected), 'sentence')}.", quiet=quiet)
     for why, count in left_out.most_common():
         remark(f"  {count:>9,} left out because {why}", quiet=quiet)

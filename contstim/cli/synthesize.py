@@ -10,13 +10,25 @@ import typer
 
 from contstim.cli.constraints import Fluency, WordLimits, read_fluency
 from contstim.cli.options import AllowUnknown, Loading, Quiet, Seed, Words
-from contstim.cli.output import INCOMPLETE, remark
+from contstim.cli.output import (
+    INCOMPLETE,
+    changed_words,
+    names_for_tables,
+    print_table,
+    remark,
+    results_table,
+    terminal,
+)
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.base import LanguageModel
+    from contstim.optimization.search.climb import Step
+    from contstim.optimization.search.symmetric import SymmetricPair
+    from contstim.optimization.search.synthesize import Synthesis
     from contstim.vocabulary import Vocabulary
 
 
@@ -65,9 +77,8 @@ def synthesize(
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
     """
-    from contstim.cli.synthesized import as_json as jsonable
-    from contstim.cli.synthesized import print_result, print_step
     from contstim.models.base import conventions
+    from contstim.optimization.search.json_facts import json_facts
     from contstim.optimization.search.recipes import RECIPES
     from contstim.sentence import Sentence
 
@@ -81,7 +92,7 @@ def synthesize(
         "recipe": RECIPES[recipe],
         "constraints": constraints,
         "seed": seed,
-        "on_step": None if as_json or quiet else print_step,
+        "on_step": None if as_json or quiet else _print_step,
     }
     accepting, rejecting = models[: len(accept)], models[len(accept) :][: len(reject)]
     if objective == "symmetric":
@@ -92,20 +103,20 @@ def synthesize(
         from contstim.optimization.search.symmetric import synthesize_pair
 
         pair = synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
-        found: Any = pair
+        result: Any = pair
     else:
         from contstim.optimization.search.synthesize import synthesize as run
 
         options["fluency"] = (models[-1], floor) if judges else None
-        found = run(accepting, rejecting, natural, words, **options)
+        result = run(accepting, rejecting, natural, words, **options)
     if as_json:
         facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
-        print(json.dumps(jsonable(found) | facts, indent=2, ensure_ascii=False))
+        print(json.dumps(json_facts(result) | facts, indent=2, ensure_ascii=False))
     else:
-        print_result(found)
+        _print_result(result)
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         print(f"Scoring rules: {rules}.")
-    if not found.changed:
+    if not result.changed:
         remark(
             "Nothing was found: no sentence on which these models disagree more. Try another "
             "--seed, another sentence, more words, or fewer constraints."
@@ -131,3 +142,58 @@ def _vocabulary(
             quiet=quiet,
         )
     return words, len(dropped)
+
+
+def _print_step(step: Step) -> None:
+    """One line on standard error: log-probabilities, what was replaced, and the sentence."""
+    scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
+    start = f" (start {step.round + 1})" if step.round else ""
+    remark(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
+
+
+def _print_result(result: Synthesis | SymmetricPair) -> None:
+    """A table of sentences and log-probabilities, why the search ended, and what it cost."""
+    from contstim.optimization.search.symmetric import SymmetricPair
+
+    if isinstance(result, SymmetricPair):
+        names = names_for_tables((result.model_1, result.model_2))
+        columns = list(names.values())
+        climbs = result.climbs
+        of_1, of_2 = zip(*result.log_probs, strict=True)
+        rows = [
+            ("natural", result.natural, climbs[0].start_log_probs[::-1].tolist()),
+            (f"{columns[0]} rejects", result.sentence_1, of_1),
+            (f"{columns[1]} rejects", result.sentence_2, of_2),
+        ]
+        summary = f"Disagreement {result.disagreement:.2f} nats. "
+    else:
+        names = names_for_tables(result.models)
+        columns = [
+            f"{r}: {names[name]}" for r, name in zip(result.roles, result.models, strict=True)
+        ]
+        climbs = (result.climb,)
+        rows = [
+            ("natural", result.natural, result.natural_log_probs),
+            ("synthetic", result.synthetic, result.log_probs),
+        ]
+        summary = ""
+    table = results_table("", "sentence", *columns, texts=2)
+    for kind, sentence, scores in rows:
+        words = changed_words(sentence, result.natural)
+        table.add_row(kind, words, *(f"{score:.2f}" for score in scores))
+    print_table(table, names)
+    console = terminal()
+    steps = [step for climb in climbs for step in climb.steps]
+    starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
+    visits = sum(climb.visits for climb in climbs)
+    console.print(
+        f"{summary}Log-probabilities in nats. {counted(len(steps), 'word')} replaced in "
+        f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
+        f"{climbs[-1].end.value}."
+    )
+    for name, cost in result.costs.items():
+        if cost.rows:
+            text = (
+                f"{name} read {counted(cost.rows, 'sequence')} of {counted(cost.tokens, 'token')}."
+            )
+            console.print(text)

@@ -82,7 +82,7 @@ def vocabulary(
     if models:
         words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)
     words.save(out)
-    known = {m.name: int(m.knows(offered.words).sum()) for m in models}
+    n_known = {m.name: int(m.knows(offered.words).sum()) for m in models}
     counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
     write_record(
         out,
@@ -90,14 +90,14 @@ def vocabulary(
         models=conventions(models),
         same_token_count=same_token_count,
         words=counts,
-        known=known,
+        known=n_known,
     )
     remark(
         f"{out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other words"
         + (f"; {len(dropped):,} dropped." if models else "."),
         quiet=quiet,
     )
-    for name, number in known.items():
+    for name, number in n_known.items():
         remark(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}", quiet=quiet)
     if table is not None:
         write_table(table, tokens_of_words(models, offered))

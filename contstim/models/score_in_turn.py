@@ -97,7 +97,14 @@ def score_in_turn(
             contamination({model.name: model.training_text}, sentences)[model.name],
         )
 
-    return with_each_model(specifications, scores_of, **loading)
+    return with_each_model(
+        specifications,
+        scores_of,
+        device=loading.get("device", "auto"),
+        dtype=loading.get("dtype", "auto"),
+        prompt=loading.get("prompt"),
+        trust_remote_code=loading.get("trust_remote_code", False),
+    )
 
 
 def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:

@@ -15,16 +15,32 @@ from contstim.models.training.settings import (
 
 app = CommandGroup("Train a model on a text.")
 app.add("ngram", ngram)
-for recurrent, summary in (
-    ("rnn", "Train a recurrent network over words (Elman's), with the sizes of the 2023 study."),
-    ("lstm", "Train a long short-term memory over words, with the sizes of the 2023 study."),
-    ("bilstm", "Train an LSTM that predicts each word from the words before and after it."),
+for network, training, summary in (
+    (
+        RecurrentSettings("rnn"),
+        RECURRENT_TRAINING,
+        "Train a recurrent network over words (Elman's), with the sizes of the 2023 study.",
+    ),
+    (
+        RecurrentSettings("lstm"),
+        RECURRENT_TRAINING,
+        "Train a long short-term memory over words, with the sizes of the 2023 study.",
+    ),
+    (
+        RecurrentSettings("bilstm"),
+        RECURRENT_TRAINING,
+        "Train an LSTM that predicts each word from the words before and after it.",
+    ),
+    (
+        TransformerSettings("gpt2"),
+        TRANSFORMER_TRAINING,
+        "Train a small GPT-2 with a byte-level BPE tokenizer of its own.",
+    ),
+    (
+        TransformerSettings("bert"),
+        TRANSFORMER_TRAINING,
+        "Train a small BERT with a WordPiece tokenizer of its own.",
+    ),
 ):
-    app.add(recurrent, network_command(RecurrentSettings(recurrent), RECURRENT_TRAINING, summary))
-for transformer, summary in (
-    ("gpt2", "Train a small GPT-2 with a byte-level BPE tokenizer of its own."),
-    ("bert", "Train a small BERT with a WordPiece tokenizer of its own."),
-):
-    network = TransformerSettings(transformer)
-    app.add(transformer, network_command(network, TRANSFORMER_TRAINING, summary))
+    app.add(network.kind, network_command(network, training, summary))
 app.add("acceptability", acceptability)

@@ -92,7 +92,7 @@ def acceptability(
     from contstim.models.training.cola import read_annotations, read_cola
 
     sentences = read_cola(data)
-    given = [(path.name, read_cola(path)) for path in evaluate or ()]
+    test_sets = [(path.name, read_cola(path)) for path in evaluate or ()]
     annotated = None if annotations is None else read_annotations(annotations)
     settings = TrainingSettings(
         epochs=epochs,
@@ -126,14 +126,15 @@ def acceptability(
         for folder in folders
     ]
     sets = [
-        judge(name, ones, models) for name, ones in given or [("kept apart", [*done.validation])]
+        judge(name, judged, models)
+        for name, judged in test_sets or [("kept apart", [*done.validation])]
     ]
     if annotations is not None and annotated is not None:
         sets.append(judge(annotations.name, annotated.sentences, models, annotated.features))
     files = [path for path in (data, *(evaluate or ()), annotations) if path is not None]
     write_restarts(out, sets, models, files, base=base, seeds=list(done.seeds))
     _show(spreads(sets), feature_spreads(sets))
-    left_out = {one.sentence for judged in sets for one in judged.left_out}
+    left_out = {missing.sentence for judged in sets for missing in judged.left_out}
     if left_out:
         remark(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.", quiet=quiet)
     remark(f"Load a classifier as {models[0].name}; read {out / 'report.md'}.", quiet=quiet)

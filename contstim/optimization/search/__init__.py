@@ -29,4 +29,5 @@ screening     what is expected of each word at a position, and what a search lea
 evaluator     exact scores under the models, their cache, their costs, and the log
 objectives    what to minimise and to keep; constraints: which words may stand at a position
 verification  what is checked before a search, and from scratch after it
+json_facts    what a search found as plain values
 """
