@@ -21,7 +21,7 @@ from contstim.english.lexicon import Entry, Lexicon, lexicon
 from contstim.english.lookup import OR, Lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 Binding = dict[str, str]
 START = Symbol("ROOT")
@@ -98,8 +98,9 @@ class Expander:
     def _expand_phrase(self, symbol: Symbol) -> float:
         weights: dict[tuple[Symbol, ...], float] = {}
         mass = 0.0
+        features = dict(symbol.features)
         for rule in self._rules[symbol.category]:
-            binding = unify(rule.left, symbol)
+            binding = unify(rule.left, features)
             if binding is None:
                 continue
             # the rule's weight is shared out among its bindings by the mass of their heads
@@ -163,12 +164,11 @@ class Expander:
             yield binding | dict(zip(free, values, strict=True))
 
 
-def unify(pattern: Pattern, symbol: Symbol) -> Binding | None:
-    """Bind the variables of a rule's left side to a symbol, or None where they disagree.
+def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
+    """Bind the variables of a rule's left side to a symbol's features; None where they disagree.
 
-    A feature that only one of the two mentions is no disagreement.
+    A feature that only one of the two mentions is not a disagreement.
     """
-    features = dict(symbol.features)
     binding: Binding = {}
     for name, value in pattern.features:
         actual = features.get(name)
