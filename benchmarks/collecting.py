@@ -25,11 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from contstim.sentence import Sentence
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from contstim.experiments.collection.volunteers import Visit
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.stimuli import Condition, Kind, Trial
+from contstim.testing.participants.http import RunSettings
 from tests.experiments.collection.outages import Outcome, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, answer, export
 
@@ -42,7 +44,12 @@ def design() -> tuple[Trial, ...]:
             f"random-{group}-{n:03}",
             group,
             Condition.RANDOM_NATURAL,
-            *("", "", f"The first of {group} and {n}.", f"The second of {group} and {n}."),
+            *(
+                "",
+                "",
+                Sentence.parse(f"The first of {group} and {n}."),
+                Sentence.parse(f"The second of {group} and {n}."),
+            ),
             *(Kind.NATURAL, Kind.NATURAL, ""),
         )
         for group in range(1, GROUPS + 1)
@@ -141,7 +148,7 @@ def measure_outages(
     for name, outage in (("kills of the server", under_kills), ("cuts of the network", under_cuts)):
         server = CollectProcess(folder, folder.parent / f"{outage.__name__}.sqlite")
         server.start()
-        visit = Visit(server.url, participants, participants, pause=0.025 * outages)
+        visit = RunSettings(server.url, participants, participants, pause=0.025 * outages)
         report_outage(name, outage(server, people, visit, outages, seed))
         server.stop(signal.SIGTERM)
 

@@ -22,15 +22,17 @@ from time import perf_counter
 from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.ngram.training import train_ngram
-from contstim.optimization.jobs.bench import Bench, Task
 from contstim.optimization.jobs.executors import (
     Executor,
     LocalExecutor,
     ProcessExecutor,
     RayExecutor,
 )
-from contstim.optimization.jobs.study import Study
-from contstim.optimization.jobs.triplets import Found, find_triplets
+from contstim.optimization.jobs.plan import SynthesisPlan
+from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.tasks import SynthesisTask
+from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
@@ -42,11 +44,11 @@ QUICK = "--quick" in sys.argv
 
 
 @dataclass(frozen=True)
-class Nothing(Task):
+class Nothing(SynthesisTask):
     number: int
 
-    def perform(self, bench: Bench) -> int:
-        del bench
+    def perform(self, context: WorkerContext) -> int:
+        del context
         return self.number
 
 
@@ -67,7 +69,7 @@ def trips(executor: Executor, folder: Path, repeats: int) -> None:
     """Print the seconds until all workers are ready, and one task's way to a worker and back."""
     with executor:
         start = perf_counter()
-        executor.start(Bench("cpu", folder=folder))
+        executor.start(WorkerContext("cpu", folder=folder))
         for _ in range(executor.size):
             executor.receive()
         ready = perf_counter() - start
@@ -79,7 +81,9 @@ def trips(executor: Executor, folder: Path, repeats: int) -> None:
     print(f"    {executor.size} ready after {ready:.2f} s; an empty task takes {1e3 * each:.2f} ms")
 
 
-def whole_job(study: Study, executor: Executor, folder: Path) -> tuple[Found, float, float]:
+def whole_job(
+    study: SynthesisPlan, executor: Executor, folder: Path
+) -> tuple[TripletResults, float, float]:
     """A job from nothing: what it found, its seconds, and those of them after models are known."""
     began: list[float] = []
 
@@ -87,10 +91,10 @@ def whole_job(study: Study, executor: Executor, folder: Path) -> tuple[Found, fl
         if not began:
             began.append(perf_counter())
 
-    bench = Bench("cpu", vocabulary=study.vocabulary, folder=folder)
+    context = WorkerContext("cpu", vocabulary=study.vocabulary, folder=folder)
     start = perf_counter()
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
-        found = find_triplets(study, store, executor, bench, progress=first)
+        found = find_triplets(study, store, executor, context, progress=first)
         end = perf_counter()
     return found, end - start, end - began[0]
 
@@ -117,9 +121,9 @@ def main() -> None:
         for order in (2, 3):
             train_ngram(text, order, folder / f"{order}.arpa")
         models = tuple(f"kenlm:{folder}/{order}.arpa" for order in (2, 3))
-        study = Study(models, tuple(natural), words, per_pair=10 if QUICK else 200)
+        study = SynthesisPlan(models, tuple(natural), words, per_pair=10 if QUICK else 200)
         print(f"{study.per_pair} triplets of a 2-gram and a 3-gram, {len(words.words):,} words")
-        reference: tuple[Found, float] | None = None
+        reference: tuple[TripletResults, float] | None = None
         for kind, make in executors.items():
             print(kind)
             trips(make(), folder, 100 if QUICK else 1_000)

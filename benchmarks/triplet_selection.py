@@ -26,6 +26,7 @@ from contstim.experiments.reproduce.published.stimuli import (
 )
 from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
 from contstim.optimization.selection.triplets import select_triplets
+from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,11 +39,9 @@ def made_up(per_pair: int, n_models: int) -> tuple[Triplet, ...]:
     for one, two in combinations([f"model-{m}" for m in range(n_models)], 2):
         for i in range(per_pair):
             n1, n2, s1, s2 = map(float, rng.normal([-40, -40, -80, -80], 8))
-            texts = [f"{one} {two} sentence {k} number {i}." for k in ("n", "a", "b")]
+            n, a, b = (Sentence.parse(f"{one} {two} sentence {k} number {i}.") for k in "nab")
             scores = (n1, n2, s1, n2, n1, s2, n1 - s1 + n2 - s2)
-            triplets.append(
-                Triplet(f"t-{one}-{two}-{i}", one, two, texts[0], texts[1], texts[2], *scores)
-            )
+            triplets.append(Triplet(f"t-{one}-{two}-{i}", one, two, n, a, b, *scores))
     return tuple(triplets)
 
 

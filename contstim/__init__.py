@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contstim.experiments.platforms.jspsych import export_jspsych
     from contstim.experiments.reproduce.published.fetch import fetch_published
     from contstim.experiments.responses import Response, read_responses
-    from contstim.filters import keep
+    from contstim.filters import filter_sentences
     from contstim.models.base import Convention, LanguageModel, Replacements, Scorer
     from contstim.models.catalog import load_model, load_models, load_scorer, load_scorers
     from contstim.models.ngram.training import train_ngram
@@ -62,7 +62,7 @@ _HOMES = {
     "Sentence": "contstim.sentence",
     "Vocabulary": "contstim.vocabulary",
     "read_sentences": "contstim.corpus",
-    "keep": "contstim.filters",
+    "filter_sentences": "contstim.filters",
     "generate": "contstim.english",
     "generate_pairs": "contstim.english.minimal_pairs",
     # models and scores
@@ -154,9 +154,9 @@ __all__ = [
     "evaluate_minimal_pairs",
     "export_jspsych",
     "fetch_published",
+    "filter_sentences",
     "generate",
     "generate_pairs",
-    "keep",
     "load_model",
     "load_models",
     "load_scorer",

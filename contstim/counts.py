@@ -18,12 +18,12 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
     """How many stimuli single model pairs need: a table model_1, model_2, per_pair.
 
     Raises:
-        InputError: the table lacks a column, names a model pair twice, or a count is no whole
-            number.
+        InputError: the table lacks a column, names a model pair twice, or a count is not a
+            whole number.
     """
     *names, numbers = _columns(path, ("model_1", "model_2", "per_pair"))
     pairs = zip(
-        *(parsed(path, "model_1 or model_2", own, text, "text") for own in names), strict=True
+        *(parsed(path, "model_1 or model_2", cells, text, "text") for cells in names), strict=True
     )
     needed = parsed(path, "per_pair", numbers, count, "whole number from 0")
     counts: dict[tuple[str, str], int] = {}
@@ -41,7 +41,7 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     of a sentence's rows again where the sentence was given again: it is counted once.
 
     Raises:
-        InputError: the table lacks a column, or a cell is no sentence.
+        InputError: the table lacks a column, or a cell is not a sentence.
     """
     names = ("sentence", "model", "position", "token", "log_prob")
     texts, models, *rest = _columns(path, names)
@@ -50,13 +50,16 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *rest, strict=True):
         tokens[sentence.text, model].append(tuple(token))
-    return {key: _period(own) for key, own in tokens.items()}
-
-
-def _period(rows: list[tuple[Any, ...]]) -> int:
-    """The length of the shortest beginning whose repetition is the whole list."""
-    lengths = (n for n in range(1, len(rows) + 1) if len(rows) % n == 0)
-    return next(n for n in lengths if rows[:n] * (len(rows) // n) == rows)
+    # A sentence that was given k times has its rows k times over: the shortest beginning whose
+    # repetition is the whole list has them once.
+    return {
+        key: next(
+            n
+            for n in range(1, len(rows) + 1)
+            if len(rows) % n == 0 and rows[:n] * (len(rows) // n) == rows
+        )
+        for key, rows in tokens.items()
+    }
 
 
 def _columns(path: Path | str, names: Sequence[str]) -> list[list[Any]]:

@@ -187,7 +187,7 @@ def _each(hint: Any, n: int) -> tuple[Any, ...]:
 
 def _fits(value: object, hint: Any) -> bool:
     if isinstance(hint, UnionType):
-        return any(_fits(value, one) for one in get_args(hint))
+        return any(_fits(value, kind) for kind in get_args(hint))
     if get_origin(hint) is tuple:
         return (
             isinstance(value, tuple)
@@ -201,8 +201,8 @@ def _fits(value: object, hint: Any) -> bool:
 
 def shortened(value: object) -> str:
     """A value as messages show it: at most a few dozen characters."""
-    shown = repr(value)
-    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 @contextmanager
@@ -256,7 +256,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _check(value: object) -> None:
     """Refuse what readers let pass: see `parse_json`."""
-    depth, level = 0, [value]
+    depth, level = 0, [value]  # level by level, since recursion itself ends at some depth
     while level:
         inner: list[object] = []
         for part in level:
@@ -266,23 +266,15 @@ def _check(value: object) -> None:
             elif isinstance(part, list):
                 inner += part
             elif isinstance(part, str):
-                _check_characters(part)
+                try:
+                    part.encode()
+                except UnicodeEncodeError:
+                    raise ValueError("a text holds half of a surrogate pair") from None
             elif isinstance(part, int):
-                _check_size(part)
+                try:
+                    float(part)  # so that every number can be computed with
+                except OverflowError:
+                    raise ValueError("an integer is too large for floating point") from None
         if inner and depth == DEEPEST:
             raise RecursionError
         depth, level = depth + 1, inner
-
-
-def _check_characters(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("a text holds half of a surrogate pair") from None
-
-
-def _check_size(number: int) -> None:
-    try:
-        float(number)  # so that every number can be computed with
-    except OverflowError:
-        raise ValueError("an integer is too large for floating point") from None

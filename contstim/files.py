@@ -37,22 +37,22 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
     Raises:
         InputError: the file cannot be written there, or a text for it is not valid Unicode.
     """
-    given = Path(path)
+    target = Path(path)
     try:
-        if not given.name or given.is_dir():
+        if not target.name or target.is_dir():
             raise IsADirectoryError(None, "it is a folder")
-        if is_device(given):
-            with _copied_into(given) as partial:
+        if is_device(target):
+            with _copied_into(target) as partial:
                 yield partial
         else:
-            with _replacing(given, private=private) as partial:
+            with _replacing(target, private=private) as partial:
                 yield partial
     except OSError as error:
-        raise InputError(f"Cannot write {given}: {error.strerror or error}.") from error
+        raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     except UnicodeEncodeError as error:
         raise InputError(
-            f"Cannot write {given}: {error.object[error.start : error.end]!r} cannot be written as "
-            f"UTF-8. Was a name or a text given in another encoding?"
+            f"Cannot write {target}: {error.object[error.start : error.end]!r} cannot be written "
+            f"as UTF-8. Was a name or a text given in another encoding?"
         ) from error
 
 
@@ -91,12 +91,16 @@ def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
 
 
 @contextmanager
-def _replacing(given: Path, *, private: bool) -> Iterator[Path]:
-    target = Path(os.path.realpath(given)) if given.is_symlink() else given
+def _replacing(target: Path, *, private: bool) -> Iterator[Path]:
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.parent / _partial_name(target.name)
+    # Hidden, and named for its process; a long name gives way to its hash, which leaves room.
+    written = os.fsencode(target.name)
+    name = target.name if len(written) <= _LONGEST_NAME else hashlib.sha256(written).hexdigest()
+    partial = target.parent / f".{name}.{os.getpid()}.partial"
     try:
         partial.touch(mode=_OWNER_ONLY if private else 0o666)  # whatever mode a writer would give
         mode = (target if target.exists() and not private else partial).stat().st_mode
@@ -114,10 +118,3 @@ def _copied_into(device: Path) -> Iterator[Path]:
         yield whole
         with whole.open("rb") as source, device.open("wb") as target:
             shutil.copyfileobj(source, target)
-
-
-def _partial_name(name: str) -> str:
-    written = os.fsencode(name)
-    if len(written) > _LONGEST_NAME:
-        name = hashlib.sha256(written).hexdigest()
-    return f".{name}.{os.getpid()}.partial"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from contstim.vocabulary import Vocabulary
 
 
-class Rule(ABC):
-    """A reason to leave a sentence out; `reason` completes "left out because …"."""
+class SentenceRule(ABC):
+    """A rule that leaves sentences out; `reason` completes "left out because …"."""
 
     reason: str
 
@@ -28,7 +28,7 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True)
-class WordCount(Rule):
+class WordCount(SentenceRule):
     """Exactly this many words.
 
     Raises:
@@ -47,48 +47,48 @@ class WordCount(Rule):
         return f"it does not have exactly {self.words} words"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return len(sentence) != self.words
 
 
 @dataclass(frozen=True)
-class DistinctWords(Rule):
+class DistinctWords(SentenceRule):
     """No word twice, compared in lower case, other than those that may repeat."""
 
     repeatable: frozenset[str] = frozenset()
     reason = "a word occurs twice"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return repeats(sentence.words, self.repeatable)
 
 
 @dataclass(frozen=True)
-class InVocabulary(Rule):
+class InVocabulary(SentenceRule):
     """Every word stands where the vocabulary lets it stand."""
 
     vocabulary: Vocabulary
     reason = "a word is not in the vocabulary"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return bool(self.vocabulary.missing(sentence))
 
 
 @dataclass(frozen=True)
-class Without(Rule):
+class Without(SentenceRule):
     """None of these words or phrases, compared in lower case and as whole words."""
 
     phrases: tuple[str, ...]
     reason = "it holds an excluded word or phrase"
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         text = f" {sentence.bare.lower()} "
         return any(f" {' '.join(phrase.lower().split())} " in text for phrase in self.phrases)
 
 
-class NotIn(Rule):
+class NotIn(SentenceRule):
     """Not a sentence of another text, such as a model's training text; end marks do not count."""
 
     reason = "it stands in the excluded text"
@@ -97,12 +97,14 @@ class NotIn(Rule):
         self._seen = {sentence.words for sentence in sentences}
 
     def rejects(self, sentence: Sentence) -> bool:
-        """See `Rule.rejects`."""
+        """See `SentenceRule.rejects`."""
         return sentence.words in self._seen
 
 
-def keep(
-    sentences: Iterable[Sentence], rules: Sequence[Rule], left_out: Counter[str] | None = None
+def filter_sentences(
+    sentences: Iterable[Sentence],
+    rules: Sequence[SentenceRule],
+    left_out: Counter[str] | None = None,
 ) -> Iterator[Sentence]:
     """The distinct sentences that no rule rejects, in order of first occurrence.
 

@@ -103,16 +103,12 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
         InputError: the file cannot be read, lacks a column, names a word twice, or a count is not a
             whole number from 0.
     """
-    table = _table_of(Path(path))
-    return WordFrequencies.of(read_sentences(path)) if table is None else _read_counts(table)
-
-
-def _table_of(path: Path) -> Path | None:
-    """The table of counts that a path stands for; None for a text."""
-    if path.suffix.lower() in TABLE_KINDS:
-        return path
-    beside = (Path(f"{path}.counts.csv"), path / "vocabulary.csv")
-    return next((table for table in beside if is_file(table)), None)
+    if Path(path).suffix.lower() in TABLE_KINDS:
+        return _read_counts(Path(path))
+    for counts in (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv"):  # of a model
+        if is_file(counts):
+            return _read_counts(counts)
+    return WordFrequencies.of(read_sentences(path))
 
 
 def _read_counts(path: Path) -> WordFrequencies:

@@ -65,20 +65,16 @@ def _record(facts: dict[str, Any]) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """The command and the versions of everything that computes."""
+    """The command, its program without a folder, and the versions of everything that computes."""
+    program = Path(sys.argv[0])
+    # `python -m contstim` runs .../contstim/__main__.py: the folder names the program
+    name = program.parent.name if program.name == "__main__.py" else program.name
     versions = {name: metadata.version(name) for name in _LIBRARIES}
     return {
-        "command": _command(),
+        "command": [name, *sys.argv[1:]],
         "versions": {
             "contstim": __version__,
             "python": platform.python_version(),
             **versions,
         },
     }
-
-
-def _command() -> list[str]:
-    """The program that runs, without its folder, and its arguments."""
-    program = Path(sys.argv[0])
-    name = program.parent.name if program.name == "__main__.py" else program.name
-    return [name, *sys.argv[1:]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +15,16 @@ import numpy as np
 
 from contstim.array_files import read_npz
 from contstim.documents import shortened
-from contstim.errors import InputError, ScoreError
+from contstim.errors import InputError, ScoreError, SentenceError
 from contstim.files import writing
-from contstim.sentence import END_MARKS
-from contstim.tables import listed, number, read_table, write_table
+from contstim.sentence import Sentence
+from contstim.tables import frame_of, listed, number, read_table, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray, IntArray
 
@@ -35,7 +37,7 @@ class ScoreTable:
     """Natural log-probabilities of sentences under models.
 
     Attributes:
-        sentences: the texts, one a row, or None where only scores were published.
+        sentences: one a row, or None where only scores were published.
         models: distinct names, one a column.
         log_probs: (n_sentences, n_models) float64, nats; finite or -inf.
 
@@ -44,7 +46,7 @@ class ScoreTable:
             names that repeat, a sentence that two rows score differently.
     """
 
-    sentences: tuple[str, ...] | None
+    sentences: tuple[Sentence, ...] | None
     models: tuple[str, ...]
     log_probs: FloatArray
 
@@ -60,25 +62,56 @@ class ScoreTable:
                 f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
                 f"not {self.log_probs.shape}."
             )
-        for row, sentence in enumerate(self.sentences or ()):
-            if not sentence.strip():
-                raise ScoreError(f"Row {row} has scores but no sentence.")
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
         if len(bad):
             row, column = bad[0]
-            what = f" ({self.sentences[row]!r})" if self.sentences else ""
+            what = f" ({self.sentences[row].text!r})" if self.sentences else ""
             raise ScoreError(
                 f"The score of row {row}{what} under {self.models[column]} is "
                 f"{self.log_probs[row, column]}; scores are finite or -inf. "
                 f"{len(bad):,} such values in all: score these sentences again."
             )
-        differing = _twice(self.sentences or (), self.log_probs)
-        if differing is not None:
-            first, second = differing
+        if self.sentences is None or len(self.rows) == len(self.sentences):
+            return
+        for row, sentence in enumerate(self.sentences):
+            first = self.rows[sentence]
+            if (self.log_probs[first] != self.log_probs[row]).any():
+                raise ScoreError(
+                    f"{sentence.text!r} is scored in two ways, in rows {first} and {row}: leave "
+                    f"one of them out."
+                )
+
+    @cached_property
+    def rows(self) -> Mapping[Sentence, int]:
+        """The row of each sentence; the first one, where several rows score it.
+
+        Raises:
+            ScoreError: the sentences are not known.
+        """
+        if self.sentences is None:
             raise ScoreError(
-                f"{(self.sentences or ())[first]!r} is scored in two ways, in rows {first} and "
-                f"{second}: leave one of them out."
+                "These are scores without sentences, so that none can be looked up: they must "
+                "have a column 'sentence'."
             )
+        rows: dict[Sentence, int] = {}
+        for row, sentence in enumerate(self.sentences):
+            rows.setdefault(sentence, row)
+        return rows
+
+    def rows_of(self, sentences: Iterable[Sentence]) -> IntArray:
+        """The row of each of some sentences, (n,); see `rows`.
+
+        Raises:
+            ScoreError: the table lacks sentences (lists the first ones), or has none at all.
+        """
+        wanted = list(sentences)
+        missing = list(dict.fromkeys(s.text for s in wanted if s not in self.rows))
+        if missing:
+            raise ScoreError(
+                f"The scores lack {len(missing):,} of {len(set(wanted)):,} sentences: "
+                f"{listed(map(repr, missing), 5)}. Score them with 'contstim score'."
+            )
+        return np.array([self.rows[sentence] for sentence in wanted], dtype=np.int64)
 
     def column(self, model: str) -> FloatArray:
         """One model's log-probabilities, (n_sentences,), nats.
@@ -124,11 +157,14 @@ class ScoreTable:
     def read(cls, path: Path | str) -> ScoreTable:
         """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
 
-        An `.npz` holds one array per model and, if it likes, an array `sentence`.
+        An `.npz` holds one array per model and, if it likes, an array `sentence`. Sentences are
+        read as `Sentence.parse` reads them: a text without an end mark gets a full stop, and words
+        are separated by single spaces. So `A b`, `A  b` and `A b.` are one sentence, and must have
+        one score under each model.
 
         Raises:
-            ScoreError: columns of unequal length, a value that is no number, no model, and what
-                the class itself refuses.
+            ScoreError: columns of unequal length, a text without words, a value that is not a
+                number, no model, and what the class itself refuses.
             InputError: the file cannot be read.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
@@ -154,34 +190,47 @@ class ScoreTable:
                 + listed(f"{name} {n:,}" for name, n in lengths.items())
                 + ". Every model needs a score for every sentence."
             )
-        texts = None if sentences is None else _texts(path, sentences)
+        parsed = None if sentences is None else _sentences(path, sentences)
         numbers = [_numbers(path, name, values) for name, values in columns.items()]
         try:
-            return cls(texts, tuple(columns), np.stack(numbers, axis=1))
+            return cls(parsed, tuple(columns), np.stack(numbers, axis=1))
         except ScoreError as error:
             raise ScoreError(f"{path}: {error}") from error
 
     def write(self, path: Path | str) -> None:
-        """Write what `read` gives back bit for bit.
+        """Write what `read` gives back bit for bit; sentences as `Sentence.text`.
 
         Raises:
-            ScoreError: the sentences' texts are not known and the file is not an `.npz`.
+            ScoreError: the sentences are not known and the file is not an `.npz`.
         """
-        columns: dict[str, Any] = dict(zip(self.models, self.log_probs.T, strict=True))
-        if self.sentences is not None:
-            columns = {"sentence": list(self.sentences), **columns}
+        columns = self._columns()
         if Path(path).suffix.lower() == ".npz":
-            _write_npz(path, columns)
+            # as `np.savez_compressed`, whose own parameters could then not be names of models
+            with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
+                for name, column in columns.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                        np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
         elif self.sentences is None:
             raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
         else:
             write_table(path, columns)
+
+    def to_frame(self) -> DataFrame:
+        """The table as pandas has it, in the columns of the files that `write` writes."""
+        return frame_of(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        scores = dict(zip(self.models, self.log_probs.T, strict=True))
+        if self.sentences is None:
+            return scores
+        return {"sentence": [sentence.text for sentence in self.sentences], **scores}
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:
     """Twice the ascending ranks of values, from 1; ties share their mean rank: 2 … 2n."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # rank of the last of each group of ties
+    # ranks last - count + 1 … last share their mean, doubled: 2 last - count + 1
     doubled: IntArray = (2 * last - counts + 1)[inverse]
     return doubled
 
@@ -212,19 +261,13 @@ def _read_npz(path: Path | str) -> dict[str, Any]:
     return dict(arrays)
 
 
-def _write_npz(path: Path | str, columns: Mapping[str, Any]) -> None:
-    """As `np.savez_compressed`, whose own parameters are then no forbidden names of models."""
-    with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
-        for name, column in columns.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
-
-
-def _texts(path: Path | str, values: Sequence[Any]) -> tuple[str, ...]:
-    for row, value in enumerate(values):
-        if not isinstance(value, str):
-            raise ScoreError(f"{path}, row {row}: {shortened(value)} is not a sentence.")
-    return tuple(map(str, values))
+def _sentences(path: Path | str, texts: Iterable[Any]) -> tuple[Sentence, ...]:
+    parsed: list[Sentence] = []
+    try:
+        parsed.extend(map(Sentence.parse, texts))
+    except SentenceError as error:
+        raise ScoreError(f"{path}, row {len(parsed)}: {error}") from error
+    return tuple(parsed)
 
 
 def _numbers(path: Path | str, name: str, values: Sequence[Any] | NDArray[Any]) -> FloatArray:
@@ -254,14 +297,3 @@ def _score(value: object) -> float:
         if value is None or (isinstance(value, float | str) and str(value).strip() in _MISSING):
             return math.nan
         raise
-
-
-def _twice(sentences: Sequence[str], log_probs: FloatArray) -> tuple[int, int] | None:
-    """Two rows that score one sentence differently, if there are any."""
-    rows: dict[str, int] = {}
-    for row, sentence in enumerate(sentences):
-        text = sentence.strip()
-        first = rows.setdefault(text if text.endswith(END_MARKS) else f"{text}.", row)
-        if first != row and (log_probs[first] != log_probs[row]).any():
-            return first, row
-    return None

@@ -20,15 +20,17 @@ WORDS_ARE = (
 
 def is_word(text: str) -> bool:
     """Whether a text is one word: something without white space, of characters that files hold."""
-    return text.split() == [text] and "\0" not in text and (text.isascii() or _is_unicode(text))
+    return text.split() == [text] and _is_writable(text)
 
 
-def _is_unicode(text: str) -> bool:
+def _is_writable(text: str) -> bool:
+    """Whether files can hold a text: no null character, no half of a surrogate pair."""
+    if "\0" in text:
+        return False
     try:
-        text.encode()
+        return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,11 @@ class Sentence:
     def __post_init__(self) -> None:
         if not self.words:
             raise SentenceError("A sentence needs at least one word; this text has none.")
-        for word in self.words:
-            if not is_word(word):
-                raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
+        bare = " ".join(self.words)
+        # a word that is empty or holds white space comes back as none or several
+        if bare.split() != [*self.words] or not _is_writable(bare):
+            word = next(word for word in self.words if not is_word(word))
+            raise SentenceError(f"{word!r} is not a word: {WORDS_ARE}.")
         if self.end not in END_MARKS:
             raise SentenceError(f"End mark {self.end!r} is not one of {' '.join(END_MARKS)}")
 
@@ -73,7 +77,13 @@ class Sentence:
         words = tuple(text.split())
         if not words:
             raise SentenceError(f"A sentence needs at least one word; {text + end!r} has none.")
-        return cls(words, end)
+        if not _is_writable(text):
+            return cls(words, end)  # which names the word
+        # Past the checks of the constructor, which splitting has met: tables hold a million.
+        sentence = object.__new__(cls)
+        object.__setattr__(sentence, "words", words)
+        object.__setattr__(sentence, "end", end)
+        return sentence
 
     @property
     def bare(self) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
-from contstim.errors import InputError, SentenceError
+from contstim.errors import InputError
 from contstim.sentence import Sentence
 from contstim.tables import (
     TABLE_KINDS,
+    columns_of,
     listed,
     number,
-    parsed,
+    read_rows,
     read_table,
     text,
     whole_number,
@@ -56,10 +57,20 @@ class Kind(StrEnum):
     SHUFFLED = "shuffled"
 
 
-_PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "str": (lambda cell: "" if cell is None else text(cell), "text"),
+def _text(cell: Any) -> str:
+    return "" if cell is None else text(cell)
+
+
+def _sentence(cell: Any) -> Sentence:
+    return Sentence.parse(_text(cell))
+
+
+_READERS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "str": (_text, "text"),
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
+    "Sentence": (_sentence, "sentence"),
+    "Sentence | None": (lambda cell: _sentence(cell) if _text(cell) else None, "sentence"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
@@ -68,6 +79,7 @@ _PARSERS: dict[str, tuple[Callable[[Any], object], str]] = {
 def content_id(kind: str, *parts: object) -> str:
     """A short identifier that depends on nothing but what it names."""
     named = "\x1f".join(map(str, (kind, *parts)))
+    # 48 bits: among the 5,000 stimuli of a large study, two alike once in twenty million studies
     return f"{kind}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
 
@@ -76,14 +88,14 @@ class Pair:
     """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
 
     Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based lines of
-    the score table; sentences are empty where their texts are not known.
+    the score table; sentences are None, and empty cells, where only scores were published.
     """
 
     trial_id: str
     model_1: str
     model_2: str
-    sentence_1: str
-    sentence_2: str
+    sentence_1: Sentence | None
+    sentence_2: Sentence | None
     row_1: int
     row_2: int
     rank_1_model_1: float
@@ -109,9 +121,9 @@ class Triplet:
     triplet_id: str
     model_1: str
     model_2: str
-    natural: str
-    synthetic_1: str
-    synthetic_2: str
+    natural: Sentence
+    synthetic_1: Sentence
+    synthetic_2: Sentence
     log_prob_natural_model_1: float
     log_prob_natural_model_2: float
     log_prob_synthetic_1_model_1: float
@@ -153,8 +165,8 @@ class Trial:
     condition: Condition
     model_1: str  # empty, as model_2, for random-natural and catch
     model_2: str
-    sentence_1: str
-    sentence_2: str
+    sentence_1: Sentence
+    sentence_2: Sentence
     kind_1: Kind
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
@@ -201,7 +213,10 @@ def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    _write(path, Pair, list(pairs))
+    columns = columns_of(Pair, pairs)
+    for name in ("sentence_1", "sentence_2"):
+        columns[name] = [sentence or "" for sentence in columns[name]]  # empty where not known
+    write_table(path, columns)
 
 
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:
@@ -212,12 +227,11 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             trial_id is empty or given twice, a row does not set two models and two sentences
             against each other, or a rank is outside (0, 1].
     """
-    pairs = _read(path, Pair)
+    pairs = read_rows(path, Pair, _READERS, may_be_empty=True)
     _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
     for row, pair in enumerate(pairs):
         _check_models(path, row, pair.model_1, pair.model_2)
-        if pair.sentence_1 or pair.sentence_2:
-            _check_sentences(path, row, pair.sentence_1, pair.sentence_2)
+        _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
         if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
             raise InputError(
@@ -233,7 +247,7 @@ def write_triplets(path: Path | str, triplets: Iterable[Triplet]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    _write(path, Triplet, list(triplets))
+    write_table(path, columns_of(Triplet, triplets))
 
 
 def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
@@ -244,12 +258,10 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             as a number that is not finite; a triplet_id is empty or given twice, or a row does not
             set two models against each other or has a text without words.
     """
-    triplets = _read(path, Triplet)
+    triplets = read_rows(path, Triplet, _READERS, may_be_empty=True)
     _check_ids(path, "triplet_id", [triplet.triplet_id for triplet in triplets])
     for row, triplet in enumerate(triplets):
         _check_models(path, row, triplet.model_1, triplet.model_2)
-        for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
-            _check_sentence(path, row, sentence)
     return triplets
 
 
@@ -259,7 +271,7 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    _write(path, Trial, list(trials))
+    write_table(path, columns_of(Trial, trials))
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
@@ -271,7 +283,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             trial do not differ, or its models are not those of its condition: two where it is
             controversial, else none.
     """
-    trials = _read(path, Trial)
+    trials = read_rows(path, Trial, _READERS)
     _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
     for row, trial in enumerate(trials):
         if trial.group < 1:
@@ -283,16 +295,16 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
                 f"{path}, row {row}: a trial of the condition {trial.condition} compares no "
                 f"models; leave model_1 and model_2 empty."
             )
-        _check_sentences(path, row, trial.sentence_1, trial.sentence_2)
+        _check_sentences(path, row, trial)
     return trials
 
 
 def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
-    twice = [given for given, count in Counter(ids).items() if count > 1]
+    twice = [name for name, count in Counter(ids).items() if count > 1]
     if twice:
-        rows = [row for row, given in enumerate(ids) if given == twice[0]]
+        rows = [row for row, other in enumerate(ids) if other == twice[0]]
         raise InputError(
             f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "
             f"row needs one of its own."
@@ -307,35 +319,9 @@ def _check_models(path: Path | str, row: int, first: str, second: str) -> None:
         )
 
 
-def _check_sentences(path: Path | str, row: int, first: str, second: str) -> None:
-    if _check_sentence(path, row, first) == _check_sentence(path, row, second):
-        raise InputError(f"{path}, row {row} compares {first!r} with itself.")
-
-
-def _check_sentence(path: Path | str, row: int, given: str) -> Sentence:
-    try:
-        return Sentence.parse(given)
-    except SentenceError as error:
-        raise InputError(f"{path}, row {row}: {error}") from error
-
-
-_Row = TypeVar("_Row", Pair, Triplet, Trial)
-
-
-def _write(path: Path | str, kind: type[_Row], rows: list[_Row]) -> None:
-    names = [field.name for field in fields(kind)]
-    write_table(path, {name: [getattr(row, name) for row in rows] for name in names})
-
-
-def _read(path: Path | str, kind: type[_Row]) -> tuple[_Row, ...]:
-    columns = read_table(path, may_be_empty=kind is not Trial)
-    missing = [field.name for field in fields(kind) if field.name not in columns]
-    if missing:
-        raise InputError(
-            f"{path} is not a table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
-        )
-    typed = [
-        parsed(path, field.name, columns[field.name], *_PARSERS[str(field.type)])
-        for field in fields(kind)
-    ]
-    return tuple(kind(*values) for values in zip(*typed, strict=True))
+def _check_sentences(path: Path | str, row: int, compared: Pair | Trial) -> None:
+    first, second = compared.sentence_1, compared.sentence_2
+    if (first is None) != (second is None):
+        raise InputError(f"{path}, row {row} has one sentence; expected two, or none.")
+    if first is not None and first == second:
+        raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")

@@ -6,6 +6,8 @@ import csv
 import json
 import math
 from collections import Counter
+from dataclasses import MISSING, fields
+from enum import Enum
 from itertools import chain
 from numbers import Real
 from pathlib import Path
@@ -14,13 +16,20 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
 from contstim.documents import parse_json_lines, shortened
 from contstim.errors import InputError
 from contstim.files import writing
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from _typeshed import DataclassInstance
+    from pandas import DataFrame
+
     from contstim.arrays import FloatArray, IntArray
 
     Column: TypeAlias = Sequence[Any] | FloatArray | IntArray
+    Reader: TypeAlias = tuple[Callable[[Any], Any], str]
+
+_Row = TypeVar("_Row", bound="DataclassInstance")
 
 
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
@@ -34,6 +43,32 @@ _Value = TypeVar("_Value")
 TABLE_KINDS = (".csv", ".parquet", ".jsonl")
 
 
+def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
+    """The fields of a dataclass as columns; sentences and members of enums as their texts.
+
+    Args:
+        kind: the dataclass, which names the columns where there are no rows.
+        rows: its instances.
+    """
+    every = list(rows)
+    return {
+        field.name: [_as_cell(getattr(row, field.name)) for row in every] for field in fields(kind)
+    }
+
+
+def _as_cell(value: object) -> object:
+    if isinstance(value, Sentence):
+        return value.text
+    return value.value if isinstance(value, Enum) else value
+
+
+def frame_of(columns: Mapping[str, Column]) -> DataFrame:
+    """Named columns of equal length, such as those of `columns_of`, as a table of pandas."""
+    from pandas import DataFrame
+
+    return DataFrame(dict(columns))
+
+
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length.
 
@@ -41,7 +76,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     exactly; `.parquet` and `.jsonl` are recognised by the name.
 
     Raises:
-        InputError: the file cannot be written, or its name is no table's.
+        InputError: the file cannot be written, or its name is not a table's.
     """
     kind = table_kind(path)
     with writing(path) as partial:
@@ -51,7 +86,10 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
             pq.write_table(pa.table(dict(columns)), partial)
         elif kind == ".jsonl":
-            _write_jsonl(partial, columns)
+            with partial.open("w", encoding="utf-8", newline="\n") as file:
+                for row in zip(*map(_plain, columns.values()), strict=True):
+                    cells = dict(zip(columns, row, strict=True))
+                    file.write(json.dumps(cells, ensure_ascii=False) + "\n")
         else:
             with partial.open("w", encoding="utf-8", newline="") as file:
                 write_csv(file, columns)
@@ -68,7 +106,7 @@ def table_kind(path: Path | str) -> str:
     """The ending of a table's name in lower case.
 
     Raises:
-        InputError: the ending is none of .csv, .parquet, .jsonl.
+        InputError: the ending is not .csv, .parquet or .jsonl.
     """
     kind = Path(path).suffix.lower()
     if kind not in TABLE_KINDS:
@@ -85,7 +123,7 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
 
     Raises:
         InputError: the file is missing, empty, not UTF-8, cut off, ragged, names a column twice, or
-            its name is no table's.
+            its name is not a table's.
     """
     columns = _read(Path(path), table_kind(path))
     _check_rows(path, columns, may_be_empty)
@@ -113,6 +151,44 @@ def read_csv(
     columns = _read(Path(path), ".csv", delimiters, footer)
     _check_rows(path, columns, may_be_empty)
     return columns
+
+
+def read_rows(
+    path: Path | str,
+    kind: type[_Row],
+    readers: Mapping[str, Reader],
+    *,
+    may_be_empty: bool = False,
+) -> tuple[_Row, ...]:
+    """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
+
+    Args:
+        path: of the table.
+        kind: the dataclass; a column whose field has a default may be missing and is then null.
+        readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
+            or, for all fields of a type, by the name of the type.
+        may_be_empty: whether there may be columns without rows.
+
+    Raises:
+        InputError: the file cannot be read or lacks a column, or a cell is something else.
+    """
+    columns = read_table(path, may_be_empty=may_be_empty)
+    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
+    if missing:
+        raise InputError(
+            f"{path} is not a table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
+        )
+    nulls = [None] * max(map(len, columns.values()))
+    typed = [
+        parsed(
+            path,
+            field.name,
+            columns.get(field.name, nulls),
+            *(readers.get(field.name) or readers[str(field.type)]),
+        )
+        for field in fields(kind)
+    ]
+    return tuple(kind(*values) for values in zip(*typed, strict=True))
 
 
 def _check_rows(path: Path | str, columns: Mapping[str, list[Any]], may_be_empty: bool) -> None:
@@ -150,13 +226,6 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     return columns
 
 
-def _write_jsonl(path: Path, columns: Mapping[str, Column]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row in zip(*map(_plain, columns.values()), strict=True):
-            cells = dict(zip(columns, row, strict=True))
-            file.write(json.dumps(cells, ensure_ascii=False) + "\n")
-
-
 def _plain(column: Column) -> Sequence[Any]:
     """Python numbers instead of NumPy's: their text reads back to the same double."""
     plain: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else column
@@ -168,19 +237,21 @@ def _read_csv(
 ) -> dict[str, list[Any]]:
     lines = iter(file)
     first = next(lines, "")
-    delimiter = max(delimiters, key=first.count)
+    delimiter = max(delimiters, key=first.count)  # the first of them, where none is more frequent
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     rows = _csv_rows(path, reader)
     _, header = next(rows, (1, []))
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
-    _distinct(path, header)
+    twice = sorted(name for name, times in Counter(header).items() if times > 1)
+    if twice:
+        raise InputError(f"{path} names these columns twice: {listed(twice)}.")
     columns: list[list[Any]] = [[] for _ in header]
     for line, row in rows:
         if footer is not None and row[:1] == [footer]:
             break
         if len(row) != len(header):
-            if not row:
+            if not row:  # a blank line, such as editors leave at the end
                 continue
             raise InputError(f"{path}, line {line}: {len(row)} values for {len(header)} columns.")
         for column, value in zip(columns, row, strict=True):
@@ -216,16 +287,10 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     return columns
 
 
-def _distinct(path: Path, names: Sequence[str]) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise InputError(f"{path} names these columns twice: {listed(twice)}.")
-
-
 def listed(names: Iterable[object], most: int = 12) -> str:
     """Names with commas between them, as messages give them: the first dozen."""
-    given = [str(name) for name in names]
-    return ", ".join(given[:most]) + (f", … ({len(given):,} in all)" if len(given) > most else "")
+    texts = [str(name) for name in names]
+    return ", ".join(texts[:most]) + (f", … ({len(texts):,} in all)" if len(texts) > most else "")
 
 
 def parsed(
@@ -248,9 +313,10 @@ def parsed(
     for row, cell in enumerate(cells):
         try:
             values.append(parse(cell))
-        except ValueError:
+        except ValueError as error:
+            why = f" {error}" if isinstance(error, InputError) else ""
             raise InputError(
-                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}."
+                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}.{why}"
             ) from None
     return values
 

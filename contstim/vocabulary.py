@@ -89,28 +89,28 @@ class Vocabulary:
         return frozenset(self.initial), frozenset(self.inner)
 
     def restrict(
-        self, known: Callable[[Sequence[str]], BoolArray]
+        self, are_known: Callable[[Sequence[str]], BoolArray]
     ) -> tuple[Vocabulary, tuple[str, ...]]:
-        """Keep the words for which `known` holds; also return the words dropped, in order.
+        """Keep the words for which `are_known` holds; also return the words dropped, in order.
 
         Raises:
             VocabularyError: no word is left.
         """
         words = self.words
-        keep = {w for w, yes in zip(words, known(words), strict=True) if yes}
-        dropped = tuple(w for w in words if w not in keep)
-        if not keep:
+        usable = {w for w, yes in zip(words, are_known(words), strict=True) if yes}
+        dropped = tuple(w for w in words if w not in usable)
+        if not usable:
             raise VocabularyError(
                 f"None of the {len(words):,} words of the vocabulary is known to every model; "
                 f"the first are {', '.join(words[:5])}. Use a vocabulary in the models' language "
                 f"and case."
             )
-        kept = Vocabulary(
-            tuple(w for w in self.initial if w in keep),
-            tuple(w for w in self.inner if w in keep),
+        restricted = Vocabulary(
+            tuple(w for w in self.initial if w in usable),
+            tuple(w for w in self.inner if w in usable),
             self.repeatable,
         )
-        return kept, dropped
+        return restricted, dropped
 
     def intersect(self, other: Vocabulary) -> Vocabulary:
         """The words that stand in both, in this one's order.
@@ -184,6 +184,7 @@ class Vocabulary:
                 lists[heading].append(line)
         anywhere = lists[""]
         return cls(
+            # not str.capitalize, which would write `iPhone` as `Iphone`
             tuple(lists["[initial]"] + [w[:1].upper() + w[1:] for w in anywhere]),
             tuple(lists["[inner]"] + anywhere),
             frozenset(lists["[repeatable]"]),
@@ -209,7 +210,7 @@ def read_repeatable(path: Path | str) -> frozenset[str]:
 
     Raises:
         CorpusError: the file is missing, empty or not UTF-8.
-        VocabularyError: it has headings but none of its words may repeat, or is no word list.
+        VocabularyError: it has headings but none of its words may repeat, or is not a word list.
     """
     lines = list(read_lines(path))
     if not set(lines) & set(_HEADINGS):

@@ -50,6 +50,7 @@ from contstim.models.training.cola import read_annotations
 from contstim.optimization.selection.certificate import Certificate
 from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -66,7 +67,18 @@ from tests.damages import DAMAGES, json_lines
 from tests.optimization.selection.tables import random_table
 
 TRIALS = [
-    Trial(f"t{n}", 1, Condition.CATCH, "", "", a, b, Kind.NATURAL, Kind.SHUFFLED, "")
+    Trial(
+        f"t{n}",
+        1,
+        Condition.CATCH,
+        "",
+        "",
+        Sentence.parse(a),
+        Sentence.parse(b),
+        Kind.NATURAL,
+        Kind.SHUFFLED,
+        "",
+    )
     for n, (a, b) in enumerate([("A b c.", "C b a."), ("D e f.", "F e d."), ("G h.", "H g.")])
 ]
 
@@ -210,7 +222,9 @@ def _written(name: str, columns: dict[str, list[object]]) -> bytes:
 def _npz() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.npz"
-        table = ScoreTable(("A b.", "C d."), ("m",), np.array([[-1.0], [-2.0]]))
+        table = ScoreTable(
+            tuple(map(Sentence.parse, ("A b.", "C d."))), ("m",), np.array([[-1.0], [-2.0]])
+        )
         table.write(path)
         return path.read_bytes()
 

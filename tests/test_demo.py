@@ -14,7 +14,6 @@ from contstim.models.ngram.estimate import DiscountWarning
 from contstim.optimization.selection.certificate import Certificate, NaturalSelection
 from contstim.optimization.selection.natural_verification import verify_natural
 from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_triplets
 
 SCALE = Scale(training=1_000, natural=200, per_pair=1, triplets=1, most_epochs=1)
@@ -41,7 +40,7 @@ def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
         for name in NAMES
     }
     for t in found.triplets:
-        texts = [Sentence.parse(text) for text in (t.natural, t.synthetic_1, t.synthetic_2)]
+        texts = [t.natural, t.synthetic_1, t.synthetic_2]
         n1, s11, s21 = models[t.model_1].log_probs(texts)
         n2, s12, s22 = models[t.model_2].log_probs(texts)
         assert s11 < n1

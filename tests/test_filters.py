@@ -5,7 +5,15 @@ from collections import Counter
 import pytest
 
 from contstim.errors import InputError
-from contstim.filters import DistinctWords, InVocabulary, NotIn, Rule, Without, WordCount, keep
+from contstim.filters import (
+    DistinctWords,
+    InVocabulary,
+    NotIn,
+    SentenceRule,
+    Without,
+    WordCount,
+    filter_sentences,
+)
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -23,7 +31,7 @@ VOCABULARY = Vocabulary(("The", "A"), ("dog", "saw", "the", "cat"), frozenset({"
         (NotIn([Sentence.parse("The dog?")]), "The cat", "The dog"),
     ],
 )
-def test_rules_by_hand(rule: Rule, kept: str, rejected: str) -> None:
+def test_rules_by_hand(rule: SentenceRule, kept: str, rejected: str) -> None:
     assert not rule.rejects(Sentence.parse(kept))
     assert rule.rejects(Sentence.parse(rejected))
 
@@ -32,7 +40,7 @@ def test_keeps_distinct_sentences_in_order_and_counts_reasons() -> None:
     texts = ("A dog", "A cat saw", "A cat", "A dog!", "The zebra")
     left_out: Counter[str] = Counter()
     rules = (WordCount(2), InVocabulary(VOCABULARY))
-    found = [s.bare for s in keep(map(Sentence.parse, texts), rules, left_out)]
+    found = [s.bare for s in filter_sentences(map(Sentence.parse, texts), rules, left_out)]
     assert found == ["A dog", "A cat"]
     assert left_out == {
         "it does not have exactly 2 words": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,21 +14,21 @@ from scipy.stats import rankdata
 
 from contstim.errors import InputError, ScoreError
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence, is_word
 
-TEXTS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)).filter(str.strip)
+WORDS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9)).filter(is_word)
+SENTENCES = st.builds(
+    Sentence, st.lists(WORDS, min_size=1, max_size=5).map(tuple), st.sampled_from(".!?")
+)
+CATS, DOGS = Sentence.parse("Cats purr."), Sentence.parse("Dogs bark.")
 NAMES = st.sampled_from(["gpt2", "hf:bert@pll-word-l2r", "modèle", "模型", 'a "quoted", name'])
 SCORES = st.floats(allow_nan=False, max_value=1e308) | st.just(-np.inf) | st.just(-0.0)
-
-
-def reads(text: str) -> str:
-    """How a sentence reads, roughly: two texts that read alike have one score."""
-    return "".join(text.split()).rstrip(".!?")
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> ScoreTable:
     models = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
-    sentences = draw(st.lists(TEXTS, min_size=1, max_size=6, unique_by=reads))
+    sentences = draw(st.lists(SENTENCES, min_size=1, max_size=6, unique=True))
     size = len(sentences) * len(models)
     scores = draw(st.lists(SCORES, min_size=size, max_size=size))
     grid = np.array(scores, dtype=np.float64).reshape(len(sentences), len(models))
@@ -81,7 +82,7 @@ def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
     with pytest.raises(ScoreError, match=rf"row 1 \('Dogs bark\.'\) under rnn is {bad}"):
-        ScoreTable(("Cats purr.", "Dogs bark."), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
+        ScoreTable((CATS, DOGS), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
 
 
 def test_names_that_repeat_are_named() -> None:
@@ -92,7 +93,7 @@ def test_names_that_repeat_are_named() -> None:
 @pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ScoreError, match="3 sentences × 2 models"):
-        ScoreTable(("a", "b", "c"), ("rnn", "lstm"), np.zeros(shape))
+        ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
 
 
 def test_columns_of_unequal_length_are_listed(tmp_path: Path) -> None:
@@ -138,6 +139,8 @@ def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
             "sentence,rnn\nA b.,-1\nA b,-2\n",
             "s.csv: 'A b.' is scored in two ways, in rows 0 and 1",
         ),
+        ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' is scored in two ways"),
+        ("s.csv", "sentence,rnn\nA b.,-1\n .,-2\n", "row 1: A sentence needs at least one word"),
         ("s.npz", "no zip at all", r"not an \.npz"),
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
     ],
@@ -148,6 +151,37 @@ def test_unusable_files_name_the_culprit(
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         ScoreTable.read(tmp_path / name)
+
+
+def test_texts_are_read_as_sentences_and_written_as_they_are_called(tmp_path: Path) -> None:
+    """By hand: a text without an end mark, one with further spaces, one in canonical form."""
+    path = tmp_path / "s.csv"
+    path.write_text("sentence,rnn\nCats purr,-1\n  Dogs   bark !,-2\nOwls hoot.,-3\n")
+    table = ScoreTable.read(path)
+    assert list(map(str, table.sentences or ())) == ["Cats purr.", "Dogs bark!", "Owls hoot."]
+    table.write(path)
+    assert path.read_text() == (
+        '"sentence","rnn"\n"Cats purr.",-1.0\n"Dogs bark!",-2.0\n"Owls hoot.",-3.0\n'
+    )
+
+
+def test_rows_are_looked_up_by_sentence() -> None:
+    table = ScoreTable((CATS, DOGS, CATS), ("rnn",), np.array([[-1.0], [-2.0], [-1.0]]))
+    assert table.rows_of([DOGS, CATS, DOGS]).tolist() == [1, 0, 1]
+    owls = Sentence.parse("Owls hoot")
+    with pytest.raises(ScoreError, match=r"lack 1 of 2 sentences: 'Owls hoot\.'\. Score them"):
+        table.rows_of([CATS, owls, owls])
+    with pytest.raises(ScoreError, match="scores without sentences"):
+        ScoreTable(None, ("rnn",), np.zeros((1, 1))).rows_of([CATS])
+
+
+def test_a_table_becomes_one_of_pandas() -> None:
+    table = ScoreTable((CATS, DOGS), ("rnn", "lstm"), np.array([[-1.0, -2.0], [-3.0, -np.inf]]))
+    frame = table.to_frame()
+    assert frame.columns.tolist() == ["sentence", "rnn", "lstm"]
+    assert frame["sentence"].tolist() == ["Cats purr.", "Dogs bark."]
+    assert frame[["rnn", "lstm"]].to_numpy().tolist() == table.log_probs.tolist()
+    assert replace(table, sentences=None).to_frame().columns.tolist() == ["rnn", "lstm"]
 
 
 def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None:

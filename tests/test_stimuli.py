@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from contstim.errors import InputError
 from contstim.optimization.selection.natural import select_natural
+from contstim.sentence import Sentence
 from contstim.stimuli import (
     Condition,
     Kind,
@@ -21,7 +22,7 @@ from contstim.stimuli import (
     write_trials,
     write_triplets,
 )
-from contstim.tables import write_table
+from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import random_table
 
 
@@ -29,7 +30,7 @@ from tests.optimization.selection.tables import random_table
 def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     pairs = select_natural(random_table(), per_pair=4).pairs
     write_pairs(tmp_path / f"pairs{suffix}", pairs)
-    assert [asdict(p) for p in read_pairs(tmp_path / f"pairs{suffix}")] == list(map(asdict, pairs))
+    assert read_pairs(tmp_path / f"pairs{suffix}") == pairs
 
 
 def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
@@ -54,14 +55,34 @@ def test_malformed_pairs_are_named(tmp_path: Path) -> None:
         read_pairs(path)
 
 
+def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path) -> None:
+    table = replace(random_table(), sentences=None)
+    pairs = select_natural(table, per_pair=1).pairs
+    path = tmp_path / "pairs.csv"
+    write_pairs(path, pairs)
+    assert pairs[0].sentence_1 is None
+    assert read_pairs(path) == pairs
+    path.write_text(path.read_text().replace('"","",', '"A b","",', 1))
+    with pytest.raises(InputError, match="row 0 has one sentence; expected two, or none"):
+        read_pairs(path)
+
+
+def test_selections_become_tables_of_pandas() -> None:
+    selection = select_natural(random_table(), per_pair=2)
+    frame = selection.to_frame()
+    assert frame.columns.tolist() == [field.name for field in fields(selection.pairs[0])]
+    assert frame["sentence_2"].tolist() == [str(pair.sentence_2) for pair in selection.pairs]
+    assert frame["rank_1_model_1"].tolist() == [pair.rank_1_model_1 for pair in selection.pairs]
+
+
 TRIAL = Trial(
     "trial-1",
     3,
     Condition.NATURAL_SYNTHETIC,
     "bigram",
     "gpt2",
-    "She said “no”.",
-    "She said 'never'.",
+    Sentence.parse("She said “no”."),
+    Sentence.parse("She said 'never'."),
     Kind.NATURAL,
     Kind.SYNTHETIC_1,
     "triplet-1",
@@ -80,7 +101,7 @@ def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
     """Whole numbers as 3.0, and null (in CSV an empty cell) where there is no text."""
-    cells = {name: [value] for name, value in asdict(TRIAL).items()}
+    cells = columns_of(Trial, [TRIAL])
     cells |= {"group": [3.0], "source_id": [None]}
     write_table(tmp_path / f"trials{suffix}", cells)
     assert read_trials(tmp_path / f"trials{suffix}") == (replace(TRIAL, source_id=""),)
@@ -107,6 +128,7 @@ def test_an_unknown_condition_is_named_with_those_allowed(tmp_path: Path) -> Non
         read_trials(path)
 
 
+EMPTY = "is not a sentence. A sentence needs at least one word"
 CATCH = replace(
     TRIAL,
     trial_id="trial-2",
@@ -114,8 +136,8 @@ CATCH = replace(
     model_1="",
     model_2="",
     kind_2=Kind.SHUFFLED,
-    sentence_1="A b c.",
-    sentence_2="C b a.",
+    sentence_1=Sentence.parse("A b c."),
+    sentence_2=Sentence.parse("C b a."),
 )
 
 
@@ -129,9 +151,15 @@ CATCH = replace(
         ({"group": "1_0"}, "row 1: '1_0' under group is not a whole number"),
         ({"group": True}, "under group is not a whole number"),
         ({"sentence_2": "A  b c"}, "row 1 compares 'A b c.' with itself"),
-        ({"sentence_1": ""}, "row 1: A sentence needs at least one word"),
-        ({"sentence_1": None}, "row 1: A sentence needs at least one word"),
-        ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a text"),
+        (
+            {"sentence_1": ""},
+            f"row 1: .* under sentence_1 {EMPTY}",
+        ),
+        (
+            {"sentence_1": None},
+            f"row 1: .* under sentence_1 {EMPTY}",
+        ),
+        ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a sentence"),
         ({"model_1": "gpt2", "model_2": "rnn"}, "row 1: a trial of the condition catch compares"),
         ({"condition": "natural-controversial"}, "row 1: model_1 and model_2 must name two models"),
         (
@@ -145,14 +173,22 @@ def test_trials_that_cannot_be_are_refused_when_they_are_read(
     tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
     path = tmp_path / "trials.jsonl"
-    rows = [asdict(TRIAL), asdict(CATCH) | change]
-    write_table(path, {name: [row[name] for row in rows] for name in rows[0]})
+    columns = columns_of(Trial, [TRIAL, CATCH])
+    for name, cell in change.items():
+        columns[name][1] = cell
+    write_table(path, columns)
     with pytest.raises(InputError, match=message):
         read_trials(path)
 
 
 TRIPLET = Triplet(
-    "t-1", "a", "b", "One two.", "Two two.", "One one.", -1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0
+    "t-1",
+    "a",
+    "b",
+    Sentence.parse("One two."),
+    Sentence.parse("Two two."),
+    Sentence.parse("One one."),
+    *(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0),
 )
 
 
@@ -165,14 +201,18 @@ TRIPLET = Triplet(
         ({"log_prob_natural_model_2": True}, "True under log_prob_natural_model_2 is not a number"),
         ({"triplet_id": ""}, "row 0: the triplet_id is empty"),
         ({"model_2": "a"}, "must name two models, not 'a' and 'a'"),
-        ({"natural": None}, "row 0: A sentence needs at least one word"),
+        (
+            {"natural": None},
+            f"row 0: None under natural {EMPTY}",
+        ),
     ],
 )
 def test_triplets_that_cannot_be_are_refused_when_they_are_read(
     tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
     path = tmp_path / "triplets.jsonl"
-    write_table(path, {name: [value] for name, value in (asdict(TRIPLET) | change).items()})
+    cells = {name: [cell] for name, cell in change.items()}
+    write_table(path, columns_of(Triplet, [TRIPLET]) | cells)
     with pytest.raises(InputError, match=message):
         read_triplets(path)
 

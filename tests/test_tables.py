@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
-from contstim.tables import number, parsed, read_csv, read_table, text, whole_number, write_table
+from contstim.sentence import Sentence
+from contstim.tables import (
+    columns_of,
+    frame_of,
+    number,
+    parsed,
+    read_csv,
+    read_rows,
+    read_table,
+    text,
+    whole_number,
+    write_table,
+)
 
 END = "\n"
 # Half of a doubled quotation mark looks like the end of a cell.
@@ -143,3 +157,54 @@ def test_a_cell_of_another_kind_is_named_with_row_and_column() -> None:
     cells: list[Any] = ["1", "x" * 1_000]
     with pytest.raises(InputError, match=r"^t\.csv, row 1: 'x{39}… under n is not a number\.$"):
         parsed("t.csv", "n", cells, number, "number")
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A row of every kind of field."""
+
+    name: str
+    colour: Colour
+    sentence: Sentence | None
+    number: float = 0.5
+
+
+ROWS = [Made("a", Colour.RED, Sentence.parse("A b")), Made("b", Colour.RED, None, math.nan)]
+
+
+def test_rows_become_columns_of_plain_values() -> None:
+    columns = columns_of(Made, iter(ROWS))
+    assert list(columns) == ["name", "colour", "sentence", "number"]
+    assert [columns[name] for name in ("name", "colour", "sentence")] == [
+        ["a", "b"],
+        ["red", "red"],
+        ["A b.", None],
+    ]
+    assert type(columns["colour"][0]) is str
+    assert columns_of(Made, []) == {name: [] for name in columns}
+    frame = frame_of(columns)
+    assert frame["sentence"].isna().tolist() == frame["number"].isna().tolist() == [False, True]
+
+
+def test_a_field_with_a_default_may_have_no_column(tmp_path: Path) -> None:
+    readers = {
+        "str": (text, "text"),
+        "Colour": (Colour, "colour"),
+        "Sentence | None": (Sentence.parse, "sentence"),
+        "number": (lambda cell: 9.0 if cell is None else number(cell), "number"),
+    }
+    path = tmp_path / "mades.csv"
+    path.write_text("further,colour,name,sentence\n1,red,a,A b\n")
+    assert read_rows(path, Made, readers) == (replace(ROWS[0], number=9.0),)
+    path.write_text("colour,name,sentence\nred,a,A b\nblue,b,A b\n")
+    with pytest.raises(
+        InputError, match=r"mades\.csv, row 1: 'blue' under colour is not a colour\."
+    ):
+        read_rows(path, Made, readers)
+    path.write_text("colour,name\nred,a\n")
+    with pytest.raises(InputError, match="not a table of mades: it lacks sentence"):
+        read_rows(path, Made, readers)

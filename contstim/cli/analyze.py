@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from contstim.experiments.analysis.run import Analysis
+    from contstim.sentence import Sentence
     from contstim.stimuli import Trial
 
 
@@ -90,7 +91,6 @@ def analyze(
     from contstim.models.contamination import contamination_facts, read_contamination
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_trials
 
     design = read_trials(trials)
@@ -115,7 +115,7 @@ def analyze(
             progress=progress,
         )
     warn(analysis.origin.warning)
-    seen = read_contamination(scores, table.models, map(Sentence.parse, _natural(design)))
+    seen = read_contamination(scores, table.models, _natural(design))
     title = "Which models people agree with"
     write_analysis(analysis, out, title=title, pair=pair, seen=seen)
     write_record(out / "report.html", seed=seed, **facts(analysis), **contamination_facts(seen))
@@ -125,14 +125,14 @@ def analyze(
     remark_folder(out / "report.html", quiet=quiet)
 
 
-def _natural(trials: Iterable[Trial]) -> Iterator[str]:
+def _natural(trials: Iterable[Trial]) -> Iterator[Sentence]:
     """The natural sentences that models are judged by."""
     from contstim.stimuli import Condition, Kind
 
     for trial in trials:
         if trial.condition is not Condition.CATCH:
             kinds = (trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)
-            yield from (text for kind, text in kinds if kind is Kind.NATURAL)
+            yield from (sentence for kind, sentence in kinds if kind is Kind.NATURAL)
 
 
 def facts(analysis: Analysis) -> dict[str, object]:

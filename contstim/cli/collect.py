@@ -9,6 +9,7 @@ import typer
 
 from contstim.cli.options import Quiet
 from contstim.cli.output import remark, warn
+from contstim.errors import WorkerError
 
 
 def collect(
@@ -55,14 +56,25 @@ def collect(
 
     Example: `contstim collect experiment --port 8000`
     """
-    from contstim.experiments.collection.serving import Open, Terms, database_of, serve
+    try:
+        from contstim.experiments.collection.server import (
+            RunningServer,
+            StudyOptions,
+            database_of,
+            serve,
+        )
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"Collecting needs {error.name}, which is not installed: pip install "
+            "'contstim[collect]'."
+        ) from error
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import write_private_record
 
     path = database or database_of(folder)
     warn(unfilled_warning(folder))
 
-    def opened(server: Open) -> None:
+    def opened(server: RunningServer) -> None:
         # private, because the command may hold the completion code and link
         write_private_record(
             path, folder=str(folder), dropout_minutes=dropout, participants=participants
@@ -84,7 +96,7 @@ def collect(
     serve(
         folder,
         path,
-        Terms(60 * dropout, participants, code, redirect),
+        StudyOptions(60 * dropout, participants, code, redirect),
         host=host,
         port=port,
         behind_proxy=behind_proxy,

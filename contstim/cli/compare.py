@@ -137,4 +137,4 @@ def _show_synthesized(triplets: Iterable[Triplet]) -> None:
         print(f"{one.model_1} rejects: {one.synthetic_1}")
         print(f"{one.model_2} rejects: {one.synthetic_2}")
         if not one.distinct:
-            print(f"Nothing was found from {one.natural!r}: {one.alike}.")
+            print(f"Nothing was found from {one.natural.text!r}: {one.alike}.")

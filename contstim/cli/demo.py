@@ -50,9 +50,6 @@ def demo(
 
 
 def _triplet_table(triplet: Triplet) -> Table:
-    from contstim.sentence import Sentence
-
-    natural = Sentence.parse(triplet.natural)
     title = f"Synthetic, controversiality {triplet.controversiality:.1f} nats"
     models = (triplet.model_1, triplet.model_2)
     table = results_table("", "sentence", *models, texts=2, title=title)
@@ -61,9 +58,9 @@ def _triplet_table(triplet: Triplet) -> Table:
         (f"{triplet.model_1} rejects", "synthetic_1", triplet.synthetic_1),
         (f"{triplet.model_2} rejects", "synthetic_2", triplet.synthetic_2),
     )
-    for label, kind, text in rows:
+    for label, kind, sentence in rows:
         scores = (getattr(triplet, f"log_prob_{kind}_model_{number}") for number in (1, 2))
-        words = changed_words(Sentence.parse(text), natural)
+        words = changed_words(sentence, triplet.natural)
         table.add_row(label, words, *(f"{score:.2f}" for score in scores))
     return table
 
@@ -79,6 +76,6 @@ def _pair_table(results: Demo) -> Table:
         sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
         for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):
             column = results.scores.column(model)
-            cells = (no[0], f"{column[no[1]]:.2f}", yes[0], f"{column[yes[1]]:.2f}")
+            cells = (str(no[0]), f"{column[no[1]]:.2f}", str(yes[0]), f"{column[yes[1]]:.2f}")
             table.add_row(model, *cells, end_section=model == model_2)
     return table

@@ -96,7 +96,6 @@ def design(
     from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
     from contstim.wording import counted
@@ -125,8 +124,9 @@ def design(
         seconds=seconds,
     )
     if text is None:
-        texts = [s for trial in experiment.trials for s in (trial.sentence_1, trial.sentence_2)]
-        frequencies = WordFrequencies.of(natural or map(Sentence.parse, texts))
+        trials = experiment.trials
+        sentences_of_trials = [s for t in trials for s in (t.sentence_1, t.sentence_2)]
+        frequencies = WordFrequencies.of(natural or sentences_of_trials)
     else:
         frequencies = read_frequencies(text)
     summary = summarise(experiment, frequencies, seconds_per_trial=seconds_per_trial)

@@ -12,7 +12,7 @@ from contstim.cli.output import remark
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.alignment import Imported
 
 app = typer.Typer(help="Make responses.csv from the data of a platform.", no_args_is_help=True)
 
@@ -167,7 +167,7 @@ def collected(
     Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
     """
     from contstim.experiments.collection.exports import collected_responses
-    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.alignment import Imported
     from contstim.stimuli import read_trials
 
     found = Imported(read_trials(trials), collected_responses(database), (), ())
@@ -191,7 +191,7 @@ def golan2023(
     """
     from contstim.experiments.reproduce.golan2023_data import read_experiment
     from contstim.experiments.reproduce.published.scores import read_stimulus_scores
-    from contstim.experiments.responses.answers import Imported
+    from contstim.experiments.responses.alignment import Imported
 
     folder = data / "contstimlang"
     trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
@@ -210,7 +210,7 @@ def _write(
 ) -> None:
     """Write what was found with its record, and print every problem."""
     from contstim.experiments.responses import origin_of, write_responses
-    from contstim.experiments.responses.answers import keep_one
+    from contstim.experiments.responses.alignment import keep_one
     from contstim.records import write_record
     from contstim.stimuli import write_trials
 

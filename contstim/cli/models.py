@@ -14,8 +14,8 @@ def models(quiet: Quiet = False) -> None:
     del quiet  # it prints nothing but its result
     from rich.table import Table
 
-    from contstim.models.catalog import CATALOGUE
     from contstim.models.families import families
+    from contstim.models.specifications import CATALOGUE
 
     table = Table("family", "what it is", "scoring rules", title="Families", title_justify="left")
     for family in families():

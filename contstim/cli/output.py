@@ -85,9 +85,9 @@ def warn_of_training_texts(
     contaminations: Mapping[str, Contamination | None], what: str = "sentences"
 ) -> None:
     """Say, even if quiet, how many sentences models were trained on."""
-    from contstim.models.contamination import warnings_of
+    from contstim.models.contamination import contamination_warnings
 
-    for warning in warnings_of(contaminations, what):
+    for warning in contamination_warnings(contaminations, what):
         warn(warning)
 
 

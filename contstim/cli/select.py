@@ -57,7 +57,6 @@ def natural(
     from contstim.optimization.selection.natural import select_natural
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_pairs
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
@@ -76,8 +75,11 @@ def natural(
     )
     write_pairs(out, selection.pairs)
     selection.certificate.save(Path(f"{out}.certificate.json"))
-    selected = (text for pair in selection.pairs for text in (pair.sentence_1, pair.sentence_2))
-    seen = read_contamination(scores, table.models, map(Sentence.parse, selected))
+    sides = (
+        sentence for pair in selection.pairs for sentence in (pair.sentence_1, pair.sentence_2)
+    )
+    selected = (sentence for sentence in sides if sentence is not None)
+    seen = read_contamination(scores, table.models, selected)
     agreed = [pair.trial_id for pair in selection.pairs if not pair.controversial]
     facts = contamination_facts(seen)
     write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)

@@ -41,11 +41,19 @@ def sentences(
     """
     from contstim.corpus import read_lines, read_sentences
     from contstim.files import write_text
-    from contstim.filters import DistinctWords, InVocabulary, NotIn, Rule, Without, WordCount, keep
+    from contstim.filters import (
+        DistinctWords,
+        InVocabulary,
+        NotIn,
+        SentenceRule,
+        Without,
+        WordCount,
+        filter_sentences,
+    )
     from contstim.records import write_record
     from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 
-    rules: list[Rule] = [WordCount(words)]
+    rules: list[SentenceRule] = [WordCount(words)]
     allowed = None if vocabulary is None else Vocabulary.load(vocabulary)
     if not repeats:
         rules.append(DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable))
@@ -56,7 +64,7 @@ def sentences(
     rules += [NotIn(read_sentences(path, prose=prose)) for path in exclude or []]
     left_out: Counter[str] = Counter()
     read = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
-    selected = list(keep(read, rules, left_out))
+    selected = list(filter_sentences(read, rules, left_out))
     if not selected:
         reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
         raise InputError(f"No sentence of {text} is left: {reasons}.")

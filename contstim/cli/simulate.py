@@ -91,21 +91,21 @@ def simulate(
         if server is None:
             responses = simulate_responses(people, participants)
         elif journal is None:
-            from contstim.experiments.collection.browsers import take_part_in_browser
+            from contstim.testing.participants.browser import take_part_in_browser
 
             responses = take_part_in_browser(
                 people, server, participants, patience=patience, progress=progress
             )
         else:
             try:
-                from contstim.experiments.collection.volunteers import Visit, take_part
+                from contstim.testing.participants.http import RunSettings, take_part
             except ModuleNotFoundError as error:
                 raise WorkerError(
                     f"--server needs {error.name}, which is not installed: pip install "
                     "'contstim[collect]'."
                 ) from error
-            visit = Visit(server, participants, at_once, pause, patience, str(trials))
-            responses = take_part(people, visit, journal, progress=progress)
+            settings = RunSettings(server, participants, at_once, pause, patience, str(trials))
+            responses = take_part(people, settings, journal, progress=progress)
     write_responses(out, responses)
     if journal is not None:
         journal.unlink(missing_ok=True)

@@ -52,8 +52,7 @@ def synthesize(
     vocabulary: Words = None,
     allow_unknown: AllowUnknown = False,
     recipe: Annotated[
-        Literal["default", "golan2023"],
-        typer.Option(help="How to search: our way, or the published procedure."),
+        str, typer.Option(help="How to search: default, or golan2023, the published procedure.")
     ] = "default",
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
@@ -79,17 +78,18 @@ def synthesize(
     """
     from contstim.models.base import conventions
     from contstim.optimization.search.json_facts import json_facts
-    from contstim.optimization.search.recipes import RECIPES
+    from contstim.optimization.search.recipes import recipe_named
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
     constraints = limits.constraints(natural)
     # a fluency model is the last of the models, where there is one
     judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
+    way = recipe_named(recipe)  # refused before models are loaded
     models = loading.language_models([*accept, *reject, *judges])
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
-        "recipe": RECIPES[recipe],
+        "recipe": way,
         "constraints": constraints,
         "seed": seed,
         "on_step": None if as_json or quiet else _print_step,

@@ -23,7 +23,7 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.optimization.jobs.executors import Executor
-    from contstim.optimization.jobs.triplets import Found
+    from contstim.optimization.jobs.results import TripletResults
 
 
 def triplets(
@@ -81,15 +81,14 @@ def triplets(
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
-    from contstim.models.base import recorded
-    from contstim.models.catalog import given_models
+    from contstim.models.base import record_entry
     from contstim.models.contamination import contamination, contamination_facts
-    from contstim.optimization.jobs.bench import Bench
-    from contstim.optimization.jobs.renaming import rename_columns, renamed
-    from contstim.optimization.jobs.study import Study
+    from contstim.models.specifications import parse_models
+    from contstim.optimization.jobs.plan import SynthesisPlan
+    from contstim.optimization.jobs.results import rename_columns, renamed
     from contstim.optimization.jobs.triplets import find_triplets
+    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.records import write_record
-    from contstim.sentence import Sentence
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
@@ -97,8 +96,8 @@ def triplets(
 
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
-    given = given_models(model)
-    study = Study(
+    given = parse_models(model)
+    study = SynthesisPlan(
         tuple(one.specification for one in given),
         tuple(read_stimuli(sentences)),
         None if vocabulary is None else Vocabulary.load(vocabulary),
@@ -107,7 +106,7 @@ def triplets(
         seed,
         allow_unknown,
     )
-    bench = Bench(
+    context = WorkerContext(
         loading.device,
         loading.dtype,
         loading.prompt,
@@ -123,7 +122,7 @@ def triplets(
                 study,
                 kept,
                 workshop,
-                bench,
+                context,
                 retry_failed=retry_failed,
                 say=say,
                 progress=progress,
@@ -132,7 +131,7 @@ def triplets(
             "seed": seed,
             "recipe": recipe,
             "models": {
-                one.name: recorded(one.specification, found.conventions[one.specification])
+                one.name: record_entry(one.specification, found.conventions[one.specification])
                 for one in given
             },
         }
@@ -144,16 +143,14 @@ def triplets(
             if path is not None:
                 write_table(path, rename_columns(export(), given))
                 write_record(path, **facts)
-    seen = contamination(
-        found.training_texts, [Sentence.parse(triplet.natural) for triplet in found.triplets]
-    )
+    seen = contamination(found.training_texts, [triplet.natural for triplet in found.triplets])
     write_triplets(out, found.triplets)
     write_record(
         out,
         **facts,
         pairs=[asdict(pair) for pair in found.pairs],
         unchanged=[
-            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural}
+            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural.text}
             | {"reason": one.alike}
             for one in found.unchanged
         ],
@@ -184,7 +181,7 @@ def _executor(
     return LocalExecutor()
 
 
-def _print_statistics(found: Found) -> None:
+def _print_statistics(found: TripletResults) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -210,11 +207,11 @@ def _print_statistics(found: Found) -> None:
     )
 
 
-def _tell_failures(found: Found, *, quiet: bool) -> None:
+def _tell_failures(found: TripletResults, *, quiet: bool) -> None:
     from contstim.optimization.jobs.tasks import SEEDS
 
     for one in found.unchanged:
-        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural!r}: {one.alike}")
+        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural.text!r}: {one.alike}")
     if found.unchanged:
         remark(
             f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "

@@ -15,7 +15,7 @@ from contstim.documents import read_json_object
 from contstim.english import generate
 from contstim.errors import InputError
 from contstim.files import write_text
-from contstim.filters import DistinctWords, InVocabulary, NotIn, keep
+from contstim.filters import DistinctWords, InVocabulary, NotIn, filter_sentences
 from contstim.models.base import conventions
 from contstim.models.scoring import score_sentences
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
@@ -194,7 +194,7 @@ def _sentences(path: Path, make: Callable[[], Sequence[Sentence]]) -> list[Sente
 def _natural(text: Sequence[Sentence], vocabulary: Vocabulary, n: int, seed: int) -> list[Sentence]:
     """Sentences of eight words that no model was trained on."""
     rules = (DistinctWords(vocabulary.repeatable), InVocabulary(vocabulary), NotIn(text))
-    return list(keep(generate(n, seed=seed + 1, words=_WORDS), rules))
+    return list(filter_sentences(generate(n, seed=seed + 1, words=_WORDS), rules))
 
 
 def _triplets(

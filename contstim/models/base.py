@@ -1,4 +1,4 @@
-"""The contracts of scorers and of language models, whatever computes their scores."""
+"""The contracts of scorers and of language models, however they compute their scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 NATS = "nats"
-"""The unit of log-probabilities of sentences; any other unit is that of something else."""
+"""The unit of log-probabilities of sentences; scores in any other unit are something else."""
 
 FLOAT32 = "float32"
 """The precision in which scores are comparable to the last digits."""
@@ -33,11 +33,11 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Convention:
-    """How a score comes about: written beside every score table and part of every cache key.
+    """How a score is computed: written beside every score table and part of every cache key.
 
     Attributes:
         rule: name of the scoring rule, such as `log-likelihood`.
-        context: what stands before the first word.
+        context: the text or tokens before the first word.
         end_scored: whether the end of the sentence is part of the score.
         fingerprint: changes whenever weights, tokenizer, rule or context change.
         sampling: how the score is estimated where it is not exact; empty for exact rules.
@@ -59,12 +59,12 @@ class Convention:
 
     @property
     def json(self) -> str:
-        """The same as one line of JSON."""
+        """The convention as one line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @property
     def is_log_probability(self) -> bool:
-        """Whether scores are log-probabilities of sentences, not a function of them or others."""
+        """Whether scores are log-probabilities of sentences."""
         return self.unit == NATS
 
     def require_log_probability(self, name: str, purpose: str) -> None:
@@ -72,10 +72,10 @@ class Convention:
 
         Args:
             name: of the model.
-            purpose: what needs log-probabilities; a noun phrase that begins a sentence.
+            purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
 
         Raises:
-            ModelError: they are something else; says what.
+            ModelError: the scores have another unit; names it.
         """
         if not self.is_log_probability:
             raise ModelError(
@@ -88,18 +88,18 @@ class Convention:
 
 @dataclass(frozen=True, eq=False)
 class Replacements:
-    """What a model knows cheaply about each candidate word at one position of one sentence.
+    """Cheap knowledge about each candidate word at one position of a sentence.
 
-    All arrays have the shape (n_words,) and speak of the log-probability, in nats, of the whole
-    sentence with that word in place.
+    All arrays are (n_words,), about the log-probability, in nats, of the whole sentence with each
+    word in place.
 
     Attributes:
-        exact: the log-probability itself, nan where it is not known.
-        estimate: correlates with the exact value; to be calibrated by regression.
-        upper_bound: the exact value can never exceed it; +inf where nothing is known.
-        prefix_log_prob: log-probability of the words before the position, for models that read
-            from left to right, whose upper bounds are this plus a word's own given these words;
-            else nan.
+        exact: the log-probability; nan if unknown.
+        estimate: a number that correlates with it, to be calibrated by regression.
+        upper_bound: a number that it never exceeds; +inf if unknown.
+        prefix_log_prob: log-probability of the words before the position, of a model that reads
+            from left to right. Its upper bounds are this plus the log-probability of the word
+            given these words. nan for other models.
     """
 
     exact: FloatArray
@@ -109,22 +109,22 @@ class Replacements:
 
     @classmethod
     def all_exact(cls, log_probs: FloatArray) -> Replacements:
-        """All three from exact log-probabilities, (n_words,), nats."""
+        """From the exact log-probabilities, (n_words,), nats."""
         return cls(exact=log_probs, estimate=log_probs, upper_bound=log_probs)
 
     @classmethod
-    def nothing_known(cls, n_words: int) -> Replacements:
-        """What a model says that only scores whole sentences: every candidate looks alike."""
+    def unknown(cls, n_words: int) -> Replacements:
+        """From a model that only scores whole sentences: all candidates are alike."""
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
     @property
     def complete(self) -> bool:
-        """Whether every candidate's log-probability is known exactly."""
+        """Whether the exact log-probability of every candidate is known."""
         return not np.isnan(self.exact).any()
 
     @property
     def is_left_to_right(self) -> bool:
-        """Whether the model reads from left to right, and `prefix_log_prob` is known."""
+        """Whether the model reads from left to right, and `prefix_log_prob` is a number."""
         return not math.isnan(self.prefix_log_prob)
 
 
@@ -132,7 +132,7 @@ class TokenScore(NamedTuple):
     """One term of a sentence's score: a token, or a word of a word-level model.
 
     Attributes:
-        word: 0-based position of the word that it belongs to, -1 for the end of the sentence.
+        word: 0-based position of its word, -1 for the end of the sentence.
         token: as the model writes it.
         log_prob: nats.
     """
@@ -156,12 +156,12 @@ class Continuation(NamedTuple):
 
 
 class Scorer(ABC):
-    """Whatever gives sentences a score: language models, transforms of them, classifiers.
+    """A model that gives sentences a score: a language model, a transform of it, a classifier.
 
-    Scores can be ranked and compared. What needs more, such as replacements or log-probabilities in
-    nats, asks for a `LanguageModel`; see `require_language_model`.
+    Scores can be ranked and compared. Work that needs log-probabilities in nats or replacements
+    takes a `LanguageModel`; see `require_language_model`.
 
-    What an implementation guarantees, and `contstim.testing.ScorerContract` proves:
+    An implementation guarantees, and `contstim.testing.ScorerContract` proves:
 
     * Scores are float64 and never nan.
     * Scoring a batch equals scoring one by one, up to rounding: other sentences in a batch may move
@@ -175,18 +175,18 @@ class Scorer(ABC):
     """Names columns, files and trials; stable between runs."""
 
     specification: str = ""
-    """What it was loaded from, as `contstim.models.catalog` reads it; empty where made in code."""
+    """Its specification, see `contstim.models.specifications`; empty for a model made in code."""
 
     @property
     @abstractmethod
     def convention(self) -> Convention:
-        """How the scores come about, and their unit."""
+        """How the scores are computed, and their unit."""
 
     @property
     def training_text(self) -> TrainingText | None:
-        """The sentences that the model was trained on; None where nothing is known of them.
+        """The sentences that the model was trained on; None if they are not recorded.
 
-        Models that contstim trained know theirs.
+        Models that contstim trained have them beside their files.
         """
         return None
 
@@ -201,7 +201,7 @@ class Scorer(ABC):
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Why each sentence cannot be scored, (n_sentences,); None where it can.
 
-        Costs no pass of a network, so that long work can leave such sentences out beforehand.
+        Costs no pass of a network, so that long work can drop such sentences beforehand.
         """
         return [None] * len(sentences)
 
@@ -210,7 +210,7 @@ class Scorer(ABC):
         return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """What sampling leaves uncertain in the scores, (n_sentences,), in their unit; 0 if exact.
+        """Standard errors of sampled scores, (n_sentences,), in their unit; 0 for exact scores.
 
         Raises:
             ModelError: see `scores`.
@@ -220,7 +220,7 @@ class Scorer(ABC):
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Which words the model tells apart, (n_words,); all unless an adapter says otherwise.
 
-        All words that a word-level model does not know share one score, which a search would
+        A word-level model scores all words outside its vocabulary alike, which a search would
         exploit; sub-word models know every word.
         """
         return np.ones(len(words), np.bool_)
@@ -229,7 +229,7 @@ class Scorer(ABC):
         """The words with at least that count in the training text; None for sub-word models.
 
         Raises:
-            ModelError: the model is word-level but its counts are not at hand.
+            ModelError: the model is word-level, but has no counts.
         """
         return None
 
@@ -237,8 +237,8 @@ class Scorer(ABC):
         """How many tokens each word is read as, (n_words,); None for word-level models.
 
         Args:
-            words: what to count.
-            initial: whether the words start a sentence or stand inside one.
+            words: the words.
+            initial: whether they start a sentence or stand inside it.
         """
         del words, initial
         return None
@@ -262,18 +262,18 @@ class Scorer(ABC):
 class LanguageModel(Scorer):
     """A scorer whose scores are log-probabilities of sentences, in nats.
 
-    A new adapter needs `name`, `convention` and `log_probs`; all else has a default that is true of
-    any model. A search is faster with a model that also says what it knows cheaply of
-    `replacements`.
+    A new adapter needs `name`, `convention` and `log_probs`; everything else has a default that is
+    true of any model. A search is faster with a model that has cheap `replacements`.
 
-    What an implementation guarantees beyond a `Scorer`, and
-    `contstim.testing.LanguageModelContract` proves:
+    Beyond a `Scorer`, an implementation guarantees, and `contstim.testing.LanguageModelContract`
+    proves:
 
     * Scores are natural logs, finite or -inf, and not positive.
     * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
-      `upper_bound` are true; `continuation_log_probs` is the sum of what each word gets given the
-      words before it, or refused, also when asked about nothing. In float32 on the CPU: within the
-      larger of 1e-4 nats and 1e-6 of the score.
+      `upper_bound` are true; `continuation_log_probs` is the sum of the log-probabilities of words
+      given the words before them, or always refused, even for an empty list. In float32 on the
+      CPU: within the larger of 1e-4 nats and 1e-6 of the score.
+    * After `forget_prefixes`, equal calls cost equally many passes.
     """
 
     @abstractmethod
@@ -297,13 +297,13 @@ class LanguageModel(Scorer):
         return self.log_probs(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Cheap knowledge about the sentence with each word at a 0-based position; here none.
+        """Cheap knowledge about the sentence with each word at a 0-based position; by default none.
 
         Raises:
             SentenceError: the sentence has no such position.
         """
         sentence.check_position(position)
-        return Replacements.nothing_known(len(words))
+        return Replacements.unknown(len(words))
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -316,13 +316,20 @@ class LanguageModel(Scorer):
         sentence.check_position(position)
         return self.log_probs([sentence.replace(position, word) for word in words])
 
+    def forget_prefixes(self) -> None:
+        """Give up what was read of earlier sentences and remembered to spare passes.
+
+        Scores stay; what later calls cost no longer depends on earlier ones. Nothing to do for a
+        model that reads every sentence anew.
+        """
+
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
         """A model whose scores estimate this one's at a fraction of the cost.
 
-        None where exact scores cost little as they are.
+        None if exact scores are cheap.
 
         Args:
-            effort: how much a draft may cost, from 0; more makes it better.
+            effort: how much a draft may cost, from 0; higher efforts give better drafts.
         """
         return None
 
@@ -342,8 +349,8 @@ class LanguageModel(Scorer):
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """Log p(words | the words before them), (n_continuations,), nats.
 
-        Neither the end mark nor the end of the sentence counts, and nothing is renormalised within
-        word boundaries, whatever the rule for sentences.
+        Neither the end mark nor the end of the sentence counts, and word boundaries are not
+        enforced, whatever the rule for sentences.
 
         Raises:
             ModelError: the model does not read from left to right, or cannot read that many tokens.
@@ -361,11 +368,11 @@ def require_language_model(model: Scorer, purpose: str) -> LanguageModel:
 
     Args:
         model: any scorer.
-        purpose: what needs log-probabilities; a noun phrase that begins a sentence.
+        purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
 
     Raises:
-        ModelError: see `Convention.require_log_probability`; or it has scores in nats, but is a
-            `Scorer` that knows nothing else.
+        ModelError: see `Convention.require_log_probability`; or its scores are in nats, but it is
+            not a `LanguageModel`.
     """
     model.convention.require_log_probability(model.name, purpose)
     if not isinstance(model, LanguageModel):
@@ -377,14 +384,11 @@ def require_language_model(model: Scorer, purpose: str) -> LanguageModel:
 
 
 def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
-    """How each model's scores come about, by its name: what a record says beside an output.
-
-    A model that was loaded has its specification there too, whatever it is called.
-    """
-    return {model.name: recorded(model.specification, model.convention) for model in models}
+    """The entries of models in the record of an output, by their names."""
+    return {model.name: record_entry(model.specification, model.convention) for model in models}
 
 
-def recorded(specification: str, convention: Convention) -> dict[str, object]:
-    """A model's specification, where there is one, and its convention: its entry in a record."""
+def record_entry(specification: str, convention: Convention) -> dict[str, object]:
+    """A model's entry in a record: its convention, and its specification if it has one."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
     return origin | asdict(convention)

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 class Budget:
     """How many tokens, padding included, pass through a network at once.
 
-    On a CPU larger batches are slower: their activations no longer fit its caches. A GPU wants to
-    be filled. What a network's memory did not hold lowers its budget from then on, so that later
-    calls do not try as much again.
+    On a CPU larger batches are slower: their activations no longer fit its caches. A GPU is faster
+    with large ones. When memory runs out the budget is lowered for all later calls.
     """
 
     tokens: int
@@ -56,12 +55,12 @@ def forward_in_batches(
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
-        run: what to do with a batch.
+        run: the function for a batch.
         pad: token id to pad with.
         budget: tokens a batch, padding included; a longer row goes alone.
         width: how many tokens the network reads for each token of a row.
         device: where the ids and the attention mask are put.
-        progress: told the number of rows in each finished batch.
+        progress: called with the number of rows of each finished batch.
 
     Raises:
         ModelError: a single row does not fit into memory.
@@ -71,8 +70,8 @@ def forward_in_batches(
     start = 0
     while start < len(order):
         longest = int(lengths[order[start]])
-        each = width * max(1, longest)
-        chosen = order[start : start + max(1, budget.tokens // each)]
+        tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
+        chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
         ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
         with computing():
             done = _fits(run, ids.to(device), attention.to(device), chosen)
@@ -87,7 +86,7 @@ def forward_in_batches(
                 f"use a smaller model, another device, or shorter sentences."
             )
         else:
-            budget.tokens = len(chosen) * each // 2
+            budget.tokens = len(chosen) * tokens_a_row // 2
 
 
 _NO_MEMORY = (
@@ -127,7 +126,7 @@ def computing() -> Iterator[None]:
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
-    """The distinct rows in order of first appearance, and for each row the number of its twin."""
+    """The distinct rows in order of first appearance, and the number among them of each row."""
     numbers: dict[bytes, int] = {}
     inverse = [
         numbers.setdefault(np.asarray(row, np.int64).tobytes(), len(numbers)) for row in rows

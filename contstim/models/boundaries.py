@@ -38,8 +38,9 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     word-final tokens except the end marks. Special tokens, the unknown token among them, and
     outputs that no token of the tokenizer uses belong to no class.
 
-    The kind of tokenizer is told from its vocabulary: of `##`, `Ġ`, `▁` and `</w>`, the mark that
-    most tokens carry.
+    The kind of tokenizer follows from its vocabulary: of `##`, `Ġ`, `▁` and `</w>`, the mark that
+    most tokens have. Of the vocabulary `[CLS] dog ##s sleep .`, where `##` marks continuations,
+    `dog`, `sleep` and `.` are `BOUNDARY`, `##s` is `WITHIN` and `[CLS]` is of no class.
 
     Args:
         tokenizer: a `transformers` tokenizer.
@@ -82,8 +83,7 @@ def _special_ids(tokenizer: Any) -> set[int]:
 class Normaliser:
     """Log-probabilities from logits, over the whole vocabulary or within classes of tokens.
 
-    A token of no class, which only text that the tokenizer does not know leads to, has its
-    probability among all tokens.
+    A token without a class, such as the unknown token, is normalised over the whole vocabulary.
 
     Args:
         classes: the class of each token, (n_tokens,); None for no restriction.
@@ -110,13 +110,14 @@ class Normaliser:
         kinds = np.unique(classes).tolist()
         if len(kinds) == 1:
             return self._within(kinds[0], logits)[row, token]
+        # For each class its questions, the rows that they are about, and the index among these rows
         result = torch.empty(len(rows), dtype=torch.float64, device=logits.device)
         for kind in kinds:
-            asked = np.flatnonzero(classes == kind)
-            used, place = np.unique(rows[asked], return_inverse=True)
+            questions = np.flatnonzero(classes == kind)
+            used, index = np.unique(rows[questions], return_inverse=True)
             log_probs = self._within(kind, logits[self._there(used, logits)])
-            where = self._there(asked, logits)
-            result[where] = log_probs[self._there(place, logits), token[where]].double()
+            of_class = self._there(questions, logits)
+            result[of_class] = log_probs[self._there(index, logits), token[of_class]].double()
         return result
 
     def log_softmax(self, logits: torch.Tensor) -> torch.Tensor:
@@ -129,7 +130,7 @@ class Normaliser:
         return result
 
     def _within(self, kind: int, logits: torch.Tensor) -> torch.Tensor:
-        if kind != NO_CLASS:
+        if kind != NO_CLASS:  # tokens outside the class get minus infinity
             logits += self._outside[kind].to(logits.dtype)
         return log_softmax32(logits)
 

@@ -1,23 +1,18 @@
-"""Model specifications, how they are loaded, and the models of the 2023 study.
+"""Load models by their specifications: one, several, or one after the other.
 
-A specification is `[family:]location[@rule][+transform]`, for instance `kenlm:trigram.arpa` or
-`hf:gpt2@chain+mean`; a name may stand before it, as in `gpt2=hf:gpt2@chain`. Families load lazily:
-naming one imports nothing.
+See `specifications` for how models are named. Families load lazily: naming one imports nothing.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from dataclasses import dataclass, replace
+import gc
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
-from contstim.documents import read_json_object
 from contstim.errors import ModelError
-from contstim.files import is_file
-from contstim.models.families import FAMILIES, attribute, families, family_named
-from contstim.models.given import GivenModel
+from contstim.models.families import attribute, require_family
+from contstim.models.specifications import NamedSpecification, parse_models, parse_specification
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +21,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.checkpoints import Device, Precision
 
-RECURRENT_CONFIGURATION = "recurrent.json"
-"""The file by which a folder is known to hold a recurrent model."""
+_Result = TypeVar("_Result")
 
 
 class LoadOptions(TypedDict, total=False):
@@ -40,147 +34,17 @@ class LoadOptions(TypedDict, total=False):
     weights: bool
 
 
-@dataclass(frozen=True)
-class CatalogueEntry:
-    """A model of the 2023 study: its name here, its specification, and what it is."""
-
-    name: str
-    specification: str
-    summary: str
-
-    @property
-    def loadable(self) -> bool:
-        """Whether this version has the family."""
-        return self.specification.partition(":")[0] in FAMILIES
-
-
-@dataclass(frozen=True)
-class Specification:
-    """A parsed model specification.
-
-    Attributes:
-        family: the name of a family.
-        location: a file, a folder, or a name on the hub.
-        rule: empty for the default.
-        transform: a key of `TRANSFORMS`, or empty.
-        argument: what the transform is given, such as a file.
-    """
-
-    family: str
-    location: str
-    rule: str = ""
-    transform: str = ""
-    argument: str = ""
-
-
-TRANSFORMS: dict[str, str] = {
-    "mean": "+mean: log p / number of tokens that the rule scores",
-    "slor": "+slor:UNIGRAM.arpa: (log p - unigram log p of the words) / number of words",
-}
-
-CATALOGUE: dict[str, CatalogueEntry] = {
-    entry.name: entry
-    for entry in (
-        CatalogueEntry("2-gram", "kenlm:bigram.arpa", "n-gram; train it on your text"),
-        CatalogueEntry("3-gram", "kenlm:trigram.arpa", "n-gram; train it on your text"),
-        CatalogueEntry("RNN", "rnn:rnn", "recurrent; train it on your text"),
-        CatalogueEntry("LSTM", "lstm:lstm", "recurrent; train it on your text"),
-        CatalogueEntry("bert-large-cased", "hf:bert-large-cased", "masked transformer"),
-        CatalogueEntry("roberta-large", "hf:roberta-large", "masked transformer"),
-        CatalogueEntry("xlm-mlm-en-2048", "hf:xlm-mlm-en-2048", "masked transformer"),
-        CatalogueEntry(
-            "electra-large-generator", "hf:google/electra-large-generator", "masked transformer"
-        ),
-        CatalogueEntry("gpt2-xl", "hf:gpt2-xl", "causal transformer"),
-    )
-}
-
-_SPECIFICATION = re.compile(
-    r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>[\w-]+))?"
-    r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
-)
-
-
-def parse_specification(text: str) -> Specification:
-    """Read `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
-
-    The family may be told by the file's ending or by a file in the folder.
-
-    Raises:
-        ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
-    """
-    match = _SPECIFICATION.fullmatch(text)
-    if match is None:
-        raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
-    family, location = match["family"], match["location"]
-    if family is None and location in CATALOGUE:
-        family, _, location = CATALOGUE[location].specification.partition(":")
-    kind = family_named(family or _family_of(location))
-    if kind is None:
-        raise ModelError(
-            f"{text!r} does not name a model that this version can load. Families: "
-            + "; ".join(f"{f.name}: ({f.summary})" for f in families())
-            + ". 'contstim models' lists them."
-        )
-    rule, transform, argument = (match[g] or "" for g in ("rule", "transform", "argument"))
-    if rule and rule not in kind.rules:
-        raise ModelError(
-            f"{kind.name} models have no rule {rule!r}; they have {', '.join(kind.rules)}."
-        )
-    if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
-        raise ModelError(
-            f"'+{transform}' in {text!r} is not a transform; there are "
-            f"{'; '.join(TRANSFORMS.values())}."
-        )
-    return Specification(kind.name, location, rule, transform, argument)
-
-
-def given_models(texts: Sequence[str]) -> list[GivenModel]:
-    """Read models as they are given, `[NAME=]SPECIFICATION` each, before any is loaded.
-
-    Raises:
-        ModelError: a name or a model is given twice, or see `GivenModel` and `parse_specification`.
-    """
-    given = [GivenModel.parse(text) for text in texts]
-    _refuse_repeated([model.name for model in given])
-    same: dict[Specification, GivenModel] = {}
-    for model in given:
-        parsed = parse_specification(model.specification)
-        other = same.setdefault(_plain(parsed), model)
-        if other is not model:
-            raise ModelError(
-                f"{other.text} and {model.text} are the same model given twice. Leave one of them "
-                f"out."
-            )
-    return given
-
-
-def _refuse_repeated(names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ModelError(
-            f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
-            f"them out, or tell them apart as NAME=MODEL."
-        )
-
-
-def _plain(parsed: Specification) -> Specification:
-    """The same for all ways to write a path."""
-    return replace(parsed, location=os.path.normpath(parsed.location))
-
-
 def check_model(specification: str, *, trust_remote_code: bool = False) -> None:
-    """Refuse in a moment a model that cannot be loaded: nothing there, or nothing readable.
+    """Refuse within a moment a model whose files are missing or unreadable.
 
-    Weights and tokenizer are left unread, and so is what lies on the hub.
+    Reads the configuration only: no weights, no tokenizer, nothing on the hub.
 
     Raises:
         ModelError: see `parse_specification`; or the file or folder is missing, or its
             configuration damaged.
     """
     parsed = parse_specification(specification)
-    family = family_named(parsed.family)
-    assert family is not None  # or it would not have been parsed
+    family = require_family(parsed.family)
     if family.checker:
         check = cast("Callable[..., None]", attribute(family.checker))
         check(parsed.location, trust_remote_code=trust_remote_code)
@@ -205,22 +69,23 @@ def load_scorer(
 
     Args:
         specification: see `parse_specification`; without `name`, `NAME=` may stand before it.
-        name: what to call it; by default the name that is given, or the specification.
+        name: what to call it; by default the name before `=`, or the specification.
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
         prompt: what causal transformers read before a sentence; other models read nothing.
         trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
-        weights: False where only words and tokens are asked about: transformers are then left
-            without their weights, and score nothing.
+        weights: False loads transformers without their weights, to ask how they read words; they
+            score nothing.
 
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
     """
-    chosen = GivenModel(name, specification) if name else GivenModel.parse(specification)
-    parsed = parse_specification(chosen.specification)
-    family = family_named(parsed.family)
-    assert family is not None  # or it would not have been parsed
-    given = {
+    named = NamedSpecification.parse(specification)
+    if name:  # then the whole text is the specification
+        named = NamedSpecification(name, specification)
+    parsed = parse_specification(named.specification)
+    family = require_family(parsed.family)
+    arguments = {
         "family": parsed.family,
         "rule": parsed.rule,
         "device": device,
@@ -230,13 +95,13 @@ def load_scorer(
         "weights": weights,
     }
     loader = cast("Callable[..., Scorer]", attribute(family.loader))
-    options = {option: given[option] for option in family.options}
-    model = loader(parsed.location, name=chosen.name, **options)
+    options = {option: arguments[option] for option in family.options}
+    model = loader(parsed.location, name=named.name, **options)
     if parsed.transform:
         from contstim.models.transforms import transformed
 
-        model = transformed(model, parsed.transform, parsed.argument, name=chosen.name)
-    model.specification = chosen.specification
+        model = transformed(model, parsed.transform, parsed.argument, name=named.name)
+    model.specification = named.specification
     return model
 
 
@@ -251,8 +116,8 @@ def load_scorers(specifications: Sequence[str], **options: Unpack[LoadOptions]) 
         ModelError: a name or a model is given twice, or see `load_scorer`.
     """
     return [
-        load_scorer(given.specification, name=given.name, **options)
-        for given in given_models(specifications)
+        load_scorer(model.specification, name=model.name, **options)
+        for model in parse_models(specifications)
     ]
 
 
@@ -278,20 +143,69 @@ def load_models(
     return [_language_model(scorer) for scorer in load_scorers(specifications, **options)]
 
 
+def with_each_model(
+    specifications: Sequence[str],
+    work: Callable[[Scorer], _Result],
+    *,
+    device: Device = "auto",
+    dtype: Precision = "auto",
+    prompt: str | None = None,
+    trust_remote_code: bool = False,
+) -> list[_Result]:
+    """Load each model, work with it, and drop it before the next one is loaded.
+
+    Names, specifications, files and configurations of all are checked before the first is loaded.
+    Neighbours that share a checkpoint, such as two rules, share its network.
+
+    Args:
+        specifications: `[NAME=]SPECIFICATION` each.
+        work: a function of the model; its result must not hold the model.
+        device: see `load_scorer`.
+        dtype: see `load_scorer`.
+        prompt: see `load_scorer`.
+        trust_remote_code: see `load_scorer`.
+
+    Returns:
+        The result of each, in the order of the specifications.
+
+    Raises:
+        ModelError: see `load_scorers`.
+    """
+    models = parse_models(specifications)
+    for named in models:
+        check_model(named.specification, trust_remote_code=trust_remote_code)
+    places = [
+        (parsed.family, parsed.location)
+        for parsed in (parse_specification(named.specification) for named in models)
+    ]
+    results = []
+    previous: Scorer | None = None  # kept alive while the next model shares its network
+    for named, place, next_place in zip(models, places, [*places[1:], None], strict=True):
+        model = load_scorer(
+            named.specification,
+            name=named.name,
+            device=device,
+            dtype=dtype,
+            prompt=prompt,
+            trust_remote_code=trust_remote_code,
+        )
+        results.append(work(model))
+        previous = model if place == next_place else None
+        del model
+        free_memory()
+    del previous
+    return results
+
+
+def free_memory() -> None:
+    """Give a dropped network's memory back at once, also to other workers on the same GPU."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.cuda.empty_cache()
+
+
 def _language_model(scorer: Scorer) -> LanguageModel:
     from contstim.models.base import require_language_model
 
-    return require_language_model(scorer, "What asks for a language model")
-
-
-def _family_of(location: str) -> str:
-    for family in FAMILIES.values():
-        if family.endings and location.endswith(family.endings):
-            return family.name
-    if is_file(Path(location) / "config.json"):
-        return "hf"
-    try:
-        facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
-        return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
+    return require_language_model(scorer, "A function that loads a language model")

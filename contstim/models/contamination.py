@@ -1,8 +1,8 @@
-"""How many sentences stand in the training text of a model that is to be compared by them.
+"""Sentences of a study that a model was trained on.
 
-Such a model knows them by heart: in the scores of natural sentences, memory passes for skill. So
-`score` keeps in its record which sentences these are, by their hashes, and whoever reads the scores
-can tell how many of those that it uses are among them.
+A model knows the sentences of its training text by heart: their scores measure memory, not skill.
+So `score` writes into its record the hashes of the scored sentences that stand in each model's
+training text, and every command that reads the scores can count them among the sentences it uses.
 """
 
 from __future__ import annotations
@@ -15,119 +15,120 @@ from contstim.models.training_text import sentence_hash
 from contstim.records import record_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from contstim.models.training_text import TrainingText
     from contstim.sentence import Sentence
 
-_RECORDED = "training_text"
+_ENTRY = "training_text"  # of a record: model -> sentences, found, hashes
 
 
 @dataclass(frozen=True)
 class Contamination:
-    """How many of some sentences a model was trained on.
+    """The sentences of a study that stand in the training text of a model.
 
     Attributes:
         model: its name.
-        sentences: how many different ones were looked for.
-        found: hashes of those that stand in its training text.
+        sentences: number of different sentences of the study.
+        hashes: of those that stand in the training text, as hexadecimal numbers.
     """
 
     model: str
     sentences: int
-    found: tuple[str, ...]
+    hashes: tuple[str, ...]
 
     @property
     def share(self) -> float:
-        """Of the sentences, how many were found."""
-        return len(self.found) / self.sentences if self.sentences else 0.0
+        """Share of the sentences that stand in the training text."""
+        return len(self.hashes) / self.sentences if self.sentences else 0.0
 
 
 def contamination(
     texts: Mapping[str, TrainingText | None], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """What each model was trained on of the sentences; None where its text is not known.
+    """The sentences that each model was trained on; None for a model without a training text.
 
     Args:
         texts: the training text of each model, by the model's name.
-        sentences: repeated ones count once.
+        sentences: those of the study; repeated ones count once.
 
     Raises:
         ModelError: the hashes of a training text are damaged.
     """
     distinct = list(dict.fromkeys(sentences))
-    return {
-        name: None if text is None else _search(name, text, distinct)
-        for name, text in texts.items()
-    }
-
-
-def _search(name: str, text: TrainingText, sentences: Sequence[Sentence]) -> Contamination:
-    there = text.holds(sentences)
-    found = [_hex(sentence) for sentence, yes in zip(sentences, there, strict=True) if yes]
-    return Contamination(name, len(sentences), tuple(found))
+    results: dict[str, Contamination | None] = {}
+    for name, text in texts.items():
+        results[name] = None
+        if text is not None:
+            pairs = zip(distinct, text.holds(distinct), strict=True)
+            hashes = tuple(_hex(sentence) for sentence, is_in_text in pairs if is_in_text)
+            results[name] = Contamination(name, len(distinct), hashes)
+    return results
 
 
 def contamination_facts(
-    found: Mapping[str, Contamination | None],
+    results: Mapping[str, Contamination | None],
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """What a record tells of it, as JSON can hold."""
-    told = {
-        name: None
-        if one is None
-        else {"sentences": one.sentences, "found": len(one.found), "hashes": list(one.found)}
-        for name, one in found.items()
+    """The entry of a record, as `read_contamination` reads it."""
+    return {
+        _ENTRY: {
+            name: None
+            if result is None
+            else {
+                "sentences": result.sentences,
+                "found": len(result.hashes),
+                "hashes": list(result.hashes),
+            }
+            for name, result in results.items()
+        }
     }
-    return {_RECORDED: told}
 
 
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """The same for some of the sentences of a table of scores, from the record beside it.
+    """The contamination of some of the sentences of a table of scores, from the record beside it.
 
-    Nothing is known where there is no record, or one without such facts.
+    None for all models if there is no record, or a record without such an entry.
     """
-    told = _told(scores)
+    try:
+        entry = json.loads(record_path(scores).read_text(encoding="utf-8"))[_ENTRY]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        entry = None
+    by_model = entry if isinstance(entry, dict) else {}
     hashes = dict.fromkeys(map(_hex, sentences))
-    found: dict[str, Contamination | None] = {}
+    results: dict[str, Contamination | None] = {}
     for model in models:
-        facts = told.get(model)
-        among = facts.get("hashes") if isinstance(facts, dict) else None
-        found[model] = None
-        if isinstance(among, list):
-            there = {one for one in among if isinstance(one, str)}
-            found[model] = Contamination(model, len(hashes), tuple(h for h in hashes if h in there))
-    return found
+        facts = by_model.get(model)
+        recorded = facts.get("hashes") if isinstance(facts, dict) else None
+        results[model] = None
+        if isinstance(recorded, list):
+            in_text = {value for value in recorded if isinstance(value, str)}
+            among = tuple(value for value in hashes if value in in_text)
+            results[model] = Contamination(model, len(hashes), among)
+    return results
 
 
-def warnings_of(found: Mapping[str, Contamination | None], what: str = "sentences") -> list[str]:
-    """A sentence for the models that share a number of sentences; none where nothing was found.
+def contamination_warnings(
+    results: Mapping[str, Contamination | None], what: str = "sentences"
+) -> list[str]:
+    """Warnings, one for all models that were trained on the same of the sentences.
 
     Args:
-        found: by the model's name.
-        what: how the sentences are called, such as `selected sentences`.
+        results: by the model's name.
+        what: a name for the sentences, such as `selected sentences`.
     """
-    together: dict[tuple[str, ...], list[Contamination]] = {}
-    for one in found.values():
-        if one is not None and one.found:
-            together.setdefault(one.found, []).append(one)
+    groups: dict[tuple[str, ...], list[Contamination]] = {}
+    for result in results.values():
+        if result is not None and result.hashes:
+            groups.setdefault(result.hashes, []).append(result)
     return [
-        f"{len(known):,} of {ones[0].sentences:,} {what} ({100 * ones[0].share:.1f} %) stand in "
-        f"the training text of {', '.join(one.model for one in ones)}: such scores measure memory. "
-        f"Leave these sentences out ('contstim sentences --exclude TEXT')."
-        for known, ones in together.items()
+        f"{len(hashes):,} of {group[0].sentences:,} {what} ({100 * group[0].share:.1f} %) stand in "
+        f"the training text of {', '.join(result.model for result in group)}: such scores measure "
+        f"memory. Leave these sentences out ('contstim sentences --exclude TEXT')."
+        for hashes, group in groups.items()
     ]
-
-
-def _told(scores: Path | str) -> dict[str, Any]:
-    try:
-        record = json.loads(record_path(scores).read_text(encoding="utf-8"))
-        told = record[_RECORDED]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 def _hex(sentence: Sentence) -> str:

@@ -44,8 +44,12 @@ _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 
 @contextmanager
 def counting(tally: Tally) -> Iterator[Tally]:
-    """Add to a tally what networks compute within a `with` statement; such statements nest."""
-    token = _ACTIVE.set((*_ACTIVE.get(), tally))
+    """Add to a tally what networks compute within a `with` statement.
+
+    Such statements nest; a tally that is already counting counts once all the same.
+    """
+    active = _ACTIVE.get()
+    token = _ACTIVE.set(active if tally in active else (*active, tally))
     try:
         yield tally
     finally:

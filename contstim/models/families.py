@@ -1,4 +1,4 @@
-"""Families of models: those built in, and those that installed packages add.
+"""Families of models: the built-in ones, and those of installed packages.
 
 A package adds a family by an entry point in the group `contstim.models` whose name is the family's
 and whose value is a `Family`:
@@ -38,15 +38,15 @@ class Family:
     Attributes:
         name: what a specification begins with; small letters and digits.
         summary: what it is.
-        loader: `module:attribute`, called with the location, `name` and the options it takes;
-            gives a `Scorer`.
+        loader: `module:attribute`, a function of the location, `name` and its options that
+            returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
         options: which of `family`, `rule`, `device`, `dtype`, `prompt`, `trust_remote_code` and
             `weights` the loader takes.
-        endings: file names that mean this family where none is given.
+        endings: endings of file names that imply this family where a specification names none.
         is_path: whether the location is a file or a folder, which must exist; not so for services.
-        checker: `module:attribute`, called with the location and `trust_remote_code`: refuses in a
-            moment what cannot be loaded.
+        checker: `module:attribute`, a function of the location and `trust_remote_code` that
+            refuses within a moment what cannot be loaded.
     """
 
     name: str
@@ -90,7 +90,7 @@ FAMILIES: dict[str, Family] = {
             Family(
                 name=kind,
                 summary=f"{what} from a folder that contstim trained",
-                loader="contstim.models.recurrent.loading:load_recurrent",
+                loader="contstim.models.recurrent.folder:load_recurrent",
                 rules=(rule,),
                 options=("family", "device"),
             )
@@ -105,7 +105,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def families() -> list[Family]:
-    """All families, those built in first.
+    """All families, first the built-in ones.
 
     Raises:
         ModelError: see `family_named`.
@@ -115,16 +115,30 @@ def families() -> list[Family]:
 
 
 def family_named(name: str) -> Family | None:
-    """The family of a name; None where there is none, built in or added.
+    """The family of that name, built in or of an installed package; None if there is none.
 
     Raises:
-        ModelError: two packages add this family, or what one adds cannot be loaded.
+        ModelError: two packages have a family of this name, or it cannot be loaded.
     """
-    return FAMILIES.get(name) or _added(name)
+    return FAMILIES.get(name) or _family_of_package(name)
+
+
+def require_family(name: str) -> Family:
+    """The family of a specification that has been parsed.
+
+    Raises:
+        ModelError: see `family_named`; or there is no such family.
+    """
+    family = family_named(name)
+    if family is None:
+        raise ModelError(
+            f"There is no family {name!r}; there are {', '.join(f.name for f in families())}."
+        )
+    return family
 
 
 @cache
-def _added(name: str) -> Family | None:
+def _family_of_package(name: str) -> Family | None:
     entries = list(entry_points(group=GROUP, name=name))
     if len({entry.value for entry in entries}) > 1:
         raise ModelError(
@@ -155,6 +169,6 @@ def _origin(entry: EntryPoint) -> str:
 
 
 def attribute(path: str) -> object:
-    """What `module:attribute` names, imported now."""
+    """Import the object that `module:attribute` names."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""What identifies a checkpoint, wherever its files lie and whatever they are called."""
+"""Fingerprints of checkpoints, which do not depend on the names and places of files."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _weights(model: Any) -> Iterator[str]:
 
 
 def _configuration(config: Any) -> str:
-    told = {key: value for key, value in config.to_diff_dict().items() if key not in _VOLATILE}
-    return json.dumps(told, sort_keys=True, default=str)
+    facts = {key: value for key, value in config.to_diff_dict().items() if key not in _VOLATILE}
+    return json.dumps(facts, sort_keys=True, default=str)
 
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The precision that a network computes in: what it is, how far it scatters, and full float32.
+"""The precision of a network: its name, its scatter between batches, and full float32.
 
 In less than float32 (bfloat16, float16) a sentence's score depends on the batch that it is in by
 tenths of a nat, and TF32, which GPUs use for recurrent networks unless told otherwise, rounds
@@ -42,14 +42,14 @@ def tolerance_of(
 ) -> float:
     """The share of a score by which it may differ between batches.
 
-    In float32 known; in less, four times what a few sentences differ alone and together, and no
-    less than the precision's own rounding.
+    In float32 a constant. In less precision, four times the largest difference between the scores
+    of a few sentences alone and in one batch, and never less than the rounding of the precision.
 
     Args:
-        network: what computes.
-        log_probs: how it scores sentences, nats.
+        network: the network.
+        log_probs: the function that scores sentences, nats.
     """
-    if not _is_coarse(network):
+    if not any(_is_coarse(tensor.dtype) for tensor in network.parameters()):
         return ROUNDING
     together = log_probs(_PROBES)
     alone = np.array([log_probs([sentence])[0] for sentence in _PROBES])
@@ -61,17 +61,18 @@ def tolerance_of(
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
     """Within a `with` statement, the network with its weights as float32 numbers.
 
-    Weights are cast in place and back, which loses nothing: no second copy lies in memory, but the
-    weights themselves take twice the room meanwhile. What was computed before, such as keys and
+    Weights are cast in place and back, which loses nothing: there is no second copy in memory, but
+    the weights take twice the room meanwhile. Earlier results of the network, such as keys and
     values of a prefix, must not be used within.
 
     Raises:
         ModelError: the memory does not hold them; the network is as before.
     """
     tensors = (*network.parameters(), *network.buffers())
-    coarse = [(tensor, tensor.dtype) for tensor in tensors if _coarse(tensor.dtype)]
+    coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
     try:
-        _cast(coarse, torch.float32)
+        for tensor, _ in coarse:
+            tensor.data = tensor.data.to(torch.float32)
         yield
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
@@ -86,14 +87,5 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             tensor.data = tensor.data.to(precision)
 
 
-def _cast(tensors: Sequence[tuple[torch.Tensor, torch.dtype]], precision: torch.dtype) -> None:
-    for tensor, _ in tensors:
-        tensor.data = tensor.data.to(precision)
-
-
-def _is_coarse(network: torch.nn.Module) -> bool:
-    return any(_coarse(tensor.dtype) for tensor in network.parameters())
-
-
-def _coarse(precision: torch.dtype) -> bool:
+def _is_coarse(precision: torch.dtype) -> bool:
     return precision.is_floating_point and torch.finfo(precision).bits < 32

@@ -1,9 +1,9 @@
-"""What the record beside a table of scores says of its models."""
+"""Conventions of the models of a table of scores, from the record beside the table."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.documents import read_json_object
 from contstim.errors import InputError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
-    """How the scores of models came about, by name; nothing of models without an entry.
+    """The conventions of models, by name; without the models that the record lacks.
 
     Args:
         scores: the table; it may have no record.
@@ -29,8 +29,14 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
     if not path.exists():
         return {}
     entries = read_json_object(path).get("models", {})
+    # an entry may say more, such as the specification that the model was loaded by
+    names = [field.name for field in fields(Convention)]
     try:
-        return {name: _convention(entries[name]) for name in models if name in entries}
+        return {
+            model: Convention(**{n: entries[model][n] for n in names if n in entries[model]})
+            for model in models
+            if model in entries
+        }
     except TypeError as error:
         raise InputError(
             f"{path} is not the record of a table of scores: {error}. Score the sentences again, "
@@ -38,22 +44,16 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
         ) from error
 
 
-def _convention(entry: dict[str, Any]) -> Convention:
-    """From an entry that may say more, such as the specification that the model was loaded by."""
-    names = [field.name for field in fields(Convention)]
-    return Convention(**{name: entry[name] for name in names if name in entry})
-
-
 def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
     """Refuse a table of scores whose record says that they are not log-probabilities.
 
     Args:
-        scores: the table; without a record beside it nothing is known, and nothing refused.
-        models: whose columns are to be used.
-        purpose: what needs log-probabilities; a noun phrase that begins a sentence.
+        scores: the table; without a record beside it, nothing is refused.
+        models: names of the columns that are used.
+        purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
 
     Raises:
-        ModelError: the scores of a model are something else; says what.
+        ModelError: the scores of a model have another unit; names it.
         InputError: see `recorded_conventions`.
     """
     for model, convention in recorded_conventions(scores, models).items():

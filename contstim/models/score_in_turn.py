@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.models.base import conventions
+from contstim.models.catalog import with_each_model
 from contstim.models.contamination import contamination
 from contstim.models.scoring import score_sentences, table_of_terms, token_terms
-from contstim.models.turns import with_each_model
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def score_in_turn(
 def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:
     """The sums as one table: a row for each sentence, a column for each model."""
     columns = [model.log_probs for model in scores if model.log_probs is not None]
-    texts = tuple(sentence.text for sentence in sentences)
-    return ScoreTable(texts, tuple(model.name for model in scores), np.stack(columns, axis=1))
+    names = tuple(model.name for model in scores)
+    return ScoreTable(tuple(sentences), names, np.stack(columns, axis=1))
 
 
 def term_table(

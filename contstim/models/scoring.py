@@ -1,4 +1,4 @@
-"""Score many sentences under several models, keeping every score as soon as it is known."""
+"""Score many sentences under several models, storing scores every few seconds."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
     from contstim.store import Store
 
-_FEWEST, _MOST = 16, 4_096  # sentences scored between two saves
-_BRISK, _SLOW = 2.0, 10.0  # seconds
+_MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # sentences scored between two saves
+_FAST, _SLOW = 2.0, 10.0  # seconds of a block, beyond which the next is larger or smaller
 
 
 def score_sentences(
@@ -34,15 +34,14 @@ def score_sentences(
 ) -> ScoreTable:
     """Scores of sentences under models, rows in the order given.
 
-    With a store, scores found there are not computed again and new ones are kept in blocks that
-    take seconds, so that an interrupted run goes on where it stopped. A sentence that is given
-    twice is scored once.
+    With a store, scores that are in it are not computed again. New scores are stored in blocks that
+    take seconds, so that an interrupted run can be resumed. Repeated sentences are scored once.
 
     Args:
         models: one column each.
         sentences: one row each.
-        store: where scores are kept between runs.
-        progress: told the model and how many distinct sentences more have their score.
+        store: a database of scores.
+        progress: called with the model and the number of distinct sentences scored since.
 
     Raises:
         ScoreError: a model gave nan.
@@ -54,7 +53,7 @@ def score_sentences(
     report = progress or (lambda _model, _n: None)
     columns = [_column(model, list(rows), store, report)[order] for model in models]
     return ScoreTable(
-        tuple(sentence.text for sentence in sentences),
+        tuple(sentences),
         tuple(model.name for model in models),
         np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
     )
@@ -69,7 +68,7 @@ def score_continuations(
 ) -> FloatArray:
     """Log p(words | the words before them), (n_continuations, n_models), nats.
 
-    Kept and resumed as by `score_sentences`.
+    Stored and resumed as by `score_sentences`.
 
     Raises:
         ScoreError: a model gave nan.
@@ -87,7 +86,7 @@ def score_continuations(
             whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
         )
         work = _Work(list(rows), model.continuation_log_probs, convention)
-        columns.append(_scored(work, store, partial(report, model))[order])
+        columns.append(_score(work, store, partial(report, model))[order])
     scores = np.stack(columns, axis=1) if columns else np.empty((len(continuations), 0))
     if np.isnan(scores).any():
         row, column = np.argwhere(np.isnan(scores))[0]
@@ -97,7 +96,7 @@ def score_continuations(
 
 
 Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
-"""Sentence → the terms of its score."""
+"""The terms of the score of each sentence."""
 
 
 def token_terms(
@@ -155,7 +154,7 @@ def _column(
     report: Callable[[Scorer, int], None],
 ) -> FloatArray:
     work = _Work(sentences, model.scores, model.convention)
-    return _scored(work, store, partial(report, model))
+    return _score(work, store, partial(report, model))
 
 
 _Item = TypeVar("_Item", "Sentence", "Continuation")
@@ -163,14 +162,14 @@ _Item = TypeVar("_Item", "Sentence", "Continuation")
 
 @dataclass(frozen=True)
 class _Work(Generic[_Item]):
-    """What to score, how, and the convention under which the scores are kept."""
+    """Items, the function that scores them, and the convention under which scores are stored."""
 
     items: Sequence[_Item]
     score: Callable[[Sequence[_Item]], FloatArray]
     convention: Convention
 
 
-def _scored(work: _Work[_Item], store: Store | None, report: Callable[[int], None]) -> FloatArray:
+def _score(work: _Work[_Item], store: Store | None, report: Callable[[int], None]) -> FloatArray:
     texts = [item.text for item in work.items]
     if store is None:
         scores = np.full(len(texts), np.nan)
@@ -191,14 +190,14 @@ def _scored(work: _Work[_Item], store: Store | None, report: Callable[[int], Non
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Cut n sentences into blocks that each take some seconds, however fast the model is."""
-    size, start = _FEWEST, 0
+    """Cut n sentences into blocks that take some seconds each, however fast the model is."""
+    size, start = _MIN_BLOCK, 0
     while start < n:
-        began = perf_counter()
-        yield slice(start, start + size)
-        seconds = perf_counter() - began
+        before = perf_counter()
+        yield slice(start, start + size)  # the caller scores the block before it asks for the next
+        seconds = perf_counter() - before
         start += size
-        if seconds < _BRISK:
-            size = min(2 * size, _MOST)
+        if seconds < _FAST:
+            size = min(2 * size, _MAX_BLOCK)
         elif seconds > _SLOW:
             size = max(size // 2, 1)

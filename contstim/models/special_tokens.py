@@ -1,8 +1,8 @@
 """Tokens that steer a network instead of standing for text: `[MASK]`, `</s>`, `<|endoftext|>`.
 
-A tokenizer that meets one in a sentence obeys it, and the network begins anew or fills a gap. They
-are found twice: by their names in the text, and among the tokens that a text became, since a
-tokenizer may also know them in another case.
+A tokenizer reads such a name in a sentence as the token itself, so that the network begins anew or
+fills a gap. Sentences are checked twice: their text for the names, and their tokens, since a
+tokenizer may accept a name in another case too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Special:
-    """What a tokenizer must not meet in a sentence.
+    """The tokens of a tokenizer that may not occur in a sentence.
 
     Attributes:
-        names: a pattern of the names.
-        ids: token ids; that of the unknown token, which any text may lead to, is not among them.
-        size: how many tokens the tokenizer had then.
+        names: a pattern of their names.
+        ids: their ids, without that of the unknown token, to which any text may lead.
+        size: number of tokens of the tokenizer, which changes when tokens are added.
     """
 
     names: re.Pattern[str]
@@ -39,14 +39,14 @@ class _Special:
     size: int
 
 
-_known: WeakKeyDictionary[Any, _Special] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Any, _Special] = WeakKeyDictionary()
 
 
 def refuse_special_tokens(tokenizer: Any, sentences: Sequence[Sentence]) -> None:
     """Refuse sentences that name a special token of the tokenizer.
 
     Raises:
-        ModelError: one does; names it.
+        ModelError: a sentence does; names the token.
     """
     names = _special(tokenizer).names
     for sentence in sentences:
@@ -61,13 +61,13 @@ def refuse_special_ids(
     """Refuse a sentence whose text became a special token.
 
     Args:
-        tokenizer: what cut it.
-        sentence: the text.
-        ids: its tokens.
-        added: (n_tokens,) which of them the tokenizer puts around every text.
+        tokenizer: a `transformers` tokenizer.
+        sentence: the sentence.
+        ids: its tokens, (n_tokens,).
+        added: which of them the tokenizer adds to every text, (n_tokens,).
 
     Raises:
-        ModelError: one did; names it.
+        ModelError: a token is special; names it.
     """
     special = _special(tokenizer).ids
     if special.isdisjoint(ids):
@@ -82,11 +82,11 @@ def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     special = _special(tokenizer)
     never = {*special.ids, tokenizer.unk_token_id}
     rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
-    told = (
+    is_readable = (
         len(row) > 0 and never.isdisjoint(row) and special.names.search(word) is None
         for word, row in zip(words, rows, strict=True)
     )
-    return np.fromiter(told, np.bool_, len(words))
+    return np.fromiter(is_readable, np.bool_, len(words))
 
 
 def _refusal(sentence: Sentence, token: str) -> ModelError:
@@ -97,16 +97,16 @@ def _refusal(sentence: Sentence, token: str) -> ModelError:
 
 
 def _special(tokenizer: Any) -> _Special:
-    known = _known.get(tokenizer)
-    if known is None or known.size != len(tokenizer):
-        known = _known[tokenizer] = _find(tokenizer)
-    return known
+    special = _cache.get(tokenizer)
+    if special is None or special.size != len(tokenizer):
+        special = _cache[tokenizer] = _find(tokenizer)
+    return special
 
 
 def _find(tokenizer: Any) -> _Special:
     """Every token that is called special, and added ones that look like it (`<tool_call>`).
 
-    Other added tokens are words that somebody gave a token of their own.
+    Other added tokens are words of a user.
     """
     names = {str(token) for token in tokenizer.all_special_tokens}
     ids = set(tokenizer.all_special_ids)

@@ -1,6 +1,6 @@
-"""Which sentences a model was trained on: kept as hashes beside it, eight bytes a sentence.
+"""The sentences that a model was trained on, as hashes in a file beside it, eight bytes each.
 
-A model has seen a sentence when its training text holds the same words in the same order. Case,
+A sentence is in the training text if the text holds the same words in the same order. Case,
 punctuation, end marks and spacing do not count, since texts are split and cleaned in many ways.
 """
 
@@ -45,7 +45,7 @@ class TrainingText:
 
     @classmethod
     def beside(cls, model: Path | str) -> TrainingText | None:
-        """What stands beside a model's file or in its folder; None: nothing is known."""
+        """The training text beside a model's file or in its folder; None if there is none."""
         path = _path(Path(model))
         return cls(path.absolute()) if path.is_file() else None
 
@@ -55,11 +55,12 @@ class TrainingText:
         Raises:
             ModelError: the file cannot be read, or is something else.
         """
-        kept = self._read()
-        sought = sentence_hashes(sentences)
-        rows = np.searchsorted(kept, sought)
-        found: BoolArray = np.append(kept, np.uint64(0))[rows] == sought
-        return found & (rows < len(kept))
+        hashes = self._read()
+        asked = sentence_hashes(sentences)
+        # the row where each hash would stand; behind the last row, 0 is a stand-in
+        rows = np.searchsorted(hashes, asked)
+        equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == asked
+        return equal & (rows < len(hashes))
 
     def _read(self) -> Hashes:
         try:
@@ -71,10 +72,10 @@ class TrainingText:
                 content = file.read()
             if len(shape) != 1 or dtype != np.uint64 or len(content) != 8 * shape[0]:
                 raise ValueError("it is cut off, or not a list of hashes")
-            kept = np.frombuffer(content, np.uint64)
-            if (kept[1:] <= kept[:-1]).any():
+            hashes = np.frombuffer(content, np.uint64)
+            if (hashes[1:] <= hashes[:-1]).any():
                 raise ValueError("they do not rise")
-            return kept
+            return hashes
         except (OSError, ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
             raise ModelError(
                 f"{self.path} does not hold the hashes of a training text ({error}). Train the "
@@ -83,14 +84,14 @@ class TrainingText:
 
 
 def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:
-    """Keep the sentences of a model's training text, or their hashes, beside it.
+    """Write the hashes of a model's training text, from its sentences or their hashes.
 
     Raises:
         InputError: the file cannot be written.
     """
-    given = sentences if isinstance(sentences, np.ndarray) else sentence_hashes(sentences)
+    hashes = sentences if isinstance(sentences, np.ndarray) else sentence_hashes(sentences)
     with writing(_path(Path(model))) as partial, partial.open("wb") as file:
-        np.save(file, np.unique(given), allow_pickle=False)
+        np.save(file, np.unique(hashes), allow_pickle=False)
 
 
 def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
@@ -99,7 +100,7 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 
 def sentence_hash(sentence: Sentence) -> int:
-    """A number that sentences of the same words have in common, and others hardly ever."""
+    """A hash of the words: equal for sentences of the same words, hardly ever for others."""
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,10 +1,10 @@
-"""Models whose scores are another model's, made comparable between sentences.
+"""Scores of a language model, transformed to be comparable between sentences.
 
     +mean   log p / number of tokens that the rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
             2017)
 
-Neither score is a log-probability any more: they rank sentences, and no search takes them.
+Neither score is a log-probability: they rank sentences, and no search takes them.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Transformed(Scorer):
 
     @abstractmethod
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
-        """What to subtract, nats, and then to divide by, positive: (n_sentences,) each."""
+        """The numbers to subtract, nats, and then to divide by, positive: (n_sentences,) each."""
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.scores`; they may be positive."""
-        less, by = self._parts(sentences)
-        scores: FloatArray = (self._model.log_probs(sentences) - less) / by
+        baseline, divisor = self._parts(sentences)
+        scores: FloatArray = (self._model.log_probs(sentences) - baseline) / divisor
         return scores
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
@@ -76,8 +76,8 @@ class Transformed(Scorer):
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.standard_errors`."""
-        _, by = self._parts(sentences)
-        errors: FloatArray = self._model.standard_errors(sentences) / by
+        _, divisor = self._parts(sentences)
+        errors: FloatArray = self._model.standard_errors(sentences) / divisor
         return errors
 
     def knows(self, words: Sequence[str]) -> BoolArray:
@@ -105,7 +105,7 @@ class MeanPerToken(Transformed):
 
     @property
     def convention(self) -> Convention:
-        """The model's own, per token."""
+        """The convention of the model, per token."""
         return self._convention("+mean", "nats per token")
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -120,8 +120,8 @@ class MeanPerToken(Transformed):
 class Slor(Transformed):
     """Syntactic log-odds ratio: (log p - unigram log p of the words) / number of words.
 
-    The unigram model is an n-gram model of order 1. The end of the sentence is left out of its
-    score, and end marks are no words of its.
+    The unigram model is an n-gram model of order 1. It scores the words alone, without end mark and
+    end of sentence.
 
     Raises:
         ModelError: the unigram model has another order.
@@ -138,7 +138,7 @@ class Slor(Transformed):
 
     @property
     def convention(self) -> Convention:
-        """The model's own, less a unigram model's, per word."""
+        """The convention of the model, less that of the unigram model, per word."""
         return self._convention("+slor", "nats per word", self._unigram.convention.fingerprint)
 
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:

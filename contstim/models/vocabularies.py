@@ -1,4 +1,4 @@
-"""Which words a search may use: those that every one of its models can tell apart."""
+"""The words of a search: those that all of its models can tell apart."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ DEFAULT_MIN_COUNT = 5
 def shared_vocabulary(
     models: Sequence[Scorer], vocabulary: Vocabulary, *, same_token_count: bool = False
 ) -> tuple[Vocabulary, tuple[str, ...]]:
-    """The words that every model knows, and those dropped because one does not.
+    """The words that every model knows, and the other words of the vocabulary.
 
     Args:
-        models: who must know the words.
-        vocabulary: where the words come from.
-        same_token_count: also drop, where they may stand, words that the models' tokenizers cut
-            into different numbers of tokens: a model whose tokens are more finds a word less likely
-            for that reason alone. Word-level models have no say in it.
+        models: the models of a search.
+        vocabulary: the words to choose from.
+        same_token_count: also drop words that the models' tokenizers cut into different numbers of
+            tokens, at the start of a sentence or elsewhere: a word of more tokens is less likely
+            for that reason alone. Word-level models have no tokens to compare.
 
     Raises:
-        VocabularyError: no word is left, at the start of a sentence or elsewhere; or there are no
-            two tokenizers to compare.
+        VocabularyError: no word is left, at the start of a sentence or elsewhere; or there are
+            fewer than two tokenizers to compare.
     """
 
     def known_to_all(words: Sequence[str]) -> BoolArray:
@@ -49,8 +49,8 @@ def shared_vocabulary(
             raise VocabularyError(
                 f"No word of the vocabulary that may {place} is known to all of {names}{how}."
             )
-    left = set(shared.words)
-    return shared, tuple(word for word in vocabulary.words if word not in left)
+    remaining = set(shared.words)
+    return shared, tuple(word for word in vocabulary.words if word not in remaining)
 
 
 def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocabulary:
@@ -75,10 +75,10 @@ def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocab
 def tokens_of_words(
     models: Sequence[Scorer], vocabulary: Vocabulary
 ) -> dict[str, list[str] | list[int]]:
-    """How many tokens each word is to each model: columns `word`, `place`, one a model.
+    """The number of tokens of each word: columns `word`, `place`, and one for each model.
 
     A word that may start a sentence and stand elsewhere has a row for each place, `initial` and
-    `inner`. A word-level model reads one token a word; 0 says that a model does not know the word,
+    `inner`. A word of a word-level model is 1 token; 0 means that the model does not know the word,
     or cannot score it.
     """
     table: dict[str, list[str] | list[int]] = {
@@ -100,7 +100,7 @@ def tokens_of_words(
 def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_COUNT) -> Vocabulary:
     """The words frequent enough in the training text of every word-level model.
 
-    Where no model is word-level, the embedded English lexicon.
+    If no model is word-level, the embedded English lexicon.
 
     Raises:
         ModelError: a word-level model has no counts beside it.
@@ -108,14 +108,14 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
     """
     vocabularies = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
     if not vocabularies:
-        return _embedded()
+        return _embedded_english()
     common = vocabularies[0]
     for other in vocabularies[1:]:
         common = common.intersect(other)
     return common
 
 
-def _embedded() -> Vocabulary:
+def _embedded_english() -> Vocabulary:
     """The word forms of the embedded English, in alphabetical order; each may start a sentence."""
     from contstim.english.lexicon import lexicon
 

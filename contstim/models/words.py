@@ -1,8 +1,14 @@
-"""Which tokens of a sub-word tokenizer make up which word of a sentence.
+"""The words of a sentence to which the tokens of a sub-word tokenizer belong.
 
-Words are what white space separates, the end mark apart, whatever the tokenizer cuts first: BERT's
-and GPT-2's pre-tokenizers split `well-known` and `Don't`, SentencePiece glues the full stop to the
-word before it. Tokens are matched to words through the characters they stand for.
+Words are separated by white space, and the end mark stands apart. Tokenizers cut differently:
+BERT's and GPT-2's split `well-known` and `Don't`, SentencePiece may join the full stop to the word
+before it. So tokens are matched to words by the characters that they cover. In `The dogs bark.`:
+
+    token        The     Ġdog    s       Ġbark   .
+    characters   0-3     3-7     7-8     8-13    13-14
+    word of      0       1       1       2       END_MARK
+
+The words end at characters 3, 8 and 13; a space belongs to the word after it.
 """
 
 from __future__ import annotations
@@ -64,9 +70,10 @@ def encode(
 def unscorable(
     encode: Callable[[Sequence[Sentence]], object], sentences: Sequence[Sentence]
 ) -> list[str | None]:
-    """Why an encoder refuses each sentence, one each; None where it does not.
+    """Why an encoder refuses each sentence, (n_sentences,); None where it does not.
 
-    Halves what is refused until single sentences are left: few encodings where few are refused.
+    Halves a list that is refused until single sentences are left, so that few refused sentences
+    cost few encodings.
     """
     try:
         encode(sentences)
@@ -213,17 +220,20 @@ def _encode_texts(
 
 
 def _bounds(lengths: list[int], start: int) -> IntArray:
-    """Where each word ends in a text with single spaces; a space belongs to the word after it."""
+    """The end of each word in a text with single spaces, as a number of characters, (n_words,)."""
     return start + np.cumsum([n + (i > 0) for i, n in enumerate(lengths)])
 
 
 def _match(
     sentence: Sentence, ids: list[int], special: np.ndarray, spans: IntArray, bounds: IntArray
 ) -> _Matched:
+    """The word of each token, from spans (n_tokens, 2) of characters and ends of words."""
     n_words = len(sentence)
-    first = np.searchsorted(bounds, spans[:, 0], side="right")  # (n_tokens,); n_words: end mark
+    # the words of each token's first and last character, (n_tokens,); n_words is the end mark
+    first = np.searchsorted(bounds, spans[:, 0], side="right")
     last = np.searchsorted(bounds, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
     first[special] = last[special] = 0
+    # a token may reach from the last word into the end mark, and no other may reach across words
     straddling = first != last
     if (straddling & ((last < n_words) | (first < n_words - 1))).any():
         raise ModelError(
@@ -236,6 +246,7 @@ def _match(
 
 
 def _with_end(encoding: _Matched, end: int) -> Encoding:
+    """The tokens with an end mark behind the last word, before closing special tokens."""
     after = 1 + max(i for i, word in enumerate(encoding.word_of) if word != SPECIAL)
     ids, word_of = list(encoding.ids), list(encoding.word_of)
     ids.insert(after, end)

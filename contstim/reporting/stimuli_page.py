@@ -6,13 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from contstim.files import write_text
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
 
 _STYLE = """
@@ -95,9 +95,9 @@ def _triplet(t: Triplet) -> str:
     )
     lines = [_header("", "sentence", t.model_1, t.model_2)]
     rejected = (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_2_model_2)
-    for kind, text, scores in rows:
+    for kind, sentence, scores in rows:
         preferred = tuple(own > other for own, other in zip(scores, rejected, strict=True))
-        lines.append(_row(kind, mark_changes(text, t.natural), scores, preferred))
+        lines.append(_row(kind, mark_changes(sentence, t.natural), scores, preferred))
     return _table(lines)
 
 
@@ -112,8 +112,8 @@ def _pairs(pairs: Iterable[Pair], scores: ScoreTable) -> Iterable[str]:
             first, second = ([float(c[row]) for c in columns] for row in (pair.row_1, pair.row_2))
             over = tuple(a > b for a, b in zip(first, second, strict=True))
             under = tuple(a < b for a, b in zip(first, second, strict=True))
-            lines.append(_row("pair", escape(pair.sentence_1), first, over, opens=True))
-            lines.append(_row("", escape(pair.sentence_2), second, under))
+            lines.append(_row("pair", escape(str(pair.sentence_1 or "")), first, over, opens=True))
+            lines.append(_row("", escape(str(pair.sentence_2 or "")), second, under))
         yield (
             f"<details{' open' * (number == 0)}>"
             f"<summary>{escape(model_1)} against {escape(model_2)}</summary>"
@@ -139,13 +139,11 @@ def _cell(share: float) -> str:
     return f'<td style="background: rgb({blue}); color: {ink}">{100 * share:.0f}</td>'
 
 
-def mark_changes(text: str, natural: str) -> str:
+def mark_changes(sentence: Sentence, natural: Sentence) -> str:
     """A sentence as HTML, with the words marked that differ from the natural one's."""
-    sentence = Sentence.parse(text)
-    old = Sentence.parse(natural).words
     words = [
         escape(word) if word == before else f"<mark>{escape(word)}</mark>"
-        for word, before in zip(sentence.words, old, strict=True)
+        for word, before in zip(sentence.words, natural.words, strict=True)
     ]
     return " ".join(words) + sentence.end
 

@@ -40,8 +40,10 @@ class Database:
             raise StoreError(_explain(self.path, error)) from error
         try:
             layout = self._recognise()
-            if layout:
-                self._check()
+            if layout:  # SQLite finds damage where it reads, so all is read before it is written
+                (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+                if verdict != "ok":
+                    raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
             self._claim(layout)
             self._changes = self._connection.total_changes
         except sqlite3.Error as error:
@@ -70,12 +72,6 @@ class Database:
                 f"this one reads 1 to {len(LAYOUTS)}); name another file."
             )
         return layout if tables else 0
-
-    def _check(self) -> None:
-        """Refuse a damaged file before anything is written: SQLite finds damage where it reads."""
-        (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise sqlite3.DatabaseError(f"malformed: {shortened(found)}")
 
     def _claim(self, layout: int) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
@@ -134,14 +130,11 @@ class Database:
     ) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
+        # Nothing stays of a file that was made for work that failed before it had a result.
         if error is not None and is_unused:
-            self._remove()
-
-    def _remove(self) -> None:
-        """Leave nothing of a file that was made for work that failed before it had a result."""
-        self.path.unlink(missing_ok=True)
-        if self._makes_folder and not any(self.path.parent.iterdir()):
-            self.path.parent.rmdir()
+            self.path.unlink(missing_ok=True)
+            if self._makes_folder and not any(self.path.parent.iterdir()):
+                self.path.parent.rmdir()
 
 
 def _explain(path: Path, error: Exception) -> str:

@@ -31,17 +31,17 @@ class Store(Database):
         Raises:
             StoreError: the file is damaged.
         """
-        found: dict[str, float] = {}
+        stored: dict[str, float] = {}
         for start in range(0, len(sentences), _MOST_VARIABLES):
             some = sentences[start : start + _MOST_VARIABLES]
-            found.update(
+            stored.update(
                 self.rows(
                     "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
                     f"WHERE fingerprint = ? AND sentence IN ({','.join('?' * len(some))})",
                     (fingerprint, *some),
                 )
             )
-        return np.array([found.get(s, np.nan) for s in sentences], dtype=np.float64)
+        return np.array([stored.get(s, np.nan) for s in sentences], dtype=np.float64)
 
     def save(
         self, fingerprint: str, convention: str, sentences: Sequence[str], log_probs: FloatArray

@@ -8,6 +8,7 @@ from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import StoreError
+from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject
 _FROM_SEARCH = "JOIN search ON search.id = search JOIN job ON job.id = job JOIN triplet USING (job)"
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """What became of a job."""
 
     FOUND = "found"
@@ -63,7 +64,7 @@ class Outcome:
     A triplet whose three sentences are not all different has a reason besides.
     """
 
-    state: State
+    state: JobState
     reason: str = ""
     triplet: Triplet | None = None
     trails: tuple[Trail, ...] = ()
@@ -86,7 +87,7 @@ class Job:
     model_2: str
     place: int
     natural: str
-    state: State
+    state: JobState
     reason: str
 
 
@@ -106,11 +107,11 @@ class TripletStore:
         Raises:
             StoreError: the triplets kept here were made with other settings; shows each difference.
         """
-        kept = dict(self._database.rows("SELECT name, value FROM setting"))
+        stored = dict(self._database.rows("SELECT name, value FROM setting"))
         different = [
-            f"  {name}: {kept.get(name, '(none)')} → {settings.get(name, '(none)')}"
-            for name in dict.fromkeys((*kept, *settings))
-            if kept and not _agree(kept.get(name), settings.get(name), name in may_grow)
+            f"  {name}: {stored.get(name, '(none)')} → {settings.get(name, '(none)')}"
+            for name in dict.fromkeys((*stored, *settings))
+            if stored and not _agree(stored.get(name), settings.get(name), name in may_grow)
         ]
         if different:
             raise StoreError(
@@ -125,9 +126,9 @@ class TripletStore:
 
     def models(self) -> list[str]:
         """The models of the settings kept before, in their order; none in a new store."""
-        kept = dict(self._database.rows("SELECT name, value FROM setting"))
-        numbers = takewhile(lambda number: f"model {number}" in kept, count(1))
-        return [kept[f"model {number}"] for number in numbers]
+        settings = dict(self._database.rows("SELECT name, value FROM setting"))
+        numbers = takewhile(lambda number: f"model {number}" in settings, count(1))
+        return [settings[f"model {number}"] for number in numbers]
 
     def keep(self, pair: tuple[str, str], place: int, natural: str, outcome: Outcome) -> None:
         """Keep what became of a job, all of it or nothing.
@@ -152,7 +153,7 @@ class TripletStore:
             "SELECT model_1, model_2, place, natural, state, reason FROM job "
             "ORDER BY model_1, model_2, place"
         )
-        return [Job(m1, m2, place, text, State(s), why) for m1, m2, place, text, s, why in rows]
+        return [Job(m1, m2, place, text, JobState(s), why) for m1, m2, place, text, s, why in rows]
 
     def forget_failures(self) -> int:
         """Drop the jobs that failed, so that they are tried again; how many they were."""
@@ -166,7 +167,7 @@ class TripletStore:
             f"{', '.join(_SCORES)} FROM triplet JOIN job ON job.id = job "
             "ORDER BY model_1, model_2, place"
         )
-        return [Triplet(*row) for row in rows]
+        return [Triplet(*row[:3], *map(Sentence.parse, row[3:6]), *row[6:]) for row in rows]
 
     def costs(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Rows, tokens and calls spent on the triplets of each pair of models."""
@@ -193,17 +194,17 @@ class TripletStore:
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def _agree(kept: str | None, given: str | None, may_grow: bool) -> bool:
-    if kept is None or given is None or not may_grow:
-        return kept == given
-    return int(given) >= int(kept)
+def _agree(before: str | None, now: str | None, may_grow: bool) -> bool:
+    if before is None or now is None or not may_grow:
+        return before == now
+    return int(now) >= int(before)
 
 
 def _insert_triplet(connection: sqlite3.Connection, job: int | None, triplet: Triplet) -> None:
     values = [getattr(triplet, name) for name in _SCORES]
     connection.execute(
         f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
-        (job, triplet.triplet_id, triplet.synthetic_1, triplet.synthetic_2, *values),
+        (job, triplet.triplet_id, str(triplet.synthetic_1), str(triplet.synthetic_2), *values),
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from contstim.errors import ContstimError, ModelError, SentenceError
 from contstim.models.base import Continuation, LanguageModel, Scorer, require_language_model
+from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
 
 SENTENCES = [
@@ -135,7 +136,10 @@ class ScorerContract:
                 odd = sentence.replace(position, sign)
                 (reason,) = model.unscorable([odd])
                 if reason is None:
-                    assert self.reads_as_text(model, odd, position), (sign, position)
+                    assert self.reads_as_text(model, odd, position), (
+                        f"{sign!r} at position {position} is neither refused nor read as an "
+                        f"unknown word; override reads_as_text if the model reads it as plain text"
+                    )
                     continue
                 assert not model.knows(["dog", sign])[1]
                 with pytest.raises(ModelError):
@@ -199,6 +203,16 @@ class LanguageModelContract(ScorerContract):
                 assert (known.upper_bound >= fresh - tolerance(fresh)).all()
                 assert not np.isnan(known.estimate).any()
 
+    def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:
+        costs = []
+        for _ in range(2):
+            model.forget_prefixes()
+            with counting(Tally()) as tally:
+                model.replacements(SENTENCES[0], 3, WORDS)
+                model.replacement_log_probs(SENTENCES[0], 3, WORDS)
+            costs.append(tally.total)
+        assert costs[0] == costs[1]
+
     def test_no_words_give_empty_arrays(self, model: LanguageModel) -> None:
         assert model.replacement_log_probs(SENTENCES[0], 0, ()).shape == (0,)
         assert model.replacements(SENTENCES[0], 0, ()).exact.shape == (0,)
@@ -234,8 +248,10 @@ class LanguageModelContract(ScorerContract):
             model.replacement_log_probs(sentence, position, WORDS)
 
     def continues(self, model: LanguageModel) -> bool:
-        """Whether the model reads from left to right."""
-        return model.convention.rule == "log-likelihood"
+        """Whether the model reads from left to right and scores words after others."""
+        inherited = LanguageModel.continuation_log_probs
+        overrides = type(model).continuation_log_probs is not inherited
+        return overrides and model.convention.rule == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
         """From the terms of the whole sentence."""

@@ -63,7 +63,8 @@ def test_natural_sentences_that_a_model_was_trained_on_are_named(
     rated = [trial for trial in made.trials if trial.condition is not Condition.CATCH]
     texts = list(dict.fromkeys(t for one in rated for t in (one.sentence_1, one.sentence_2)))
     catch = [trial.sentence_1 for trial in made.trials if trial.condition is Condition.CATCH]
-    hashes = [f"{sentence_hash(Sentence.parse(t)):016x}" for t in (*texts[:2], *catch, "Not here")]
+    told_of = (*texts[:2], *catch, Sentence.parse("Not here"))
+    hashes = [f"{sentence_hash(sentence):016x}" for sentence in told_of]
     told: dict[str, object] = {"a": {"hashes": hashes}, "b": None, "c": {"hashes": []}}
     (tmp_path / "scores.csv.meta.json").write_text(json.dumps({"training_text": told}))
     done = run(tmp_path, "analyze", *FILES, *"--out results --bootstrap 0 -q".split())

@@ -98,6 +98,32 @@ def test_a_port_that_is_used_is_named_and_nothing_is_left(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["study"]
 
 
+def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is_killed(
+    tmp_path: Path,
+) -> None:
+    """Two real servers; the second names the database by another path."""
+    study, database = small_study(tmp_path / "study"), tmp_path / "kept" / "a.sqlite"
+    first = CollectProcess(study, database)
+    first.start()
+    (tmp_path / "link").symlink_to(database.parent)
+    second = ("collect", "study", "--database", "link/a.sqlite", "--port", "0")
+    try:
+        record = Path(f"{database}.meta.json").read_bytes()
+        done = run(tmp_path, *second)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"a.sqlite is in use: the server at {first.url}/ (process " in done.stderr
+        assert "name another file with --database" in done.stderr
+        assert Path(f"{database}.meta.json").read_bytes() == record
+        assert httpx2.get(first.url, trust_env=False).status_code == 200
+    finally:
+        first.stop(signal.SIGKILL)
+    assert Path(f"{database}.lock").exists()  # the file stays behind, its lock does not
+    for how in (signal.SIGKILL, signal.SIGINT):
+        first.start()
+        first.stop(how)
+    assert not Path(f"{database}.lock").exists()
+
+
 @pytest.mark.usefixtures("planted")
 def test_mistakes_are_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -38,7 +38,7 @@ def test_the_printed_commands_do_what_they_say(
     assert [line[1] for line in printed] == ["select", "synthesize", "synthesize"]
     (triplet,) = read_triplets(tmp_path / "compared" / "synthesized.csv")
     for line, found in zip(printed[1:], (triplet.synthetic_1, triplet.synthetic_2), strict=True):
-        assert found in _run([*line[1:], "--json"])
+        assert found.text in _run([*line[1:], "--json"])
     _run([*printed[0][1:], "--quiet"])
     assert len(read_pairs(tmp_path / "compared" / "pairs.csv")) == 6
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 from contstim.experiments.responses import write_responses
 from contstim.stimuli import write_trials
@@ -20,9 +21,13 @@ def test_controls_write_a_table_each(tmp_path: Path) -> None:
     write_responses(tmp_path / "responses.csv", make_responses(trials, people))
     scores = scores_of(trials)
     scores.write(tmp_path / "scores.csv")
-    sentences = scores.sentences or ()
+    sentences = list(map(str, scores.sentences or ()))
     lengths = [float(len(sentence.split())) for sentence in sentences]
-    tokens = {"sentence": sentences, "gpt2": lengths, "rnn": [9.0] * len(sentences)}
+    tokens: dict[str, list[Any]] = {
+        "sentence": sentences,
+        "gpt2": lengths,
+        "rnn": [9.0] * len(sentences),
+    }
     write_table(tmp_path / "tokens.csv", tokens)
     write_table(tmp_path / "features.csv", {"sentence": sentences, "words": lengths})
     (tmp_path / "corpus.txt").write_text("Alpha beta gamma.\nOther alpha.\n")

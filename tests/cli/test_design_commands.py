@@ -16,6 +16,7 @@ import pytest
 from contstim.cli import main
 from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
@@ -34,11 +35,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random_table().write(folder / "scores.csv")
     texts = [s.text for s in natural(40)]
     for pair in some_pairs(4):
-        texts += [pair.sentence_1, pair.sentence_2]
+        texts += [str(pair.sentence_1), str(pair.sentence_2)]
     for triplet in some_triplets(4):
-        texts += [triplet.natural, triplet.synthetic_1, triplet.synthetic_2]
+        texts += map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
     values = np.random.default_rng(0).normal(-40, 5, (len(texts), len(MODELS)))
-    ScoreTable(tuple(texts), MODELS, values).write(folder / "all.csv")
+    ScoreTable(tuple(map(Sentence.parse, texts)), MODELS, values).write(folder / "all.csv")
     tokens = "sentence,model,position,word,token,log_prob\n" + "".join(
         f'"{text}",{model},{place},x,x,-1\n'
         for text in texts

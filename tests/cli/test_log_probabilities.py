@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from contstim.errors import InputError, ModelError
 from contstim.models.base import Convention
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.classifier.adapter import UNIT
-from contstim.models.ngram.counts import counts_path
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
@@ -31,25 +29,6 @@ class Judge(TableModel):
     @property
     def convention(self) -> Convention:
         return Convention("signed-confidence", "", True, "judge", UNIT)
-
-
-@pytest.fixture
-def folder(
-    tmp_path: Path,
-    trained: Path,
-    english: list[Sentence],
-    unseen: list[Sentence],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Path:
-    words = Vocabulary.from_sentences(english, min_count=5)
-    words.save(tmp_path / "vocab.txt")
-    natural = [s for s in unseen if not words.missing(s)][:6]
-    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural))
-    for n in (1, 2, 3):
-        shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
-        shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def refused(*arguments: str) -> str:
@@ -95,7 +74,8 @@ def test_commands_that_search_refuse_them_at_once(folder: Path) -> None:
 
 
 def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) -> None:
-    sentences = (folder / "natural.txt").read_text().splitlines()
+    lines = (folder / "natural.txt").read_text().splitlines()
+    sentences = list(map(Sentence.parse, lines))
     trials = [
         Trial(str(n), 1, RANDOM, "", "", first, second, Kind.NATURAL, Kind.NATURAL, "")
         for n, (first, second) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))

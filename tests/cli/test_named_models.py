@@ -16,37 +16,19 @@ from contstim.cli import app
 from contstim.errors import InputError, ModelError
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.counts import counts_path
-from contstim.optimization.jobs.tasks import Search
-from contstim.sentence import Sentence
+from contstim.optimization.jobs.tasks import TripletTask
 from contstim.stimuli import read_triplets
-from contstim.vocabulary import Vocabulary
 
 LONG = "a-rather-long-folder-name/of-models-trained-in-november"
 
 
-@pytest.fixture
-def folder(
-    tmp_path: Path,
-    trained: Path,
-    english: list[Sentence],
-    unseen: list[Sentence],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Path:
-    """A folder with models, sentences and words, in which commands run on 80 columns."""
-    words = Vocabulary.from_sentences(english, min_count=5)
-    words.save(tmp_path / "vocab.txt")
-    # "There is …" has no other admissible words under n-grams: such searches find nothing
-    usable = [s for s in unseen if not words.missing(s) and s.words[0] != "There"]
-    natural = usable[:12]
-    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural))
-    (tmp_path / LONG).mkdir(parents=True)
+@pytest.fixture(autouse=True)
+def _long_names_on_80_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / LONG).mkdir(parents=True)
     for n in (2, 3):
-        for path in (tmp_path / f"{n}.arpa", tmp_path / LONG / f"{n}.arpa"):
-            shutil.copy(trained / f"{n}gram.arpa", path)
-            shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(path))
-    monkeypatch.chdir(tmp_path)
+        for path in (folder / f"{n}.arpa", counts_path(folder / f"{n}.arpa")):
+            shutil.copy(path, folder / LONG)
     monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path
 
 
 def run(command: str, *options: str) -> Result:
@@ -91,7 +73,7 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     run(f"{options} -q", *models("kenlm:2.arpa", "kenlm:3.arpa"))
     found = read_triplets(folder / "t.csv")
     before = {name: (folder / name).read_text() for name in ("steps.csv", "tried.csv")}
-    monkeypatch.setattr(Search, "perform", refuse)
+    monkeypatch.setattr(TripletTask, "perform", refuse)
     done = run(options, *models("two=kenlm:2.arpa", "three=kenlm:3.arpa"))
     renamed = [replace(one, model_1="two", model_2="three") for one in found]
     assert list(read_triplets(folder / "t.csv")) == renamed

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,8 @@ def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -
     first = np.array([-4.0, -3.0, -2.0, -1.0])
     other = first if alike else first[::-1]
     texts = ("Cats see dogs.", "Dogs hear birds.", "Birds eat seeds.", "Seeds make trees.")
-    ScoreTable(texts, ("a", "b"), np.stack([first, other], axis=1)).write(scores)
+    sentences = tuple(map(Sentence.parse, texts))
+    ScoreTable(sentences, ("a", "b"), np.stack([first, other], axis=1)).write(scores)
     command = ["select", "natural", "--scores", str(scores), "--per-pair", "1", "--out", str(out)]
     done = CliRunner().invoke(app, command, catch_exceptions=False)
     with out.open() as file:

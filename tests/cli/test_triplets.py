@@ -15,10 +15,9 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import KenlmModel
-from contstim.models.ngram.counts import counts_path
-from contstim.optimization.jobs.bench import Bench
-from contstim.optimization.jobs.study import seed_for
-from contstim.optimization.jobs.tasks import Search
+from contstim.optimization.jobs.plan import seed_for
+from contstim.optimization.jobs.tasks import TripletTask
+from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
@@ -27,25 +26,6 @@ from contstim.vocabulary import Vocabulary
 
 MODELS = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
 INPUTS = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "3")
-
-
-@pytest.fixture
-def folder(
-    tmp_path: Path,
-    trained: Path,
-    english: list[Sentence],
-    unseen: list[Sentence],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Path:
-    words = Vocabulary.from_sentences(english, min_count=5)
-    words.save(tmp_path / "vocab.txt")
-    usual = [s for s in unseen if not words.missing(s) and s.words[0] != "There"]  # no fixed frame
-    (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in usual[:20]))
-    for n in (2, 3):
-        shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")
-        shutil.copy(counts_path(trained / f"{n}gram.arpa"), counts_path(tmp_path / f"{n}.arpa"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def triplets(*arguments: str, inputs: tuple[str, ...] = (*MODELS, *INPUTS)) -> Result:
@@ -77,21 +57,21 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
 def test_failures_are_listed_and_the_status_is_3(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    genuine = Search.perform
+    genuine = TripletTask.perform
 
-    def perform(task: Search, bench: Bench) -> object:
+    def perform(task: TripletTask, context: WorkerContext) -> object:
         if task.place == 1:
             raise ContstimError("no such luck")
-        return genuine(task, bench)
+        return genuine(task, context)
 
-    monkeypatch.setattr(Search, "perform", perform)
+    monkeypatch.setattr(TripletTask, "perform", perform)
     done = triplets("-q")
     assert done.exit_code == 3
     assert "failed: kenlm:2.arpa × kenlm:3.arpa, " in done.stderr
     assert "no such luck" in done.stderr
     assert "--retry-failed" in done.stderr
     assert len(read_triplets(folder / "t.csv")) == 2
-    monkeypatch.setattr(Search, "perform", genuine)
+    monkeypatch.setattr(TripletTask, "perform", genuine)
     assert triplets("-q").exit_code == 3
     assert triplets("-q", "--retry-failed").exit_code == 0
     assert len(read_triplets(folder / "t.csv")) == 3

@@ -16,8 +16,8 @@ def some_pairs(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Pair]:
             content_id("pair", one, two, i),
             one,
             two,
-            f"{one} dislikes what {two} said {i}.",
-            f"{two} dislikes what {one} said {i}!",
+            Sentence.parse(f"{one} dislikes what {two} said {i}."),
+            Sentence.parse(f"{two} dislikes what {one} said {i}!"),
             *(2 * i, 2 * i + 1),
             *(0.1, 0.9, 0.9, 0.1),
         )
@@ -32,9 +32,9 @@ def some_triplets(per_pair: int, models: tuple[str, ...] = MODELS) -> list[Tripl
             content_id("triplet", one, two, i),
             one,
             two,
-            f"Nature made {one} and {two} number {i}.",
-            f"Nobody made {one} after {two} number {i}.",
-            f"Machines made {one} before {two} number {i}.",
+            Sentence.parse(f"Nature made {one} and {two} number {i}."),
+            Sentence.parse(f"Nobody made {one} after {two} number {i}."),
+            Sentence.parse(f"Machines made {one} before {two} number {i}."),
             *(-20.0, -20.0, -40.0, -19.0, -19.0, -40.0, 40.0),
         )
         for one, two in combinations(models, 2)

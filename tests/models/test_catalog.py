@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.catalog import CATALOGUE, load_models, parse_specification
+from contstim.models.catalog import load_models
 from contstim.models.families import FAMILIES
+from contstim.models.specifications import CATALOGUE, parse_specification
 
 
 def test_the_catalogue_lists_the_nine_models_of_2023() -> None:

@@ -67,6 +67,12 @@ def test_n_gram_models_cost_nothing(bigram: KenlmModel) -> None:
     assert tally.total == Cost()
 
 
+def test_a_tally_that_is_counting_already_counts_once() -> None:
+    with counting(Tally()) as tally, counting(tally):
+        count(2, 5)
+    assert tally.total == Cost(2, 5, 1)
+
+
 def test_tallies_nest_and_end() -> None:
     with counting(Tally()) as outer:
         count(1, 10)

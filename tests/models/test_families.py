@@ -139,7 +139,8 @@ def test_built_in_families_are_found_without_looking_further() -> None:
     """Witness: the look-up itself, made to fail."""
     code = (
         "import contstim.models.families as f; f.entry_points = None; "
-        "from contstim.models.catalog import parse_specification as p; print(p('hf:gpt2').family)"
+        "from contstim.models.specifications import parse_specification as p; "
+        "print(p('hf:gpt2').family)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "hf\n", done.stderr

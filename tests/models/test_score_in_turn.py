@@ -38,7 +38,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     assert [model.n_sampled for model in sums] == [0, 0]
     seen = sums[0].contamination
     assert seen is not None
-    assert len(seen.found) == 1  # the last sentence is of the training text
+    assert len(seen.hashes) == 1  # the last sentence is of the training text
     terms = term_table(score_in_turn(names, sentences, by_token=True), sentences)
     for name, scores in zip(("two", "three"), expected, strict=True):
         rows = [i for i, model in enumerate(terms["model"]) if model == name]

@@ -44,7 +44,7 @@ def test_rows_follow_the_sentences_and_repeated_ones_are_scored_once(model: Coun
     given = sentences(5) + sentences(3)
     table = score_sentences([model], given)
     assert len(model.asked) == 5
-    assert table.sentences == tuple(s.text for s in given)
+    assert table.sentences == tuple(given)
     alone = [KenlmModel(model.path).log_probs([s])[0] for s in given]
     assert table.column("2-gram").tolist() == alone
 

@@ -14,8 +14,8 @@ from contstim.models.catalog import load_model, load_scorer
 from contstim.models.contamination import (
     contamination,
     contamination_facts,
+    contamination_warnings,
     read_contamination,
-    warnings_of,
 )
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.training_text import TrainingText, sentence_hash, write_training_text
@@ -106,12 +106,12 @@ def test_warnings_name_models_and_shares(trigram: KenlmModel, english: list[Sent
     seen, new = natural(english)
     texts = {"3-gram": trigram.training_text, "other": None, "twin": trigram.training_text}
     found = contamination(texts, [*seen, *new, *new])
-    (warning,) = warnings_of(found)
+    (warning,) = contamination_warnings(found)
     assert warning.startswith(
         "37 of 200 sentences (18.5 %) stand in the training text of 3-gram, twin:"
     )
     assert found["other"] is None
-    assert warnings_of(contamination(texts, new)) == []
+    assert contamination_warnings(contamination(texts, new)) == []
 
 
 def test_a_record_tells_of_any_part_of_the_sentences(
@@ -124,7 +124,7 @@ def test_a_record_tells_of_any_part_of_the_sentences(
     record.write_text(json.dumps(contamination_facts(found)))
     some = read_contamination(scores, ("a", "b", "c"), [*seen[:3], *new[:7]])
     assert some["a"] is not None
-    assert (some["a"].sentences, len(some["a"].found)) == (10, 3)
+    assert (some["a"].sentences, len(some["a"].hashes)) == (10, 3)
     assert some["b"] is some["c"] is None
     for text in ("", "null", "[" * 100_000, '{"training_text": 3}', '{"training_text": {"a": 3}}'):
         record.write_text(text)

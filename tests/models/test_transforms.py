@@ -9,14 +9,9 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.base import Scorer
-from contstim.models.catalog import (
-    Specification,
-    load_model,
-    load_models,
-    load_scorer,
-    parse_specification,
-)
+from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.specifications import Specification, parse_specification
 from contstim.models.transforms import MeanPerToken, Slor
 from contstim.sentence import Sentence
 from contstim.testing.contract import ScorerContract

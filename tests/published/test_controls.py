@@ -52,14 +52,14 @@ def test_preferences_are_those_of_figure_s7(
         by_model, by_people = [], []
         for triplet in read_triplets(folder, selected=True):
             one, two = triplet.synthetic_1, triplet.synthetic_2
-            chosen = votes[frozenset((one.rstrip("."), two.rstrip(".")))]
+            chosen = votes[frozenset((one.bare, two.bare))]
             if model not in (triplet.model_1, triplet.model_2):
                 continue
-            if chosen.count(one) == chosen.count(two) or log_prob[one] == log_prob[two]:
+            if chosen.count(one.text) == chosen.count(two.text) or log_prob[one] == log_prob[two]:
                 continue
-            gain = feature_of[two] - feature_of[one]
+            gain = feature_of[two.text] - feature_of[one.text]
             by_model.append(gain if log_prob[two] > log_prob[one] else -gain)
-            by_people.append(gain if chosen.count(two) > chosen.count(one) else -gain)
+            by_people.append(gain if chosen.count(two.text) > chosen.count(one.text) else -gain)
         test = ttest_rel(by_model, by_people)
         assert (row.model, row.trials) == (model, len(by_model))
         assert row.statistic == pytest.approx(test.statistic)

@@ -55,7 +55,7 @@ def check(trials: tuple[Trial, ...]) -> None:
         roles = Counter((t.model_1, t.model_2, t.condition, t.kind_2) for t in own if t.model_1)
         assert len(roles) == 36 * 4
         assert set(roles.values()) == {1}
-        texts = [Sentence.parse(s).bare for t in own for s in (t.sentence_1, t.sentence_2)]
+        texts = [s.bare for t in own for s in (t.sentence_1, t.sentence_2)]
         assert len(set(texts)) == len(texts)
 
 

@@ -23,6 +23,7 @@ from contstim.experiments.reproduce.published.stimuli import (
     read_triplets,
 )
 from contstim.experiments.reproduce.published.vocabulary import read_frequencies, read_vocabulary
+from contstim.sentence import Sentence
 
 
 class _Attack:
@@ -70,7 +71,7 @@ def test_stimuli_have_scores_and_features(published_data: Path) -> None:
         for row in csv.DictReader(file):
             for side, sentence in enumerate(row["sentence_pair"].split("_"), 1):
                 beside = float(row[f"sentence{side}_gpt2_prob"])
-                assert gpt2[sentence + "."] == pytest.approx(beside, rel=1e-6)
+                assert gpt2[Sentence.parse(sentence)] == pytest.approx(beside, rel=1e-6)
     features = read_stimulus_features(folder)
     assert {name: len(values) for name, values in features.items()} == {
         "log_frequency": 2_240,

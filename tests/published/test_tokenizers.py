@@ -9,7 +9,7 @@ import pytest
 
 from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
+from contstim.models.word_tokens import PlaceKind, WordsInPlaces, word_and_rest
 from contstim.models.words import encode_batch, words_are_independent
 from contstim.sentence import Sentence
 
@@ -50,4 +50,4 @@ def test_words_are_cut_in_a_sentence_as_beside_any_others(
         (encoding,) = cut([sentence])
         for position, word in enumerate(sentence.words):
             alone = in_places([word], PlaceKind.of(sentence, position))
-            assert alone.tokens[0] == around(encoding, position)[0]
+            assert alone.tokens[0] == word_and_rest(encoding, position)[0]

@@ -8,18 +8,28 @@ import numpy as np
 import pytest
 
 from contstim.errors import StoreError
+from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store import Outcome, State, Store, Trail, TripletStore
+from contstim.store import JobState, Outcome, Store, Trail, TripletStore
 from contstim.store.layout import APPLICATION_ID, LAYOUTS
 
-TRIPLET = Triplet("triplet-1", "a", "b", "One two.", "Three two.", "One four.", *(-1.5,) * 6, 4.25)
+TRIPLET = Triplet(
+    "triplet-1",
+    "a",
+    "b",
+    Sentence.parse("One two."),
+    Sentence.parse("Three two."),
+    Sentence.parse("One four."),
+    *(-1.5,) * 6,
+    4.25,
+)
 STEPS = ((0, 1, 0, "One", "Three", "Three two.", -2.5, -9.125),)
 EVALUATIONS = (
     (1, 0, "Three", "Three two.", -2.5, -9.125),
     (2, 1, "five", "Three five.", float("nan"), float("-inf")),
 )
 TRAIL = Trail("b", "a", 3, "settled", {"a": (5, 40, 2), "b": (7, 60, 3)}, STEPS, EVALUATIONS)
-FOUND = Outcome(State.FOUND, "", TRIPLET, (TRAIL, replace(TRAIL, accept="a", reject="b")))
+FOUND = Outcome(JobState.FOUND, "", TRIPLET, (TRAIL, replace(TRAIL, accept="a", reject="b")))
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -27,14 +37,14 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     with Store(path) as store:
         kept = TripletStore(store)
         kept.keep(("a", "b"), 1, "One two.", FOUND)
-        kept.keep(("a", "b"), 0, "Five six.", Outcome(State.FAILED, "it broke"))
+        kept.keep(("a", "b"), 0, "Five six.", Outcome(JobState.FAILED, "it broke"))
     with Store(path) as store:
         kept = TripletStore(store)
         assert kept.triplets() == [TRIPLET]
         jobs = kept.jobs()
         assert [(j.place, j.natural, j.state, j.reason) for j in jobs] == [
-            (0, "Five six.", State.FAILED, "it broke"),
-            (1, "One two.", State.FOUND, ""),
+            (0, "Five six.", JobState.FAILED, "it broke"),
+            (1, "One two.", JobState.FOUND, ""),
         ]
         assert kept.costs() == {("a", "b"): (24, 200, 10)}
         steps, candidates = kept.trajectories(), kept.evaluations()

@@ -167,9 +167,9 @@ def blimp(
 def _check_names(models: list[str], trained: str) -> None:
     """Refuse names that models of learning curves have."""
     from contstim.errors import InputError
-    from contstim.models.catalog import given_models
+    from contstim.models.specifications import parse_models
 
-    for one in given_models(models):
+    for one in parse_models(models):
         if trained and re.fullmatch(rf"{trained}-\d+", one.name):
             raise InputError(
                 f"{one.name!r} is what --sizes calls a model that it trains. Choose another name "

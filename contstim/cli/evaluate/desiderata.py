@@ -110,11 +110,11 @@ def desiderata(
 
 def _with_reference(model: list[str], reference: str | None) -> tuple[list[str], int | None]:
     """All models to load, and the place of the reference, which may be one of those evaluated."""
-    from contstim.models.given import GivenModel
+    from contstim.models.specifications import NamedSpecification
 
     if reference is None:
         return model, None
-    for place, one in enumerate(map(GivenModel.parse, model)):
+    for place, one in enumerate(map(NamedSpecification.parse, model)):
         if reference in (one.name, one.specification, one.text):
             return model, place
     return [*model, reference], len(model)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.classifier.adapter import ClassifierModel
-    from contstim.models.training.cola import Labelled
+    from contstim.models.training.cola import LabelledSentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class JudgedSet:
     """
 
     name: str
-    sentences: tuple[Labelled, ...]
+    sentences: tuple[LabelledSentence, ...]
     probabilities: FloatArray
     left_out: tuple[LeftOut, ...]
     features: Mapping[str, BoolArray]
@@ -98,7 +98,7 @@ def spread(about: str, labels: BoolArray, probabilities: FloatArray) -> Spread:
 
 def judge(
     name: str,
-    sentences: Sequence[Labelled],
+    sentences: Sequence[LabelledSentence],
     classifiers: Sequence[ClassifierModel],
     features: Mapping[str, Sequence[bool]] | None = None,
 ) -> JudgedSet:

@@ -84,9 +84,8 @@ def model_scores(
     """
     sentences = [one.sentence for one in judgements.sentences]
     table, left_out = score_readable(models, sentences, store=store, progress=progress)
-    rows = {text: row for row, text in enumerate(table.sentences or ())}
     values = np.full((len(sentences), len(models)), np.nan)
-    places = [rows.get(sentence.text, -1) for sentence in sentences]
+    places = [table.rows.get(sentence, -1) for sentence in sentences]
     known = np.array(places) >= 0
     values[known] = table.log_probs[[place for place in places if place >= 0]]
     texts = [sentence.text for sentence in sentences]
@@ -169,7 +168,7 @@ def _columns(path: Path) -> dict[str, Sequence[Any]]:
     if path.suffix.lower() != ".npz":
         return dict(read_table(path))
     table = ScoreTable.read(path)
-    texts = {} if table.sentences is None else {"sentence": table.sentences}
+    texts = {} if table.sentences is None else {"sentence": list(map(str, table.sentences))}
     return {**texts, **dict(zip(table.models, table.log_probs.T.tolist(), strict=True))}
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.evaluation.comparison.joining import join_tables
 from contstim.evaluation.scored import score_readable
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.store import Store
 
 _MODELS = "models"
@@ -51,8 +51,8 @@ def gather(
     reasons: dict[str, str] = {}
     given = dict(tables)
     if models:
-        texts = (text for table in tables.values() for text in table.sentences or ())
-        chosen = sentences if sentences is not None else [Sentence.parse(text) for text in texts]
+        scored = (sentence for table in tables.values() for sentence in table.sentences or ())
+        chosen = sentences if sentences is not None else list(scored)
         if not chosen:
             raise InputError("Models need sentences to score: give --sentences.")
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ScoreError
-from contstim.evaluation.scored import rows_by_text
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
@@ -27,20 +26,24 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         The joined table, and by table the sentences that others have and it lacks.
 
     Raises:
-        ScoreError: a table comes without sentences or scores a sentence in two ways, or fewer than
-            two sentences are common.
+        ScoreError: a table comes without sentences, or fewer than two sentences are common.
     """
-    rows = {name: rows_by_text(table, name) for name, table in tables.items()}
-    every = dict.fromkeys(text for own in rows.values() for text in own)
-    lacks = {name: tuple(t for t in every if t not in own) for name, own in rows.items()}
-    common = [text for text in every if all(text in own for own in rows.values())]
+    for name, table in tables.items():
+        if table.sentences is None:
+            raise ScoreError(
+                f"{name} has scores without sentences; they must have a column 'sentence'."
+            )
+    rows = {name: table.rows for name, table in tables.items()}
+    every = dict.fromkeys(sentence for own in rows.values() for sentence in own)
+    lacks = {name: tuple(s.text for s in every if s not in own) for name, own in rows.items()}
+    common = [sentence for sentence in every if all(sentence in own for own in rows.values())]
     if len(common) < 2:
         raise ScoreError(
             f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
             f"needs two or more. Score the same sentences with 'contstim score'."
         )
     columns = {
-        _name(name, model, tables): table.column(model)[[rows[name][text] for text in common]]
+        _name(name, model, tables): table.column(model)[table.rows_of(common)]
         for name, table in tables.items()
         for model in table.models
     }

@@ -84,7 +84,7 @@ def disagreements(table: ScoreTable, top: int) -> list[Disagreement]:
 
     Only sentences that model_2 ranks higher than model_1; ties in the order of the table.
     """
-    ranks, texts = table.ranks(), table.sentences or ()
+    ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
     found = []
     for one, other in combinations(range(len(table.models)), 2):
         for i, j in ((one, other), (other, one)):

@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import VocabularyError
 from contstim.models.base import require_language_model
-from contstim.models.given import GivenModel
+from contstim.models.specifications import NamedSpecification
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence, repeats
@@ -84,7 +84,7 @@ class Bout:
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """What to type: every pair of models in both directions."""
-        given = {m: GivenModel(m.name, m.specification or m.name).text for m in self.models}
+        given = {m: NamedSpecification(m.name, m.specification or m.name).text for m in self.models}
         extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
         extra += ["--prompt", prompt] if prompt else []
         return [
@@ -116,7 +116,7 @@ def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None
     Its words are in the vocabulary, none but repeatable ones occurs twice, and the lowest of its
     ranks under the models is highest. None where no sentence will do.
     """
-    sentences = [Sentence.parse(text) for text in table.sentences or ()]
+    sentences = table.sentences or ()
     order = np.argsort(-table.ranks().min(axis=1), kind="stable")
     for row, sentence in ((int(row), sentences[int(row)]) for row in order):
         usable = len(sentence) > 1 and not vocabulary.missing(sentence)

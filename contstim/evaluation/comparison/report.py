@@ -65,7 +65,7 @@ def write_comparison(
     tables: dict[str, dict[str, Any]] = {
         "comparison": _columns(Likeness, pairs),
         "disagreements": _columns(Disagreement, most),
-        "scores": {"sentence": list(table.sentences or ())}
+        "scores": {"sentence": list(map(str, table.sentences or ()))}
         | dict(zip(table.models, table.log_probs.T, strict=True)),
         "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
     }

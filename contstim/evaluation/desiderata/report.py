@@ -169,13 +169,13 @@ def _claims_table(found: Desiderata) -> dict[str, list[Any]]:
 def _scores_table(found: Desiderata) -> dict[str, Any]:
     table = found.scores
     columns = zip(table.models, table.log_probs.T, strict=True)
-    return {"sentence": list(table.sentences or ()), **dict(columns)}
+    return {"sentence": list(map(str, table.sentences or ())), **dict(columns)}
 
 
 def _tokens_table(found: Desiderata) -> dict[str, Any]:
     columns = zip((one.model for one in found.models), found.tokens.T, strict=True)
     tokens = {name: column.astype(np.int64) for name, column in columns}
-    return {"sentence": list(found.scores.sentences or ()), **tokens}
+    return {"sentence": list(map(str, found.scores.sentences or ())), **tokens}
 
 
 def _words_table(found: Desiderata) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def evaluate_desiderata(
     reasons = unreadable(models, words, carriers)
     kept = [word for word in dict.fromkeys(words) if word not in reasons]
     _enough(table.sentences or (), kept, len(left_out), len(reasons))
-    readable = _readable(sentences, table)
+    readable = list(table.sentences or ())
     zipfs = np.array([frequencies.zipf(word) for word in kept])
     scored = [score_words(m, kept, carriers, store=store, progress=progress) for m in models]
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
@@ -145,11 +145,6 @@ def evaluate_desiderata(
     )
 
 
-def _readable(sentences: Sequence[Sentence], table: ScoreTable) -> list[Sentence]:
-    by_text = {sentence.text: sentence for sentence in sentences}
-    return [by_text[text] for text in table.sentences or ()]
-
-
 def _with_reference(
     table: ScoreTable, model: Scorer, reference: Scorer | None
 ) -> Correlation | None:
@@ -170,7 +165,7 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 
 
 def _enough(
-    sentences: Sequence[str], words: Sequence[str], left_out: int, words_left_out: int
+    sentences: Sequence[Sentence], words: Sequence[str], left_out: int, words_left_out: int
 ) -> None:
     for what, found, lost in (
         ("sentences", len(sentences), left_out),

@@ -183,9 +183,9 @@ def _full(
 
 
 def _from_scores(table: ScoreTable, pairs: Sequence[MinimalPair]) -> Comparison:
-    rows = {text: row for row, text in enumerate(table.sentences or ())}
-    kept = [pair for pair in pairs if pair.good.text in rows and pair.bad.text in rows]
-    places = [[rows[pair.good.text], rows[pair.bad.text]] for pair in kept]
+    rows = table.rows
+    kept = [pair for pair in pairs if pair.good in rows and pair.bad in rows]
+    places = [[rows[pair.good], rows[pair.bad]] for pair in kept]
     scores = table.log_probs[np.array(places, np.int64).reshape(-1, 2)]  # (n, 2, m)
     return Comparison(Method.FULL_SENTENCE, tuple(kept), table.models, scores, _unread(pairs, kept))
 

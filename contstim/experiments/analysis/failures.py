@@ -89,7 +89,7 @@ def _of_group(
         choices = prefer_second if likelier == 0 else prefer_second[::-1]
         if ratios[place] == 0 or choices[0] <= choices[1]:
             continue
-        texts = (trial.sentence_1, trial.sentence_2)
+        texts = (trial.sentence_1.text, trial.sentence_2.text)
         rival = trial.model_2 if trial.model_1 == models[row] else trial.model_1
         order = [1 - likelier, likelier]
         under_rival = (

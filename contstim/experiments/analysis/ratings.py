@@ -14,11 +14,10 @@ from contstim.experiments.analysis.conditions import check_trials
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.experiments.responses.checks import HARMLESS
-from contstim.sentence import Sentence
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.responses import Response
@@ -87,17 +86,16 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     check_trials(trials)
     _check_models(trials, scores)
     _check_complete(trials, responses)
-    rows = _rows(scores)
     given = {(one.participant, one.trial_id): float(one.rating) for one in responses}
     numbers = sorted({response.group for response in responses})
-    require_scores(_texts(trial for trial in trials if trial.group in numbers), rows)
+    require_scores([trial for trial in trials if trial.group in numbers], scores)
     groups = []
     for number in numbers:
         own = tuple(trial for trial in trials if trial.group == number)
         people = tuple(dict.fromkeys(one.participant for one in responses if one.group == number))
         ratings = np.array([[given[name, trial.trial_id] for trial in own] for name in people])
-        lines = np.array([[rows[text] for text in both] for both in _texts(own)], dtype=np.int64)
-        log_probs = scores.log_probs[lines].transpose(2, 0, 1)
+        rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in own]
+        log_probs = scores.log_probs[np.array(rows, dtype=np.int64)].transpose(2, 0, 1)
         groups.append(GroupRatings(number, own, people, ratings, log_probs))
     return Ratings(scores.models, tuple(groups))
 
@@ -147,35 +145,14 @@ def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> N
         )
 
 
-def _rows(scores: ScoreTable) -> dict[str, int]:
-    if scores.sentences is None:
-        raise InputError("These scores have no sentences, so trials cannot be matched with them.")
-    rows: dict[str, int] = {}
-    for row, sentence in enumerate(scores.sentences):
-        same = rows.setdefault(Sentence.parse(sentence).text, row)
-        if (scores.log_probs[same] != scores.log_probs[row]).any():
-            raise InputError(f"{sentence!r} is scored twice, with different results.")
-    return rows
-
-
-def _texts(trials: Iterable[Trial]) -> list[list[str]]:
-    return [
-        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
-        for trial in trials
-    ]
-
-
-def require_scores(texts: Iterable[Iterable[str]], scored: Collection[str]) -> None:
+def require_scores(trials: Iterable[Trial], scores: ScoreTable) -> None:
     """Make sure that all sentences of trials have scores.
-
-    Args:
-        texts: the sentences (`Sentence.text`) of each trial.
-        scored: the sentences that have scores.
 
     Raises:
         InputError: some have none; says how many different ones, and names some.
     """
-    missing = list(dict.fromkeys(text for both in texts for text in both if text not in scored))
+    shown = dict.fromkeys(s for trial in trials for s in (trial.sentence_1, trial.sentence_2))
+    missing = [sentence.text for sentence in shown if sentence not in scores.rows]
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(

@@ -12,7 +12,7 @@ from contstim.experiments.analysis.figures.drawings import names_in_figures
 from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
-from contstim.models.contamination import warnings_of
+from contstim.models.contamination import contamination_warnings
 from contstim.reporting.html import banner, heading, image, page, paragraph, table
 from contstim.wording import counted, p_text
 
@@ -100,7 +100,7 @@ def _people(analysis: Analysis) -> Iterator[str]:
 
 
 def _training_texts(seen: Mapping[str, Contamination | None]) -> Iterator[str]:
-    for warning in warnings_of(seen, "natural sentences"):
+    for warning in contamination_warnings(seen, "natural sentences"):
         yield paragraph(warning, note=True)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.regressions import ChoiceRegression
     from contstim.experiments.analysis.scopes import Scope
-    from contstim.experiments.responses import Admission, CatchRule, Origin, Response
+    from contstim.experiments.responses import Admission, CatchRule, Response, ResponseOrigin
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -80,7 +80,7 @@ class Analysis:
     regressions: tuple[ChoiceRegression, ...]
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> ResponseOrigin:
         """How many of those who take part are people, and how many artificial."""
         return self.admission.origin
 

@@ -36,7 +36,7 @@ def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
         {
             "model": model,
             "natural_sentences": one.sentences,
-            "in_training_text": len(one.found),
+            "in_training_text": len(one.hashes),
             "share": one.share,
         }
         for model, one in seen.items()
@@ -113,8 +113,8 @@ def trials_table(ratings: Ratings) -> Columns:
             "condition": str(trial.condition),
             "model_1": trial.model_1,
             "model_2": trial.model_2,
-            "sentence_1": trial.sentence_1,
-            "sentence_2": trial.sentence_2,
+            "sentence_1": trial.sentence_1.text,
+            "sentence_2": trial.sentence_2.text,
             **{f"rated_{n}": int((rated == n).sum()) for n in range(1, 7)},
             "mean_rating": float(rated.mean()),
             "share_sentence_2": float((rated > MIDDLE).mean()),

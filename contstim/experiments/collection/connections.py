@@ -1,4 +1,4 @@
-"""Connections: how many at once, and how long each may be silent or slow.
+"""Limits of connections: how many at once, and how long each may be silent or slow.
 
 The library's own limits begin with a request whose headers are complete. Whoever opens connections
 and says nothing, or never comes to the end of the headers, would keep them for ever, until nobody
@@ -7,6 +7,8 @@ else can connect.
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -14,12 +16,55 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import asyncio
 
-    from contstim.experiments.collection.limits import ConnectionLimits
-
+_ENOUGH_FILES = 65_536  # some systems have no limit, and libraries that walk through all numbers
+_SERVER_FILES = 64  # database, log, program, and what is read now and then
+_MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\n"
     b"Content-Length: 0\r\n\r\n"
 )
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """How many connections there may be, and how long each may take.
+
+    Attributes:
+        most: connections at once.
+        headers: seconds from opening a connection, or from the first byte of a further request, to
+            the end of its headers.
+        idle: seconds between an answer and the next request; longer than most people look at a
+            pair of sentences.
+        request: seconds that a request and its answer may take.
+    """
+
+    most: int
+    headers: float = 20.0
+    idle: float = 75.0
+    request: float = 300.0
+
+
+def raise_open_files() -> int:
+    """Raise this process's limit of open files as far as the system lets it; the limit now."""
+    if sys.platform == "win32":
+        return _ENOUGH_FILES  # sockets are not counted there
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = _ENOUGH_FILES if hard == unlimited else min(hard, _ENOUGH_FILES)
+    if soft != unlimited and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):  # the kernel has a limit of its own below the stated one
+            wanted = soft
+        soft = wanted
+    return _ENOUGH_FILES if soft == unlimited else soft
+
+
+def most_connections(open_files: int) -> int:
+    """How many connections a limit of open files allows: each may have a file open besides."""
+    return min(_MOST_CONNECTIONS, max(_FEWEST_CONNECTIONS, (open_files - _SERVER_FILES) // 2))
 
 
 class Connections:
@@ -39,7 +84,7 @@ class Connections:
         if len(self._waiting) + len(self._busy) >= self.limits.most:
             if not self._waiting:
                 return False
-            longest = next(iter(self._waiting))
+            longest = next(iter(self._waiting))  # dictionaries keep the order of insertion
             self.leave(longest)
             longest.drop()
         self.wait(newcomer)
@@ -68,7 +113,8 @@ class LimitedProtocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._answer, self.app = self.app, self._timed
+        # requests go to the application through `_answer_in_time`
+        self._application, self.app = self.app, self._answer_in_time
         self._clock: asyncio.TimerHandle | None = None
         self._answering = 0  # requests; more than one where they are sent without waiting
         self._reading = False  # whether the time for headers runs
@@ -84,6 +130,7 @@ class LimitedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived; after an answer, it begins the next request's headers."""
+        # Later bytes of the same headers do not start the clock again: it would never end
         if not self._answering and not self._reading:
             self._read_headers()
         super().data_received(data)
@@ -99,7 +146,7 @@ class LimitedProtocol(H11Protocol):
         self._stop_clock()
         self.transport.abort()
 
-    async def _timed(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _answer_in_time(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request within the time that it has."""
         limits = self.connections_at_once.limits
         self._answering += 1
@@ -107,7 +154,7 @@ class LimitedProtocol(H11Protocol):
         self.connections_at_once.serve(self)
         self._within(limits.request)
         try:
-            await self._answer(scope, receive, send)
+            await self._application(scope, receive, send)
         finally:
             self._answering -= 1
             if not self._answering and not self.transport.is_closing():

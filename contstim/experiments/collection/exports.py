@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import StoreError
+from contstim.experiments.collection.database import open_readable, simulated_column
 from contstim.experiments.collection.keys import Keys
-from contstim.experiments.collection.recorder import read_only, simulated_column
 from contstim.experiments.responses.table import Response, response_columns
 from contstim.tables import write_csv
 
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A database, and since when somebody must have been seen to be taking part still."""
+class Snapshot:
+    """What is exported.
+
+    Attributes:
+        database: which a server may go on writing.
+        since: seconds since 1970 after which somebody was seen who takes part still.
+    """
 
     database: Path
     since: float = math.inf
@@ -40,8 +45,9 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     Raises:
         StoreError: there is no such database, or it is damaged.
     """
-    with closing(read_only(database)) as connection:
+    with closing(open_readable(database)) as connection:
         try:
+            # A damaged page may read as fewer rows: better no table than part of it
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
@@ -63,18 +69,18 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     )
 
 
-def responses_csv(held: Held) -> str:
+def responses_csv(snapshot: Snapshot) -> str:
     """The text of responses.csv."""
-    return _csv(response_columns(collected_responses(held.database)))
+    return _csv(response_columns(collected_responses(snapshot.database)))
 
 
-def participants_csv(held: Held) -> str:
+def participants_csv(snapshot: Snapshot) -> str:
     """The text of participants.csv: a row for everybody who joined.
 
     Columns: participant, group, seed, state (complete, active, left), answered, simulated (true or
     false), joined, seen and completed (UTC), and hashes of prolific_pid, study_id and session_id.
     """
-    with closing(read_only(held.database)) as connection:
+    with closing(open_readable(snapshot.database)) as connection:
         keys = Keys.read(connection)
         marks = simulated_column(connection)
         rows = connection.execute(_PARTICIPANTS.format(simulated=marks)).fetchall()
@@ -83,16 +89,20 @@ def participants_csv(held: Held) -> str:
             "participant": [row["participant"] for row in rows],
             "group": [int(row["study_group"]) for row in rows],
             "seed": [row["seed"] for row in rows],
-            "state": [_state(row, held.since) for row in rows],
+            "state": [
+                "complete"
+                if row["completed"] is not None
+                else ("active" if row["seen"] >= snapshot.since else "left")
+                for row in rows
+            ],
             "answered": [row["answered"] for row in rows],
             "simulated": [str(bool(row["marked"])).lower() for row in rows],
-            **{name: [_utc(row[name]) for row in rows] for name in _TIMES},
+            **{name: [_utc(row[name]) for row in rows] for name in ("joined", "seen", "completed")},
             **{f"{n}_hash": [keys.hashed(n, row[n] or "") for row in rows] for n in _IDENTITIES},
         }
     )
 
 
-_TIMES = ("joined", "seen", "completed")
 _IDENTITIES = ("prolific_pid", "study_id", "session_id")
 _PARTICIPANTS = """
     SELECT participant.*, {simulated} AS marked, prolific_pid, study_id, session_id,
@@ -101,13 +111,8 @@ _PARTICIPANTS = """
 """
 
 
-def _state(row: sqlite3.Row, since: float) -> str:
-    if row["completed"] is not None:
-        return "complete"
-    return "active" if row["seen"] >= since else "left"
-
-
 def _utc(seconds: float | None) -> str:
+    """A time as text; empty where there is none."""
     if seconds is None:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

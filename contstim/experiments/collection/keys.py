@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -39,8 +40,8 @@ class Keys:
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> Keys:
         """The keys that a database was made with."""
-        kept = dict(connection.execute("SELECT name, value FROM study").fetchall())
-        return cls(kept["secret"], kept["salt"])
+        stored = dict(connection.execute("SELECT name, value FROM study").fetchall())
+        return cls(stored["secret"], stored["salt"])
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Give a new database these keys."""
@@ -53,7 +54,7 @@ class Keys:
 
     def opens(self, participant: str, secret: str) -> bool:
         """Whether this is the participant's secret; takes equally long whatever is wrong."""
-        return same(self.participant_secret(participant), secret)
+        return equal_secrets(self.participant_secret(participant), secret)
 
     def completion_code(self, participant: str) -> str:
         """A code for one participant, short enough to be copied by hand."""
@@ -64,9 +65,9 @@ class Keys:
         return _digest(self.salt, field, value) if value else ""
 
 
-def same(one: str, other: str) -> bool:
+def equal_secrets(first: str, second: str) -> bool:
     """Whether two texts are equal, in a time that does not tell where they differ."""
-    return hmac.compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
+    return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
 def admin_token(database: Path) -> tuple[str, Path | None]:
@@ -79,10 +80,16 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     Raises:
         InputError: the token is shorter than 16 characters, or the file cannot be used.
     """
-    given = os.environ.get(TOKEN_VARIABLE)
-    file = None if given else Path(f"{database}.token")
+    stated = os.environ.get(TOKEN_VARIABLE, "")
+    token, file = stated.strip(), None if stated else Path(f"{database}.token")
     try:
-        token = _kept(file) if file else str(given).strip()
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(number, "w") as new:
+                    new.write(secrets.token_urlsafe(24) + "\n")
+            token = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot use {file} for the administrator's token: {error}.") from error
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
@@ -93,13 +100,6 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     return token, file
 
 
-def _kept(file: Path) -> str:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    if not file.exists():
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
-            new.write(secrets.token_urlsafe(24) + "\n")
-    return file.read_text(encoding="ascii").strip()
-
-
 def _digest(key: str, field: str, value: str) -> str:
+    # a sign that no field's name holds: so no two fields and values give one text
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]

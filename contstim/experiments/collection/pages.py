@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.responses import FileResponse
-
-from contstim.experiments.collection.answering import HEADERS
-
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from starlette.responses import Response
 
 # Stated here because a system's own table may know .js as something that browsers refuse to run.
 _TYPES = {
@@ -48,12 +42,15 @@ def find_page(folder: Path, path: str) -> Path | None:
     if any(_forbidden(part) for part in parts):
         return None
     try:
-        found = folder.joinpath(*parts).resolve()
-        shown = found.is_relative_to(folder) and found.is_file()
-        hidden = shown and any(_forbidden(part) for part in found.relative_to(folder).parts)
+        file = folder.joinpath(*parts).resolve()  # where links lead
+        public = (
+            file.is_relative_to(folder)
+            and file.is_file()
+            and not any(_forbidden(part) for part in file.relative_to(folder).parts)
+        )
     except (OSError, ValueError, RuntimeError):  # too long a name; not a name; links in a circle
         return None
-    return found if shown and not hidden else None
+    return file if public else None
 
 
 def is_same(file: Path, other: Path) -> bool:
@@ -64,11 +61,11 @@ def is_same(file: Path, other: Path) -> bool:
         return False
 
 
-def page(file: Path) -> Response:
-    """The file as an answer; browsers ask again each time whether it has changed."""
-    kind = _TYPES.get(file.suffix.lower(), "application/octet-stream")
-    return FileResponse(file, media_type=kind, headers=HEADERS | {"Cache-Control": "no-cache"})
+def media_type(file: Path) -> str:
+    """What a file is, to browsers."""
+    return _TYPES.get(file.suffix.lower(), "application/octet-stream")
 
 
 def _forbidden(part: str) -> bool:
+    # On Windows a backslash divides folders, and a colon names a drive or a hidden stream
     return not part or part.startswith(".") or any(sign in part for sign in "\0\\:")

@@ -1,4 +1,4 @@
-"""What is asked: groups and trials of an exported folder."""
+"""The experiment that a server hands out: groups and trials of an exported folder."""
 
 from __future__ import annotations
 
@@ -45,27 +45,36 @@ def read_study(folder: Path) -> CollectedStudy:
     """Read `study.json` of an exported folder.
 
     Raises:
-        InputError: there is no such file, it is no study, its page saves elsewhere, a group is not
-            numbered from 1, or a trial is in two groups.
+        InputError: there is no such file, it is not a study, its page saves elsewhere, a group
+            is not numbered from 1, or a trial is in two groups.
     """
     path = folder / STUDY_FILE
     if not path.is_file():
         raise InputError(f"There is no {path}. Name a folder that `contstim export jspsych` wrote.")
     content = read_json_object(path)
     try:
-        groups = {group: _trials(group, own) for group, own in content["groups"].items()}
+        groups = {name: _trials(name, trials) for name, trials in content["groups"].items()}
         completion = content.get("completion") or {}
-        home = _text((content.get("save") or {}).get("to"))
+        backend = _text((content.get("save") or {}).get("to"))
         title, code, redirect = (
-            _text(value) for value in (content.get("title"), *map(completion.get, _COMPLETION))
+            _text(value)
+            for value in (content.get("title"), completion.get("code"), completion.get("redirect"))
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(
             f"{path} is not the study of an exported experiment ({error!r}). Export it again with "
             "`contstim export jspsych`."
         ) from error
-    _check(path, groups, home)
+    if backend not in (None, "server"):
+        raise InputError(
+            f"The page of {path} saves to {backend}, not to a server. Export it again with "
+            "`contstim export jspsych --save server`."
+        )
+    names = [name for trials in groups.values() for name in trials]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"{path} has no trials, or a trial in two groups.")
     numbered = sorted(groups, key=int)
+    # in an order that does not depend on the file's, for answers belong to it for good
     canonical = json.dumps([[g, sorted(groups[g].items())] for g in numbered])
     return CollectedStudy(
         title or "An experiment",
@@ -77,32 +86,19 @@ def read_study(folder: Path) -> CollectedStudy:
     )
 
 
-_COMPLETION = ("code", "redirect")
-
-
-def _trials(group: str, own: list[dict[str, Any]]) -> dict[str, list[str]]:
+def _trials(group: str, trials: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Identifiers of a group's trials, and what they show."""
-    if not group.isdecimal() or group != str(int(group)) or int(group) < 1 or not own:
+    if not group.isdecimal() or group != str(int(group)) or int(group) < 1 or not trials:
         raise ValueError(f"group {group!r}")
     names = ("trial_id", "sentence_1", "sentence_2")
-    texts = [[trial[name] for name in names] for trial in own]
+    texts = [[trial[name] for name in names] for trial in trials]
     if not all(isinstance(text, str) and text for trial in texts for text in trial):
         raise TypeError(f"a trial of group {group}")
     return {trial[0]: trial[1:] for trial in texts}
 
 
 def _text(value: object) -> str | None:
+    """A text; None where it is missing or empty."""
     if not (value is None or isinstance(value, str)):
         raise TypeError(value)
     return value or None
-
-
-def _check(path: Path, groups: Mapping[str, Mapping[str, object]], home: str | None) -> None:
-    if home not in (None, "server"):
-        raise InputError(
-            f"The page of {path} saves to {home}, not to a server. Export it again with "
-            "`contstim export jspsych --save server`."
-        )
-    names = [name for own in groups.values() for name in own]
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"{path} has no trials, or a trial in two groups.")

@@ -12,7 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.design.simulated import calibrate_noise, compare
-from contstim.experiments.responses.table import Response
+from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
         for index in range(participants)
         for response in people.answers(
             index + 1,
-            f"simulated-{index + 1}",
+            f"{SIMULATED_NAME}{index + 1}",
             group=groups[index % len(groups)],
             place=index // len(groups) + 1,
             seed=people.seed,

@@ -15,13 +15,16 @@ from contstim.experiments.design.allocation import Item, allocate
 from contstim.experiments.design.fillers import filler_trials
 from contstim.experiments.design.verification import verify_design
 from contstim.files import write_text
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
+from contstim.tables import columns_of, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from pandas import DataFrame
+
+    from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
 
 
@@ -60,6 +63,10 @@ class Design:
 
     trials: tuple[Trial, ...]
     certificate: DesignCertificate
+
+    def to_frame(self) -> DataFrame:
+        """The trials as a table of pandas, in the columns of trials.csv."""
+        return frame_of(columns_of(Trial, self.trials))
 
 
 def build_design(
@@ -148,10 +155,10 @@ def build_design(
 
 def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
     """The three trials that a triplet gives, in no group yet (0)."""
-    texts = {
-        Kind.NATURAL: Sentence.parse(triplet.natural).text,
-        Kind.SYNTHETIC_1: Sentence.parse(triplet.synthetic_1).text,
-        Kind.SYNTHETIC_2: Sentence.parse(triplet.synthetic_2).text,
+    sentences = {
+        Kind.NATURAL: triplet.natural,
+        Kind.SYNTHETIC_1: triplet.synthetic_1,
+        Kind.SYNTHETIC_2: triplet.synthetic_2,
     }
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -161,8 +168,8 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
             condition,
             triplet.model_1,
             triplet.model_2,
-            texts[kind_1],
-            texts[kind_2],
+            sentences[kind_1],
+            sentences[kind_2],
             kind_1,
             kind_2,
             triplet.triplet_id,
@@ -177,7 +184,7 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
 
 def shown_texts(trial: Trial) -> tuple[str, str]:
     """What a participant sees of a trial: its sentences without their end marks."""
-    return Sentence.parse(trial.sentence_1).bare, Sentence.parse(trial.sentence_2).bare
+    return trial.sentence_1.bare, trial.sentence_2.bare
 
 
 def pair_trial(pair: Pair) -> Trial:
@@ -186,7 +193,7 @@ def pair_trial(pair: Pair) -> Trial:
     Raises:
         InputError: the pair has no texts.
     """
-    if not pair.sentence_1 or not pair.sentence_2:
+    if pair.sentence_1 is None or pair.sentence_2 is None:
         raise InputError(
             f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "
             "that have a column 'sentence'."
@@ -197,8 +204,8 @@ def pair_trial(pair: Pair) -> Trial:
         Condition.NATURAL_CONTROVERSIAL,
         pair.model_1,
         pair.model_2,
-        Sentence.parse(pair.sentence_1).text,
-        Sentence.parse(pair.sentence_2).text,
+        pair.sentence_1,
+        pair.sentence_2,
         Kind.NATURAL,
         Kind.NATURAL,
         pair.trial_id,

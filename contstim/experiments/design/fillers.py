@@ -120,14 +120,14 @@ def _lower(sentence: Sentence) -> tuple[str, ...]:
 
 
 def _random(first: Sentence, second: Sentence, group: int) -> Trial:
-    texts = first.text, second.text
-    trial_id = content_id("trial", Condition.RANDOM_NATURAL, *texts)
+    both = first, second
+    trial_id = content_id("trial", Condition.RANDOM_NATURAL, *both)
     return Trial(
-        trial_id, group, Condition.RANDOM_NATURAL, "", "", *texts, Kind.NATURAL, Kind.NATURAL, ""
+        trial_id, group, Condition.RANDOM_NATURAL, "", "", *both, Kind.NATURAL, Kind.NATURAL, ""
     )
 
 
 def _catch(sentence: Sentence, shuffled: Sentence, group: int) -> Trial:
-    texts = sentence.text, shuffled.text
-    trial_id = content_id("trial", Condition.CATCH, *texts)
-    return Trial(trial_id, group, Condition.CATCH, "", "", *texts, Kind.NATURAL, Kind.SHUFFLED, "")
+    both = sentence, shuffled
+    trial_id = content_id("trial", Condition.CATCH, *both)
+    return Trial(trial_id, group, Condition.CATCH, "", "", *both, Kind.NATURAL, Kind.SHUFFLED, "")

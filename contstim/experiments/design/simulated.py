@@ -11,7 +11,6 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.analysis.ratings import require_scores
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def study(trials: Iterable[Trial], table: ScoreTable) -> Study:
     some = [trial for trial in trials if trial.condition != Condition.CATCH]
     if not some:
         raise InputError("There are no trials but catch trials, so there is nothing to simulate.")
-    every = _compare(some, table, _places(table))
+    every = _compare(some, table)
     own = {scope: scope_mask(some, scope, table.models).T for scope in Scope}
     return Study(every, {scope: mask for scope, mask in own.items() if mask.any()})
 
@@ -96,29 +95,20 @@ def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Compa
     Raises:
         InputError: a sentence has no scores, or a trial targets a model that has none.
     """
-    rows = _places(table)
     found: dict[Condition, Comparisons] = {}
     trials = list(trials)
     for condition in Condition:
         some = [t for t in trials if t.condition == condition]
         if some and condition != Condition.CATCH:
-            found[condition] = _compare(some, table, rows)
+            found[condition] = _compare(some, table)
     return found
 
 
-def _places(table: ScoreTable) -> dict[str, int]:
-    return {Sentence.parse(text).text: row for row, text in enumerate(table.sentences or ())}
-
-
-def _compare(trials: list[Trial], table: ScoreTable, rows: dict[str, int]) -> Comparisons:
-    texts = [
-        [Sentence.parse(text).text for text in (trial.sentence_1, trial.sentence_2)]
-        for trial in trials
-    ]
-    require_scores(texts, rows)
+def _compare(trials: list[Trial], table: ScoreTable) -> Comparisons:
+    require_scores(trials, table)
     for model in sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""}):
         table.column(model)
-    places = [[rows[text] for text in both] for both in texts]
+    places = [[table.rows[trial.sentence_1], table.rows[trial.sentence_2]] for trial in trials]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
     return Comparisons(

@@ -18,7 +18,6 @@ from contstim.experiments.analysis.inference import (
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.reporting.markdown import markdown_table
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.experiments.design.building import Design
     from contstim.frequencies import WordFrequencies
+    from contstim.sentence import Sentence
     from contstim.stimuli import Trial
 
 MEASURES = ("words", "characters", "mean word frequency (Zipf)")
@@ -140,17 +140,17 @@ def _roles(
 
 
 def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
-    texts: dict[tuple[Condition, Kind], set[str]] = {}
+    sentences: dict[tuple[Condition, Kind], set[Sentence]] = {}
     for trial in trials:
-        for kind, text in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
-            texts.setdefault((trial.condition, kind), set()).add(text)
-    return {key: len(texts[key]) for key in sorted(texts)}
+        for kind, shown in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
+            sentences.setdefault((trial.condition, kind), set()).add(shown)
+    return {key: len(sentences[key]) for key in sorted(sentences)}
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
     measured = np.array(
         [
-            [_measure(Sentence.parse(t), frequencies) for t in (trial.sentence_1, trial.sentence_2)]
+            [_measure(s, frequencies) for s in (trial.sentence_1, trial.sentence_2)]
             for trial in trials
         ]
     )  # (n_trials, 2, 3)

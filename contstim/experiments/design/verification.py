@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import VerificationError
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
 
 _FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
@@ -61,19 +61,16 @@ def _check_stimuli(
     """Every comparison that the stimuli give is made once, and no other."""
     wanted: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
-        texts = [Sentence.parse(text).text for text in (pair.sentence_1, pair.sentence_2)]
+        texts = [str(pair.sentence_1), str(pair.sentence_2)]
         wanted["natural-controversial", pair.trial_id, pair.model_1, pair.model_2, *texts] += 1
     for triplet in triplets:
-        n, s1, s2 = (
-            Sentence.parse(text).text
-            for text in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
-        )
+        n, s1, s2 = map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
         whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)
         wanted["natural-synthetic", *whose, n, s1] += 1
         wanted["natural-synthetic", *whose, n, s2] += 1
         wanted["synthetic-synthetic", *whose, s1, s2] += 1
     made: Counter[tuple[str, ...]] = Counter(
-        (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1, t.sentence_2)
+        (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1.text, t.sentence_2.text)
         for t in trials
         if t.condition not in _FILLERS
     )
@@ -127,4 +124,4 @@ def _check_groups(
 
 
 def _shown(trial: Trial) -> tuple[str, str]:
-    return Sentence.parse(trial.sentence_1).bare, Sentence.parse(trial.sentence_2).bare
+    return trial.sentence_1.bare, trial.sentence_2.bare

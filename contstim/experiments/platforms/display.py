@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contstim.sentence import Sentence
-
 QUESTION = (
     "Which of these two sentences are you more likely to come across in the world, spoken or "
     "written?"
@@ -20,12 +18,3 @@ BUTTONS = (
 
 BUTTON_LIST = "\n".join(f"   {n}. {label}" for n, label in enumerate(BUTTONS, start=1))
 """Markdown, indented so that it stands inside an item of another list."""
-
-
-def displayed(text: str) -> str:
-    """The words joined by single spaces, without the end mark.
-
-    Raises:
-        SentenceError: the text has no words.
-    """
-    return Sentence.parse(text).bare

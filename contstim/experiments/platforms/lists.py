@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.platforms.cells import guarded
-from contstim.experiments.platforms.display import displayed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +70,7 @@ def groups_of(trials: Sequence[Trial]) -> list[int]:
 
 def sides(shown: Shown) -> tuple[str, str]:
     """What a participant reads left and right."""
-    first, second = displayed(shown.trial.sentence_1), displayed(shown.trial.sentence_2)
+    first, second = shown.trial.sentence_1.bare, shown.trial.sentence_2.bare
     return (first, second) if shown.left == 1 else (second, first)
 
 

@@ -20,7 +20,7 @@ from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.tables import number, read_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 TRIALS_EACH = 165  # rows of one participant, one after another
@@ -46,8 +46,8 @@ def read_experiment(
     shown = _shown_pairs(ratings_file)
     groups = _groups([pair for pair, *_ in shown], ratings_file)
     known = _selected_trials(contstimlang_folder)
-    order = {text: n for n, text in enumerate(_stimuli(contstimlang_folder))}
-    trials: dict[frozenset[str], Trial] = {}
+    order = read_stimulus_scores(contstimlang_folder).rows
+    trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
     for row, (pair, rating, position, rt_ms) in enumerate(shown):
         participant = row // TRIALS_EACH
@@ -72,7 +72,7 @@ def read_experiment(
     return tuple(ordered), tuple(responses)
 
 
-_Shown = tuple[tuple[str, str], int, int, float]
+_Shown = tuple[tuple[Sentence, Sentence], int, int, float]
 
 
 def _shown_pairs(path: Path | str) -> list[_Shown]:
@@ -87,7 +87,7 @@ def _shown_pairs(path: Path | str) -> list[_Shown]:
     shown = []
     for row, cells in enumerate(zip(*(table[name] for name in _COLUMNS), strict=True)):
         try:
-            first, second = (Sentence.parse(text).text for text in cells[0].split("_"))
+            first, second = map(Sentence.parse, cells[0].split("_"))
             rating, position = (int(number(cell, whole=True)) for cell in (cells[2], cells[1]))
             shown.append(((first, second), rating, position, float(number(cells[3]))))
         except ValueError:
@@ -95,7 +95,7 @@ def _shown_pairs(path: Path | str) -> list[_Shown]:
     return shown
 
 
-def _groups(pairs: Sequence[tuple[str, str]], path: Path | str) -> list[int]:
+def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:
     """The group of each participant: those who saw the same pairs, numbered as they appear."""
     if not pairs or len(pairs) % TRIALS_EACH:
         raise InputError(
@@ -115,7 +115,7 @@ def _groups(pairs: Sequence[tuple[str, str]], path: Path | str) -> list[int]:
     return [numbers[pairs_seen] for pairs_seen in seen]
 
 
-def _selected_trials(folder: Path | str) -> dict[frozenset[str], Trial]:
+def _selected_trials(folder: Path | str) -> dict[frozenset[Sentence], Trial]:
     """The 1,440 controversial trials by their sentences; their group is filled in later."""
     trials = [pair_trial(pair) for pair in read_natural_pairs(folder)]
     for triplet in read_triplets(folder, selected=True):
@@ -123,23 +123,21 @@ def _selected_trials(folder: Path | str) -> dict[frozenset[str], Trial]:
     return {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in trials}
 
 
-def _unselected_trial(pair: tuple[str, str], order: dict[str, int], path: Path | str) -> Trial:
+def _unselected_trial(
+    pair: tuple[Sentence, Sentence], order: Mapping[Sentence, int], path: Path | str
+) -> Trial:
     """A catch trial where both sentences have the same words, else a random natural pair.
 
     The published table of stimuli ends with the shuffled sentences, so the later of two is the
     shuffled one.
     """
-    absent = [text for text in pair if text not in order]
+    absent = [sentence.text for sentence in pair if sentence not in order]
     if absent:
         raise InputError(f"{path}: {absent[0]!r} is not among the study's scored stimuli.")
     first, second = pair
     condition, kind = Condition.RANDOM_NATURAL, Kind.NATURAL
-    if sorted(Sentence.parse(first).words) == sorted(Sentence.parse(second).words):
+    if sorted(first.words) == sorted(second.words):
         condition, kind = Condition.CATCH, Kind.SHUFFLED
         first, second = sorted(pair, key=order.__getitem__)
     trial_id = content_id("trial", first, second)
     return Trial(trial_id, 0, condition, "", "", first, second, Kind.NATURAL, kind, "")
-
-
-def _stimuli(folder: Path | str) -> tuple[str, ...]:
-    return read_stimulus_scores(folder).sentences or ()

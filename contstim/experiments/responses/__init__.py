@@ -1,11 +1,11 @@
 """What people answered: one table, whatever platform asked.
 
+recorded     what a platform recorded of a rating, and how its cells are read
+alignment    which trial (and group) each recorded answer is about, in canonical order
 table        responses.csv, read and written; spreadsheets: texts that must not run as formulas
 checks       responses against trials: every problem by name
 admission    who takes part in an analysis, who does not, and why
-answers      what a platform recorded, and how it finds its trial; answer: of one rating
-grouping     which group of the trials a platform means
-sides        answers that say by trial_id and side what was shown
+origin       how many participants are people, and how many artificial
 """
 
 from contstim.experiments.responses.admission import (
@@ -15,19 +15,24 @@ from contstim.experiments.responses.admission import (
     admit,
     catch_scores,
 )
-from contstim.experiments.responses.checks import Finding, Problem, Report, check_responses
-from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.checks import (
+    CheckReport,
+    Problem,
+    ResponseFinding,
+    check_responses,
+)
+from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.experiments.responses.table import Response, read_responses, write_responses
 
 __all__ = [
     "Admission",
     "CatchRule",
+    "CheckReport",
     "Exclusion",
-    "Finding",
-    "Origin",
     "Problem",
-    "Report",
     "Response",
+    "ResponseFinding",
+    "ResponseOrigin",
     "admit",
     "catch_scores",
     "check_responses",

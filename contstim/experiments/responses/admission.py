@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.checks import Problem, Report, check_responses
-from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.checks import CheckReport, Problem, check_responses
+from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 LAPSES = 0.02  # share of trials that honest people answer without looking, rightly in half of them
-_KEPT = 0.99  # share of honest people whom the default rule keeps
+_HONEST_KEPT = 0.99  # share of honest people whom the default rule keeps
 
 
 @dataclass(frozen=True)
@@ -55,49 +55,50 @@ class CatchRule:
         if self.share is not None and not 0 <= self.share <= 1:
             raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
 
-    def required(self, shown: int) -> int:
-        """How many of `shown` catch trials must be right.
+    def required(self, n_trials: int) -> int:
+        """How many of so many catch trials must be right.
 
         Raises:
             InputError: more are asked for than there are.
         """
         if self.share is not None:
-            asked = math.ceil(self.share * shown - 1e-9)
-            return min(asked, _reached_by_honest_people(shown)) if self.lenient else asked
+            # in floating point 0.07 of 100 is a little more than 7
+            required = math.ceil(self.share * n_trials - 1e-9)
+            if not self.lenient:
+                return required
+            # what at least 99 % of honest people reach
+            reached = max(
+                right
+                for right in range(n_trials + 1)
+                if _fewer_right(right, n_trials, LAPSES) <= 1 - _HONEST_KEPT + 1e-9
+            )
+            return min(required, reached)
         assert self.number is not None
-        if self.number > shown:
+        if self.number > n_trials:
             raise InputError(
-                f"{self.number} catch trials must be right, but only {shown} were shown; "
+                f"{self.number} catch trials must be right, but only {n_trials} were shown; "
                 "give a smaller number, or a share."
             )
         return self.number
 
-    def dropped(self, shown: int, lapses: float) -> float:
+    def dropped(self, n_trials: int, lapses: float) -> float:
         """The share of people who lapse in a share of trials that the rule is expected to drop.
 
         Args:
-            shown: how many catch trials they see.
+            n_trials: how many catch trials they see.
             lapses: share of trials that they answer without looking, rightly in half of them; 1 for
                 people who always guess.
         """
-        return float(_fewer_right(self.required(shown), shown, lapses))
+        return float(_fewer_right(self.required(n_trials), n_trials, lapses))
 
 
-def _fewer_right(needed: int, shown: int, lapses: float) -> float:
-    """How likely somebody has fewer than `needed` of `shown` trials right."""
+def _fewer_right(needed: int, n_trials: int, lapses: float) -> float:
+    """How likely somebody has fewer than `needed` of so many trials right."""
+    # Binomial: a lapse is wrong in half of all cases, and nothing else is
     wrong = lapses / 2
     return sum(
-        math.comb(shown, right) * (1 - wrong) ** right * wrong ** (shown - right)
+        math.comb(n_trials, right) * (1 - wrong) ** right * wrong ** (n_trials - right)
         for right in range(needed)
-    )
-
-
-def _reached_by_honest_people(shown: int) -> int:
-    """The most right answers that at least `_KEPT` of honest people reach."""
-    return max(
-        needed
-        for needed in range(shown + 1)
-        if _fewer_right(needed, shown, LAPSES) <= 1 - _KEPT + 1e-9
     )
 
 
@@ -127,17 +128,17 @@ class Admission:
     responses: tuple[Response, ...]
     participants: tuple[str, ...]
     excluded: tuple[Exclusion, ...]
-    report: Report
+    report: CheckReport
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> ResponseOrigin:
         """How many of those who are kept are people, and how many artificial."""
         return origin_of(self.responses)
 
     def __str__(self) -> str:
-        kept = counted(len(self.participants), "participant")
-        head = f"{kept} kept, {len(self.excluded):,} left out"
-        return "\n".join([head, *(f"  {one.participant}: {one.reason}" for one in self.excluded)])
+        participants = counted(len(self.participants), "participant")
+        head = f"{participants} kept, {len(self.excluded):,} left out"
+        return "\n".join([head, *(f"  {e.participant}: {e.reason}" for e in self.excluded)])
 
 
 def admit(
@@ -151,29 +152,32 @@ def admit(
     A design without catch trials excludes nobody by them.
 
     Raises:
-        InputError: the responses contradict the trials (`Report.raise_errors`), or nobody is left.
+        InputError: the responses contradict the trials (`CheckReport.raise_errors`), or nobody is
+            left.
     """
     report = check_responses(trials, responses)
     report.raise_errors()
-    reasons = {
-        finding.participant: f"rated {_finished(trials, responses, finding.participant)} trials"
-        for finding in report.of(Problem.UNFINISHED)
-    }
+    reasons = {}
+    for finding in report.of(Problem.UNFINISHED):
+        theirs = [r for r in responses if r.participant == finding.participant]
+        rated = sum(response.choice > 0 for response in theirs)
+        expected = sum(trial.group == theirs[0].group for trial in trials)
+        reasons[finding.participant] = f"rated {rated:,} of {expected:,} trials"
     if catch is not None:
-        for participant, (right, shown) in catch_scores(trials, responses).items():
-            if participant in reasons or not shown:
+        for participant, (right, n_trials) in catch_scores(trials, responses).items():
+            if participant in reasons or not n_trials:
                 continue
-            if right < (needed := catch.required(shown)):
+            if right < (needed := catch.required(n_trials)):
                 reasons[participant] = (
-                    f"{right} of {counted(shown, 'catch trial')} right, {needed} are required"
+                    f"{right} of {counted(n_trials, 'catch trial')} right, {needed} are required"
                 )
-    kept = tuple(p for p in report.participants if p not in reasons)
-    if not kept:
+    participants = tuple(p for p in report.participants if p not in reasons)
+    if not participants:
         why = "; ".join(f"{who}: {what}" for who, what in reasons.items())
         raise InputError(f"No participant is left{': ' + why if why else ': no responses'}.")
     return Admission(
         tuple(response for response in responses if response.participant not in reasons),
-        kept,
+        participants,
         tuple(Exclusion(p, reasons[p]) for p in report.participants if p in reasons),
         report,
     )
@@ -186,13 +190,8 @@ def catch_scores(
     catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
     scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for response in responses:
-        right, shown = scores[response.participant]
+        right, rated = scores[response.participant]
         if response.trial_id in catch and response.choice:
-            scores[response.participant] = (right + (response.choice == 1), shown + 1)
+            # sentence_1 of a catch trial is the unshuffled one
+            scores[response.participant] = (right + (response.choice == 1), rated + 1)
     return dict(scores)
-
-
-def _finished(trials: Iterable[Trial], responses: Iterable[Response], participant: str) -> str:
-    theirs = [response for response in responses if response.participant == participant]
-    expected = sum(trial.group == theirs[0].group for trial in trials)
-    return f"{sum(response.choice > 0 for response in theirs):,} of {expected:,}"

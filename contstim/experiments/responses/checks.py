@@ -40,7 +40,7 @@ HARMLESS = frozenset({Problem.ONE_RATING})
 
 
 @dataclass(frozen=True)
-class Finding:
+class ResponseFinding:
     """One problem of one participant, and the trials (or groups) it is about."""
 
     problem: Problem
@@ -48,12 +48,12 @@ class Finding:
     about: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = ", ".join(self.about[:5]) + (", …" if len(self.about) > 5 else "")
-        return f"{self.participant} {self.problem} ({len(self.about):,}: {shown})"
+        examples = ", ".join(self.about[:5]) + (", …" if len(self.about) > 5 else "")
+        return f"{self.participant} {self.problem} ({len(self.about):,}: {examples})"
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """What `check_responses` found; empty when all is well.
 
     Attributes:
@@ -64,14 +64,14 @@ class Report:
 
     responses: int
     participants: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[ResponseFinding, ...]
 
-    def of(self, problem: Problem) -> tuple[Finding, ...]:
+    def of(self, problem: Problem) -> tuple[ResponseFinding, ...]:
         """The findings of one kind."""
         return tuple(f for f in self.findings if f.problem is problem)
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[ResponseFinding, ...]:
         """The findings that no exclusion of participants should paper over."""
         return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
@@ -82,10 +82,10 @@ class Report:
             InputError: names the participants and trials.
         """
         if self.errors:
-            shown = "\n".join(f"  {finding}" for finding in self.errors[:20])
+            errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
             more = f"\n  and {len(self.errors) - 20:,} more" if len(self.errors) > 20 else ""
             raise InputError(
-                f"These responses do not fit the trials:\n{shown}{more}\n"
+                f"These responses do not fit the trials:\n{errors}{more}\n"
                 "Correct the table of responses, or import it again with the right trials."
             )
 
@@ -97,28 +97,12 @@ class Report:
         return "\n".join([f"{head}; {len(self.findings):,} problems:", *map(str, self.findings)])
 
 
-def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> Report:
+def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> CheckReport:
     """Hold responses against the trials that they are about.
 
     Raises:
         InputError: two trials have the same trial_id.
     """
-    groups = _groups(trials)
-    by_participant: dict[str, list[Response]] = defaultdict(list)
-    for response in responses:
-        by_participant[response.participant].append(response)
-    found = [
-        Finding(problem, participant, tuple(about))
-        for participant, theirs in by_participant.items()
-        for problem, about in _problems(groups, theirs).items()
-        if about
-    ]
-    order = list(Problem)
-    found.sort(key=lambda finding: order.index(finding.problem))
-    return Report(len(responses), tuple(by_participant), tuple(found))
-
-
-def _groups(trials: Iterable[Trial]) -> dict[str, int]:
     groups: dict[str, int] = {}
     for trial in trials:
         if trial.trial_id in groups:
@@ -127,31 +111,48 @@ def _groups(trials: Iterable[Trial]) -> dict[str, int]:
                 "an identifier of its own."
             )
         groups[trial.trial_id] = trial.group
-    return groups
+    by_participant: dict[str, list[Response]] = defaultdict(list)
+    for response in responses:
+        by_participant[response.participant].append(response)
+    findings = [
+        ResponseFinding(problem, participant, tuple(about))
+        for participant, theirs in by_participant.items()
+        for problem, about in _problems(groups, theirs).items()
+        if about
+    ]
+    order = list(Problem)  # worst first
+    findings.sort(key=lambda finding: order.index(finding.problem))
+    return CheckReport(len(responses), tuple(by_participant), tuple(findings))
 
 
 def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, list[str]]:
-    """Everything that can be said of one participant's responses."""
-    own = list(dict.fromkeys(response.group for response in theirs))
+    """What is wrong with the responses of one participant, by problem.
+
+    Args:
+        groups: trial_id → group.
+        theirs: the participant's responses.
+    """
+    stated = list(dict.fromkeys(response.group for response in theirs))
     counts = Counter(response.trial_id for response in theirs)
+    # trials shown without an answer are responses too, with an unknown rating
     rated = {response.trial_id for response in theirs if response.rating != UNKNOWN}
     ratings = {response.rating for response in theirs if response.rating != UNKNOWN}
-    expected = [trial_id for trial_id, group in groups.items() if group in own]
-    where = Problem
+    expected = [trial_id for trial_id, group in groups.items() if group in stated]
     return {
-        where.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
-        where.DUPLICATE: [t for t, count in counts.items() if count > 1],
-        where.OUTSIDE_SCALE: [
+        Problem.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
+        Problem.DUPLICATE: [t for t, count in counts.items() if count > 1],
+        Problem.OUTSIDE_SCALE: [
             f"{r.trial_id}: {r.rating}" for r in theirs if r.rating not in (UNKNOWN, *SCALE)
         ],
-        where.TWO_GROUPS: [str(group) for group in own] if len(own) > 1 else [],
-        where.OTHER_GROUP: [
+        Problem.TWO_GROUPS: [str(group) for group in stated] if len(stated) > 1 else [],
+        Problem.OTHER_GROUP: [
             r.trial_id for r in theirs if groups.get(r.trial_id, r.group) != r.group
         ],
-        where.IMPOSSIBLE_SIDE: [
+        Problem.IMPOSSIBLE_SIDE: [
             f"{r.trial_id}: {r.left}" for r in theirs if r.left not in (UNKNOWN, 1, 2)
         ],
-        where.NO_RATING: [r.trial_id for r in theirs if r.rating == UNKNOWN],
-        where.UNFINISHED: [t for t in expected if t not in rated],
-        where.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
+        Problem.NO_RATING: [r.trial_id for r in theirs if r.rating == UNKNOWN],
+        Problem.UNFINISHED: [t for t in expected if t not in rated],
+        # a single rating is the same as itself
+        Problem.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
     }

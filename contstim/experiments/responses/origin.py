@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Origin:
+class ResponseOrigin:
     """Who gave a table of responses.
 
     Attributes:
@@ -34,22 +34,21 @@ class Origin:
         if not self.simulated:
             return ""
         if not self.people:
-            return (
-                "Artificial participants: no person answered. "
-                f"{_everybody(self.simulated)} simulated."
+            everybody = (
+                "The only participant was"
+                if self.simulated == 1
+                else f"All {self.simulated:,} participants were"
             )
+            return f"Artificial participants: no person answered. {everybody} simulated."
         others = "one is a person" if self.people == 1 else f"{self.people:,} are people"
         simulated = f"{self.share} participants were simulated"
         return f"Artificial participants: {simulated}; the other {others}."
 
 
-def _everybody(simulated: int) -> str:
-    return "The only participant was" if simulated == 1 else f"All {simulated:,} participants were"
-
-
-def origin_of(responses: Iterable[Response]) -> Origin:
+def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people and artificial participants."""
+    # One marked answer is enough: who let a page answer for them is not a person to an analysis
     marked: dict[str, bool] = {}
     for response in responses:
         marked[response.participant] = marked.get(response.participant, False) | response.simulated
-    return Origin(len(marked) - sum(marked.values()), sum(marked.values()))
+    return ResponseOrigin(len(marked) - sum(marked.values()), sum(marked.values()))

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.spreadsheets import inert, restored
-from contstim.tables import count, number, read_table, text, whole_number, write_table
+from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
+from contstim.tables import (
+    columns_of,
+    count,
+    number,
+    read_rows,
+    text,
+    whole_number,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 SCALE = range(1, 7)  # 1: very confident in sentence_1 … 6: very confident in sentence_2
 UNKNOWN = 0  # of rating, left and position: not recorded
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
+SIMULATED_NAME = "simulated-"  # how contstim begins the names of artificial participants
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,8 @@ class Response:
 
     What was not recorded is an empty cell in the file; here it is 0 (rating, left, position) or nan
     (rt_ms). The column `simulated` (true or false) is in a file only if some answer is simulated;
-    where it or its cell is missing, a person answered.
+    where it or its cell is missing, a person answered, unless the participant's name begins with
+    `simulated-`: so the mark outlives the column.
     """
 
     participant: str
@@ -37,6 +47,10 @@ class Response:
     position: int  # order of presentation, from 1
     rt_ms: float
     simulated: bool = False  # whether an artificial participant answered
+
+    def __post_init__(self) -> None:
+        if self.participant.startswith(SIMULATED_NAME):
+            object.__setattr__(self, SIMULATED, True)
 
     @property
     def choice(self) -> int:
@@ -64,9 +78,17 @@ def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
 def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     """The columns of responses.csv; see `write_responses` and `Response`."""
     rows = list(responses)
-    left_out = set() if any(row.simulated for row in rows) else {SIMULATED}
-    names = [field.name for field in fields(Response) if field.name not in left_out]
-    return {name: [_cell(name, getattr(row, name)) for row in rows] for name in names}
+    columns = columns_of(Response, rows)
+    for name in _OPTIONAL:
+        columns[name] = [None if _is_unknown(value) else value for value in columns[name]]
+    for name in ("participant", "trial_id"):
+        columns[name] = list(map(escape_formula, columns[name]))
+    marks = columns.pop(SIMULATED)
+    return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
+
+
+def _is_unknown(value: float) -> bool:
+    return value == UNKNOWN or math.isnan(value)
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
@@ -78,75 +100,62 @@ def read_responses(path: Path | str) -> tuple[Response, ...]:
         InputError: the file cannot be read, lacks a column, has a row without participant or trial,
             or a value of another type.
     """
-    columns = read_table(path)
-    missing = [f.name for f in fields(Response) if f.name not in (*columns, SIMULATED)]
-    if missing:
-        raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
-    columns.setdefault(SIMULATED, [None] * len(columns["participant"]))
-    typed = [
-        [_parse(path, row, f.name, str(f.type), value) for row, value in enumerate(columns[f.name])]
-        for f in fields(Response)
-    ]
-    return tuple(Response(*values) for values in zip(*typed, strict=True))
+    return read_rows(path, Response, _READERS)
 
 
-_SIGNED: dict[str, Callable[[Any], float]] = {
-    "group": lambda cell: 1 + count(whole_number(cell) - 1),
-    "rating": whole_number,
-    "left": whole_number,
-    "position": count,
-    "rt_ms": number,
-}
-_OPTIONAL = ("rating", "left", "position", "rt_ms")
+_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
+_TRUTH_VALUE = "truth value; write true or false, or leave the cell empty where a person answered"
 
 
-def _cell(name: str, value: object) -> object:
-    unknown = value == UNKNOWN or (isinstance(value, float) and math.isnan(value))
-    if isinstance(value, str):
-        return inert(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return None if unknown and name in _OPTIONAL else value
+def _truth(cell: object) -> bool:
+    written = "" if cell is None else str(cell).strip().lower()
+    if written not in _TRUTH:
+        raise ValueError(f"{written} is not a truth value")
+    return _TRUTH[written]
 
 
-def _parse(path: Path | str, row: int, name: str, kind: str, value: object) -> Any:
-    if isinstance(value, str):
-        value = value.strip()
-    empty = value is None or value == ""
-    if empty and name in _OPTIONAL:
-        return math.nan if kind == "float" else UNKNOWN
-    if kind == "bool":
-        return simulated_cell(f"{path}, row {row}", value)
-    try:
-        if empty:
-            raise ValueError
-        if kind == "str":
-            return restored(text(value))
-        return _SIGNED[name](value)
-    except ValueError:
-        what = {"str": "text", "int": "whole number", "float": "number"}[kind]
-        raise InputError(
-            f"{path}, row {row}: {shortened(value)} under {name} is not a {what} that can be there."
-        ) from None
-
-
-def simulated_cell(where: str, value: object) -> bool:
+def simulated_cell(where: str, cell: object) -> bool:
     """Whether a cell marks its answer as simulated; one that is missing or empty does not.
 
     Args:
         where: file and row, for messages.
-        value: true or false, as a text in any case, a truth value, or 1 or 0.
+        cell: true or false, as a text in any case, a truth value, or 1 or 0.
 
     Raises:
         InputError: the cell says something else.
     """
-    cell = "" if value is None else str(value).strip().lower()
-    if cell not in _TRUTH:
+    try:
+        return _truth(cell)
+    except ValueError:
         raise InputError(
-            f"{where}: {shortened(value)} under {SIMULATED} is not a truth value; write true or "
-            "false, or leave the cell empty where a person answered."
-        )
-    return _TRUTH[cell]
+            f"{where}: {shortened(cell)} under {SIMULATED} is not a {_TRUTH_VALUE}."
+        ) from None
 
 
-_TRUTH = {"": False, "false": False, "0": False, "true": True, "1": True}
+def _reader(
+    parse: Callable[[Any], Any], what: str, unknown: float | None = None
+) -> tuple[Callable[[Any], Any], str]:
+    """How a cell is read, the white space around it left out; an empty one is `unknown`."""
+
+    def read(cell: Any) -> Any:
+        cell = cell.strip() if isinstance(cell, str) else cell
+        if cell is None or cell == "":
+            if unknown is None:
+                raise ValueError("an empty cell")
+            return unknown
+        return parse(cell)
+
+    return read, f"{what} that can be there"
+
+
+_OPTIONAL = ("rating", "left", "position", "rt_ms")
+_READERS = {
+    "participant": _reader(lambda cell: unescape_formula(text(cell)), "text"),
+    "group": _reader(lambda cell: 1 + count(whole_number(cell) - 1), "whole number"),
+    "trial_id": _reader(lambda cell: unescape_formula(text(cell)), "text"),
+    "rating": _reader(whole_number, "whole number", UNKNOWN),
+    "left": _reader(whole_number, "whole number", UNKNOWN),
+    "position": _reader(count, "whole number", UNKNOWN),
+    "rt_ms": _reader(number, "number", math.nan),
+    SIMULATED: (_truth, _TRUTH_VALUE),
+}

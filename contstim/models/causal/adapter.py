@@ -25,7 +25,7 @@ from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import in_float32, precision_of, tolerance_of
 from contstim.models.special_tokens import readable
 from contstim.models.training_text import TrainingText
-from contstim.models.word_tokens import around
+from contstim.models.word_tokens import word_and_rest
 from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
 
 if TYPE_CHECKING:
@@ -47,18 +47,18 @@ class CausalModel(LanguageModel):
     tokens that begin a word (and end marks) or all others, and the first word is cut like any other
     word (Golan et al. 2023, Methods).
 
-    The context is what the tokenizer puts before a text, or where that is nothing the
-    beginning-of-sequence token; or else a prompt, encoded apart from the sentence with what the
-    tokenizer puts before a text. A space at the prompt's end goes to the first word. The context
-    never counts. The 2023 recipe is rule `chain` with the prompt `". "`.
+    The context before the first word never counts. By default it is the tokens that the tokenizer
+    puts before every text, or, if it puts none, the beginning-of-sequence token. A prompt follows
+    the tokenizer's own tokens; it is encoded apart from the sentence, and a space at its end goes
+    to the first word. The 2023 recipe is rule `chain` with the prompt `". "`.
 
     Args:
         checkpoint: a causal one.
         rule: `log-likelihood` or `chain`.
-        prompt: replaces the beginning-of-sequence token.
-        name: the checkpoint's location where none is given.
+        prompt: a text before the sentence, instead of the beginning-of-sequence token.
+        name: the model's name, by default the checkpoint's location.
         read_ahead: how many tokens of words of several tokens `replacements` reads to tighten its
-            bounds; by default an eighth of what suits the device at once.
+            bounds; by default an eighth of a batch on the device.
 
     Raises:
         ModelError: a masked checkpoint, an unknown rule, no context, or a prompt that fills the
@@ -85,7 +85,7 @@ class CausalModel(LanguageModel):
             self._tokenizer
         )
         if checkpoint.has_weights:
-            _ = self._network  # refuse now what it cannot score
+            _ = self._network  # refuse now a network that cannot be scored
         self._candidates = CandidateTokens(self._tokenizer, self._encode)
         if read_ahead is None:
             read_ahead = Budget.for_device(checkpoint.device).tokens // 8
@@ -95,7 +95,7 @@ class CausalModel(LanguageModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule, and what is read before the first word."""
+        """The rule, and the context before the first word."""
         parts = [self._checkpoint.fingerprint, self._rule, self._context, self._space]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         kind = "causal" if self._checkpoint.has_weights else "tokenizer"
@@ -111,7 +111,7 @@ class CausalModel(LanguageModel):
 
     @property
     def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`; a hub's checkpoint tells nothing of its text."""
+        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
         return TrainingText.beside(self._checkpoint.location)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -122,7 +122,7 @@ class CausalModel(LanguageModel):
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.float32_log_probs`."""
         twin = copy(self)
-        twin._after = lru_cache(maxsize=1)(twin._read)  # what was read before is of less precision
+        twin._after = lru_cache(maxsize=1)(twin._read)  # prefixes in the cache are less precise
         with in_float32(self._checkpoint.model):
             return twin.log_probs(sentences)
 
@@ -144,14 +144,14 @@ class CausalModel(LanguageModel):
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
-        sentences = [one.sentence for one in continuations]
-        encodings = self._encode(sentences, end_apart=True)
-        rows = [tuple(encoding.ids[: _without_end(encoding)]) for encoding in encodings]
+        encodings = self._encode([item.sentence for item in continuations], end_apart=True)
+        words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
+        rows = [encoding.ids[: len(w)] for encoding, w in zip(encodings, words, strict=True)]
         terms = self._unrestricted.continuations(self._unrestricted.begin(self._context), rows)
+        # the tokens of words from `start` on count; terms beyond a row's end are zero
         counts = np.zeros(terms.shape, np.bool_)
-        for row, (encoding, one) in enumerate(zip(encodings, continuations, strict=True)):
-            words = np.array(encoding.word_of[: len(rows[row])])
-            counts[row, : len(words)] = words >= one.start
+        for row, (item, word_of) in enumerate(zip(continuations, words, strict=True)):
+            counts[row, : len(word_of)] = np.array(word_of) >= item.start
         totals: FloatArray = np.where(counts, terms, 0.0).sum(axis=1)
         return totals
 
@@ -161,7 +161,7 @@ class CausalModel(LanguageModel):
 
     @cached_property
     def _unrestricted(self) -> CausalNetwork:
-        """The network without word boundaries, which only whole sentences know."""
+        """The network without word boundaries, which hold for whole sentences only."""
         if self._rule == "chain":
             return CausalNetwork(self._checkpoint, by_words=False)
         return self._network
@@ -186,13 +186,18 @@ class CausalModel(LanguageModel):
         before = self._before(sentence, position)
         prefix = self._after(before)
         rows = self._rewritten(sentence, position, words, before)
+        # A word may change the tokens before it: such rows are read from the context on
         shares = np.array([row[: len(before)] == before for row in rows], np.bool_)
         scores = np.empty(len(rows))
-        for places, read in ((shares, prefix), (~shares, self._after(()))):
-            skip = len(read.ids) - len(self._context)
-            rests = [rows[place][skip:] for place in np.flatnonzero(places)]
-            scores[places] = read.log_prob + self._network.continuations(read, rests).sum(axis=1)
+        for chosen, start in ((shares, prefix), (~shares, self._after(()))):
+            n_read = len(start.ids) - len(self._context)
+            rests = [rows[number][n_read:] for number in np.flatnonzero(chosen)]
+            scores[chosen] = start.log_prob + self._network.continuations(start, rests).sum(axis=1)
         return scores
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`; the context is read anew as well."""
+        self._after.cache_clear()
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
@@ -236,8 +241,8 @@ class CausalModel(LanguageModel):
     ) -> list[Tokens]:
         """The tokens of the sentence with each word in place.
 
-        Where words are cut independently, only the replaced one's differ and, after the last one,
-        those of the end mark.
+        If words are cut independently, only those of the replaced word differ and, at the last
+        position, those of the end mark.
         """
         rewritten = [sentence.replace(position, word) for word in words]
         if not self._candidates.independent:
@@ -247,8 +252,9 @@ class CausalModel(LanguageModel):
             longest = max(range(len(words)), key=lambda i: len(cut.tokens[i]))
             self._encode([rewritten[longest]])  # refuses what does not fit the window
         if position == len(sentence) - 1:
-            return [(*before, *own, *rest) for own, rest in zip(cut.tokens, cut.rest, strict=True)]
-        _, after = around(self._encoded(sentence), position)
+            pairs = zip(cut.tokens, cut.rest, strict=True)
+            return [(*before, *tokens, *rest) for tokens, rest in pairs]
+        _, after = word_and_rest(self._encoded(sentence), position)
         return [(*before, *tokens, *after) for tokens in cut.tokens]
 
     def _before(self, sentence: Sentence, position: int) -> Tokens:
@@ -261,11 +267,6 @@ class CausalModel(LanguageModel):
         if not before:
             return self._network.begin(self._context)
         return self._network.extend(self._after(()), before)
-
-
-def _without_end(encoding: Encoding) -> int:
-    """How many tokens stand before the end mark."""
-    return sum(word != END_MARK for word in encoding.word_of)
 
 
 def _check(checkpoint: Checkpoint, rule: str) -> None:
@@ -304,10 +305,10 @@ def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
 
 
 def _beginning(checkpoint: Checkpoint) -> Tokens:
-    """The tokens that begin a sequence: what the tokenizer puts before every text.
+    """The tokens that begin a sequence: those that the tokenizer puts before every text.
 
-    Where it puts nothing, the token that is said to begin one; models without it (Qwen) begin with
-    the end of another.
+    If it puts none, the beginning-of-sequence token; models without it (Qwen) begin with the end of
+    another text.
     """
     leading = _leading(checkpoint.tokenizer)
     if leading:
@@ -322,7 +323,7 @@ def _beginning(checkpoint: Checkpoint) -> Tokens:
 
 
 def _leading(tokenizer: Any) -> Tokens:
-    """What a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
+    """The tokens that a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
     framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
     starts = range(len(framed) - len(plain) + 1)
     start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)

@@ -1,4 +1,15 @@
-"""Log-probabilities of continuations of a prefix; the prefix is read once and shared by all."""
+"""Log-probabilities of continuations of a prefix, which is read once for all of them.
+
+Continuations `big dogs bark`, `big dog` and `small` of a prefix, each word a token:
+
+    rows        big dogs bark | big dog | small      tokens to score
+    passes      big dogs                             `shared_paths` of the rows without their last
+    logits      after prefix; after big; after big dogs
+
+The last token of a row is never read, since nothing follows it. The first token of every row is
+scored from the prefix, so that `small` needs no pass. Row `big dog` needs the logits after `big`,
+which the pass `big dogs` has: one pass of two tokens serves both rows, at steps 0 and 1.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Tokens that the network has read.
+    """Tokens that the network has read: a context, and words after it.
 
     Attributes:
         ids: the tokens.
-        log_prob: of those that count, nats; a context's count for nothing.
-        next_log_probs: (n_vocabulary,) of the token that follows, nats.
-        cache: keys and values of all layers, for one row; None where they cannot be shared.
+        log_prob: of the words' tokens, nats; those of the context do not count.
+        next_log_probs: (n_vocabulary,) of the next token, nats.
+        cache: keys and values of all layers, for one row; None if rows cannot share them.
     """
 
     ids: Tokens
@@ -60,27 +71,27 @@ class CausalNetwork:
         self._normaliser = Normaliser(classes, self._device)
 
     def begin(self, context: Tokens) -> Prefix:
-        """Read a context, of at least one token, that does not count."""
+        """Read a context of at least one token; its log-probability is 0."""
         empty = Prefix((), 0.0, np.empty(0), None)
         with computing():
             row = torch.tensor([context], device=self._device)
             count(1, len(context))
             logits, cache = self._forward(empty, row, places=1)
-            following = self._following(logits[0, -1])
-        return Prefix(context, 0.0, following, cache)
+            next_log_probs = self._next_log_probs(logits[0, -1])
+        return Prefix(context, 0.0, next_log_probs, cache)
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
-        """Read more tokens, at least one, which count."""
+        """Read one more token or several, and add their log-probability."""
         with computing():
             count(1, len(ids))
             logits, cache = self._forward(prefix, torch.tensor([ids], device=self._device))
-            following = self._following(logits[0, -1])
+            next_log_probs = self._next_log_probs(logits[0, -1])
             inner = self._normaliser.log_probs(
                 logits[0], np.arange(len(ids) - 1), np.array(ids[1:], np.int64)
             )
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]])
         log_prob += float(inner.double().sum())
-        return Prefix(prefix.ids + ids, log_prob, following, cache)
+        return Prefix(prefix.ids + ids, log_prob, next_log_probs, cache)
 
     def continuations(self, prefix: Prefix, rows: Sequence[Tokens]) -> FloatArray:
         """Log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
@@ -95,6 +106,7 @@ class CausalNetwork:
         if not rows:
             return log_probs
         log_probs[:, 0] = prefix.next_log_probs[[row[0] for row in rows]]
+        # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
         targets = np.full(log_probs[:, 1:].shape, -1, np.int64)
         longer = [number for number, row in enumerate(rows) if len(row) > 1]
         paths, path_of = shared_paths([rows[number][:-1] for number in longer])
@@ -105,15 +117,17 @@ class CausalNetwork:
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
             logits, _ = self._forward(prefix, ids, attention)  # (b, l, V)
-            served = np.concatenate([members[path] for path in batch])  # (m,)
-            place = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
-            row, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)  # (q,)
-            found = self._normaliser.log_probs(
+            # The m rows that the b paths serve, and the path, counted in the batch, of each
+            served = np.concatenate([members[path] for path in batch])
+            path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
+            # The q tokens to score: the i-th of the m rows, at a step of its path
+            i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
+            terms = self._normaliser.log_probs(
                 logits.flatten(0, 1),
-                place[row] * ids.shape[1] + step,
-                targets[served[row], step],
+                path[i] * ids.shape[1] + step,
+                targets[served[i], step],
             )
-            log_probs[served[row], step + 1] = found.double().cpu().numpy()
+            log_probs[served[i], step + 1] = terms.double().cpu().numpy()
 
         forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
         return log_probs
@@ -126,9 +140,9 @@ class CausalNetwork:
         *,
         places: int | None = None,
     ) -> tuple[torch.Tensor, Any]:
-        """Logits (b, l, V) of rows (b, l) after the prefix, and the cache that holds both.
+        """Logits (b, l, V) of rows (b, l) after the prefix, and the cache of prefix and rows.
 
-        The vocabulary head runs at the last `places` only, by default at the rows' own.
+        The vocabulary head runs at the last `places` only, by default at all l of the rows.
         """
         places = places or ids.shape[1]
         before = ids.new_tensor(prefix.ids).expand(len(ids), -1)
@@ -148,13 +162,13 @@ class CausalNetwork:
         cache = getattr(output, "past_key_values", None)
         return logits, cache if _can_be_shared(cache) else None
 
-    def _following(self, logits: torch.Tensor) -> FloatArray:
+    def _next_log_probs(self, logits: torch.Tensor) -> FloatArray:
         log_probs: FloatArray = self._normaliser.log_softmax(logits).double().cpu().numpy()
         return log_probs
 
 
 def _can_be_shared(cache: Any) -> bool:
-    """Whether all layers keep keys and values; recurrent ones read a prefix anew for each row."""
+    """Whether all layers cache keys and values; recurrent ones read the prefix for each row."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(
         type(layer) in {DynamicLayer, DynamicSlidingWindowLayer} and layer.is_initialized
@@ -163,7 +177,7 @@ def _can_be_shared(cache: Any) -> bool:
 
 
 def _for_rows(cache: Any, n_rows: int) -> Any:
-    """A cache of one row for many; nothing is copied until the network adds to it."""
+    """The cache of one row for a batch of rows; copied only when the network adds to it."""
     many = copy.copy(cache)
     many.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in many.layers:
@@ -173,13 +187,14 @@ def _for_rows(cache: Any, n_rows: int) -> Any:
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """The fewest rows that begin with every given row, and which of them does so for each.
+    """The fewest rows that have every row as a beginning, and the index of one for each row.
 
-    These are the leaves of the rows' trie: what a network has to read to have read all of them.
+    They are the leaves of the rows' trie: of (1,), (1, 2) and (3,) they are (3,) and (1, 2), and
+    the indices 1, 1 and 0.
     """
     leaves: list[Tokens] = []
     leaf_of: dict[Tokens, int] = {}
-    for row in sorted(set(rows), reverse=True):  # what extends a row comes right before it
+    for row in sorted(set(rows), reverse=True):  # in reverse order, extensions of a row precede it
         if not leaves or leaves[-1][: len(row)] != row:
             leaves.append(row)
         leaf_of[row] = len(leaves) - 1

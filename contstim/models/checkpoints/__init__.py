@@ -1,19 +1,13 @@
 """Transformer checkpoints from a folder or the hub: complete and sound, or refused.
 
 loading      load_checkpoint, new_classifier
-checkpoint   a network and its tokenizer
-folders      where they lie: a folder, the local cache, the hub
-kinds        causal, masked or classifier, by the configuration
-devices      where networks run and in what precision
-source       where the library reads, and what it may run
-code         code of its own that a checkpoint wants to run
-foreign      what the library says while it loads, as errors of ours
-sizes        whether the configuration can be of these weights
-stored       what the files of weights hold
-weights      whether all weights are there, have a place, and are numbers
-tokenizers   whether the tokenizer is the network's own
-windows      how many tokens the network can read
+source       a folder, the local cache or the hub, and the code that may run from there
+weights      whether configuration and weights belong together
+tokenizers   whether the tokenizer belongs to the network
 probes       whether the network reads what its kind promises, and no more
+checkpoint   a network and its tokenizer: their kind, how many tokens they read
+devices      where networks run and in what precision
+foreign      what `transformers` says while it loads: kept quiet, or raised as a ModelError
 """
 
 from contstim.models.checkpoints.checkpoint import Checkpoint, Kind

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints.checkpoint import Checkpoint
+from contstim.models.checkpoints.checkpoint import Checkpoint, is_classifier, kind_of
 from contstim.models.checkpoints.devices import resolve_device, resolve_precision
-from contstim.models.checkpoints.folders import check_folder, check_hub, stamp
 from contstim.models.checkpoints.foreign import UnavailableError, foreign_errors, silence
-from contstim.models.checkpoints.kinds import is_classifier, kind_of
 from contstim.models.checkpoints.probes import check_behaviour
-from contstim.models.checkpoints.sizes import check_sizes, without_weights
-from contstim.models.checkpoints.source import Source
+from contstim.models.checkpoints.source import Source, check_folder, check_hub, stamp
 from contstim.models.checkpoints.tokenizers import check_tokenizer
-from contstim.models.checkpoints.weights import check_weights
+from contstim.models.checkpoints.weights import check_sizes, check_weights, without_weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +35,7 @@ _AUTO: dict[Kind, str] = {
     "classifier": "AutoModelForSequenceClassification",
 }
 
-
+# Checkpoints still in use: two rules of one checkpoint share its network
 _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictionary()
 
 
@@ -51,7 +48,7 @@ def load_checkpoint(
     trust_remote_code: bool = False,
     weights: bool = True,
 ) -> Checkpoint:
-    """Load a causal or masked language model, told apart by the checkpoint's configuration.
+    """Load a causal or masked language model, as the checkpoint's configuration says.
 
     A folder is read as it is. A name of the hub is looked for in the local cache first, and only
     then on the hub. A checkpoint that is still in use is not loaded again.
@@ -63,7 +60,7 @@ def load_checkpoint(
             would not fit otherwise.
         classifier: whether to load a classifier of sequences instead.
         trust_remote_code: whether the checkpoint may run Python code that lies beside its weights.
-        weights: False leaves the network without them, for who asks its tokenizer only.
+        weights: False loads the tokenizer and the network's shape only.
 
     Raises:
         ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
@@ -93,13 +90,13 @@ def load_checkpoint(
 def new_classifier(
     location: str, labels: Sequence[str], *, trust_remote_code: bool = False
 ) -> Checkpoint:
-    """A checkpoint's network on the CPU with a classification head that is drawn anew.
+    """A checkpoint's network on the CPU with a new classification head, ready to be trained.
 
-    Nobody else holds the network, so that it can be trained. What chance decides, torch's generator
-    does.
+    The head's first weights are drawn from torch's generator. The network is shared with no other
+    model.
 
     Args:
-        location: as of `load_checkpoint`; the head of a language model is left away.
+        location: as of `load_checkpoint`; the head of a language model is dropped.
         labels: names of the classes, in order.
         trust_remote_code: as of `load_checkpoint`.
 
@@ -123,41 +120,26 @@ def _load(
     trust_remote_code: bool,
     weights: bool = True,
 ) -> Checkpoint:
-    ask = partial(
-        _open,
-        location,
-        device,
-        dtype,
-        head,
-        labels,
-        trust_remote_code=trust_remote_code,
-        weights=weights,
-    )
+    """Load from a folder or the local cache; from the hub where neither has the checkpoint."""
+    source = Source(location, local=True, trust_remote_code=trust_remote_code)
     with silence():
-        if Path(location).is_dir():
-            return ask(local=True)
         try:
-            return ask(local=True)
+            return _open(source, device, dtype, head, labels, weights=weights)
         except UnavailableError:
-            check_hub(location)
-        return ask(local=False)
+            if Path(location).is_dir():
+                raise
+        check_hub(location)
+        return _open(replace(source, local=False), device, dtype, head, labels, weights=weights)
 
 
 def _open(
-    location: str,
-    device: str,
-    dtype: str,
-    head: _Head,
-    labels: Sequence[str],
-    *,
-    trust_remote_code: bool,
-    weights: bool,
-    local: bool,
+    source: Source, device: str, dtype: str, head: _Head, labels: Sequence[str], *, weights: bool
 ) -> Checkpoint:
     import transformers
 
-    source = Source(location, local=local, trust_remote_code=trust_remote_code)
+    location, trust_remote_code = source.location, source.trust_remote_code
     with foreign_errors(location):
+        # The configuration first: it decides what is built, and must not ask for too much
         source.check()
         named = {"id2label": dict(enumerate(labels))} if labels else {}
         config = source.load(transformers.AutoConfig, **named)
@@ -169,7 +151,8 @@ def _open(
             )
         tokenizer = source.load(transformers.AutoTokenizer)
         auto = getattr(transformers, _AUTO[kind])
-        if not (weights and trust_remote_code):  # code of its own is built once, for good
+        # The sizes next, on a network without memory; a checkpoint's code is run only once
+        if not (weights and trust_remote_code):
             shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
             if not weights:
                 check_tokenizer(location, tokenizer, shape)

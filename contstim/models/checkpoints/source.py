@@ -1,15 +1,21 @@
-"""Where the library reads a checkpoint from, and what it may run."""
+"""Where a checkpoint is read from, and what it may run on this machine.
+
+A folder is read as it is; a name of the hub is looked for in the local cache first. Python code
+that comes with a checkpoint runs only with the user's consent.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contstim.models.checkpoints.code import code_error, refuse_code
-from contstim.models.checkpoints.folders import check_folder
-from contstim.models.checkpoints.foreign import foreign_errors, silence
-from contstim.models.checkpoints.sizes import check_counts
+from contstim.errors import ModelError
+from contstim.models.checkpoints.foreign import first_line, foreign_errors, silence
+from contstim.models.checkpoints.weights import check_counts
+
+_HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
 
 
 @dataclass(frozen=True)
@@ -18,18 +24,13 @@ class Source:
 
     Attributes:
         location: a folder or a name on the hub.
-        local: whether only what lies on this machine is read.
-        trust_remote_code: whether the checkpoint may run code of its own.
+        local: whether only files on this machine are read.
+        trust_remote_code: whether the checkpoint may run Python code that comes with it.
     """
 
     location: str
     local: bool
     trust_remote_code: bool
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What every `from_pretrained` is given; left unsaid, it would ask on the terminal."""
-        return {"local_files_only": self.local, "trust_remote_code": self.trust_remote_code}
 
     def load(self, auto: Any, **settings: Any) -> Any:
         """What an auto class of `transformers` makes of the checkpoint.
@@ -38,23 +39,35 @@ class Source:
             ModelError: it would run code that is not allowed.
         """
         try:
-            return auto.from_pretrained(self.location, **settings, **self.options)
+            return auto.from_pretrained(
+                self.location,
+                **settings,
+                local_files_only=self.local,
+                trust_remote_code=self.trust_remote_code,  # unset, it would ask on the terminal
+            )
         except ValueError as error:
             if self.trust_remote_code or "trust_remote_code" not in str(error):
                 raise
-            raise code_error(self.location, *self._configurations()) from error
+            raise _code_error(self.location, *self._configurations()) from error
 
     def check(self) -> None:
         """Refuse what must not be built or run, before anything is.
+
+        Checkpoints that bring code for a network that the library has by now load with the
+        library's.
 
         Raises:
             ModelError: the configuration is not an object, asks for more than can be built, or for
                 code that is not allowed.
         """
-        config, tokenizer = self._configurations()
+        config, tokenizer_config = self._configurations()
         check_counts(self.location, config)
-        if not self.trust_remote_code:
-            refuse_code(self.location, config, tokenizer)
+        if self.trust_remote_code:
+            return
+        if _code_of(config) and not _has_network(config):
+            raise _code_error(self.location, config, tokenizer_config)
+        if _code_of(tokenizer_config) and not _has_tokenizer(tokenizer_config):
+            raise _code_error(self.location, tokenizer_config)
 
     def _configurations(self) -> tuple[Any, Any]:
         """The content of `config.json` and of `tokenizer_config.json`."""
@@ -75,3 +88,111 @@ def check_source(location: str, *, trust_remote_code: bool = False) -> None:
     if Path(location).is_dir():
         with foreign_errors(location), silence():
             Source(location, local=True, trust_remote_code=trust_remote_code).check()
+
+
+def check_folder(location: str) -> None:
+    """Refuse a folder that is missing or holds no checkpoint.
+
+    Raises:
+        ModelError: see above.
+    """
+    folder = Path(location)
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelError(
+                f"{location} has no config.json: it is not a folder that 'save_pretrained' wrote."
+            )
+    elif location.startswith((".", "/", "~")) or location.count("/") > 1 or "\\" in location:
+        raise ModelError(
+            f"There is no folder {location}. Give a folder with config.json, weights and "
+            f"tokenizer, or a name on the hub such as gpt2."
+        )
+
+
+def check_hub(location: str) -> None:
+    """Ask the hub once, briefly.
+
+    Raises:
+        ModelError: it does not answer.
+    """
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    try:
+        huggingface_hub.get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT)
+    except Exception as error:  # httpx, requests and offline mode share no base class
+        raise ModelError(
+            f"{location} is not a local folder, is not in the local cache, and "
+            f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Download it on a "
+            f"machine with internet access ('hf download {location} --local-dir DIR'), then give "
+            "DIR in place of the name."
+        ) from error
+
+
+def stamp(location: str) -> tuple[object, ...]:
+    """Names, times and sizes of a folder's files, which change when its files do."""
+    files = sorted(Path(location).glob("*")) if Path(location).is_dir() else []
+    return tuple((file.name, *_time_and_size(file)) for file in files)
+
+
+def _time_and_size(file: Path) -> tuple[int, int]:
+    """When a file was changed, and its size; zeros for a link that leads nowhere."""
+    try:
+        state = file.stat()
+    except OSError:
+        return 0, 0
+    return state.st_mtime_ns, state.st_size
+
+
+def _code_error(location: str, *configurations: Any) -> ModelError:
+    """The refusal of a checkpoint that wants to run code of its own."""
+    code = sorted({name for part in configurations for name in _code_of(part)})
+    what = ", ".join(code) or "Python files"
+    return ModelError(
+        f"{location} wants to run code of its own on this machine ({what}), which nobody here has "
+        f"checked. Read it; if you trust it, allow it with --trust-remote-code "
+        f"(trust_remote_code=True), or use a checkpoint that needs none."
+    )
+
+
+def _code_of(configuration: Any) -> list[str]:
+    """The classes of Python code that a configuration names under `auto_map`."""
+    names = configuration.get("auto_map") if isinstance(configuration, dict) else None
+    values = names.values() if isinstance(names, dict) else [names] if names else []
+    # A tokenizer's entry is a pair, slow and fast, of which one may be missing
+    parts = [part for value in values for part in _as_list(value)]
+    return [part if isinstance(part, str) else json.dumps(part, default=str) for part in parts]
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [part for part in value if part is not None]
+    return [value]
+
+
+def _has_network(config: dict[str, Any]) -> bool:
+    """Whether the library has the type and the architecture, upper and lower case aside."""
+    from transformers.models.auto import modeling_auto as auto
+
+    kind = config.get("model_type")
+    names = {
+        str(name).lower()
+        for mapping in (
+            auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+            auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+            auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+            auto.MODEL_FOR_PRETRAINING_MAPPING_NAMES,
+            auto.MODEL_MAPPING_NAMES,
+        )
+        for name in _as_list(mapping.get(kind) if isinstance(kind, str) else None)
+    }
+    saved_as = config.get("architectures") or []
+    return bool(names) and all(str(name).lower() in names for name in saved_as)
+
+
+def _has_tokenizer(tokenizer_config: dict[str, Any]) -> bool:
+    """Whether the library has the class; where none is named, it chooses by the network."""
+    from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
+
+    name = tokenizer_config.get("tokenizer_class")
+    return name is None or tokenizer_class_from_name(str(name)) is not None

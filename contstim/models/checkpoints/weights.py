@@ -1,16 +1,28 @@
-"""Whether a network got all of its weights, they all had a place, and they are numbers."""
+"""Whether a configuration and weights belong together, before and after a network is built.
+
+The library builds whatever `config.json` asks for before it compares it with the weights: billions
+of layers one by one, or an embedding larger than the memory. So the sizes are compared beforehand,
+by `check_counts` and `check_sizes`. Afterwards `check_weights` makes sure that all weights were
+there, had a place, and are numbers.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints.stored import integer_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+_COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
+_MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
+_MOST_IN_BUFFERS = 2**31  # numbers in what is not trained, such as masks and tables of angles
+_INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL"})
+_LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 _HARMLESS = re.compile(
     "|".join(
         (
@@ -38,6 +50,99 @@ _HEAD = re.compile(
 )
 
 
+def check_counts(location: str, config: dict[str, Any]) -> None:
+    """Refuse a configuration that asks for more layers or experts than can be built.
+
+    Raises:
+        ModelError: it does; names the entry.
+    """
+    for name, value in _numbers(config):
+        if _COUNT.search(name) and value > _MOST_PARTS:
+            number = f"{value:,}" if value < 10**15 else "a number of more than 15 digits"
+            raise ModelError(
+                f"{location}: config.json says {name} = {number}; networks of up to "
+                f"{_MOST_PARTS:,} can be loaded. Give the configuration that the weights were "
+                f"saved with."
+            )
+
+
+def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -> Any:
+    """The network that a configuration describes, with the shapes of its weights only.
+
+    Args:
+        model_class: an auto class of `transformers`.
+        config: its configuration.
+        trust_remote_code: whether it may run code of its own.
+    """
+    import torch
+    from transformers.initialization import no_init_weights
+
+    with torch.device("meta"), no_init_weights():
+        return model_class.from_config(config, trust_remote_code=trust_remote_code)
+
+
+def check_sizes(location: str, network: Any) -> None:
+    """Refuse a configuration of a network that is far larger than the weights in its folder.
+
+    Args:
+        location: a folder; nothing is known beforehand of what lies on the hub.
+        network: see `without_weights`.
+
+    Raises:
+        ModelError: it is.
+    """
+    stored = _n_stored(location)
+    if stored is None:
+        return
+    weights = sum(weight.numel() for weight in network.parameters())
+    buffers = sum(buffer.numel() for buffer in network.buffers())
+    if weights > max(4 * stored, 10**7) or buffers > _MOST_IN_BUFFERS:
+        raise ModelError(
+            f"{location}: config.json describes a network of {max(weights, buffers):,} numbers, "
+            f"the files beside it hold {stored:,}. Give the configuration that the weights were "
+            f"saved with."
+        )
+
+
+def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield from _numbers(value, str(key))
+    elif isinstance(config, int):
+        yield name, config
+
+
+def _n_stored(location: str) -> int | None:
+    """How many numbers the weights in a folder can have at most; None for a name on the hub."""
+    folder = Path(location)
+    if not folder.is_dir():
+        return None
+    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+    return 2 * sum(file.stat().st_size for file in files)  # four bits a number at the least
+
+
+def _integer_tensors(location: str) -> list[str]:
+    """Names of the tensors that a folder's safetensors files keep as whole numbers."""
+    folder = Path(location)
+    if not folder.is_dir():
+        return []
+    return sorted(
+        name
+        for file in folder.glob("*.safetensors")
+        for name, entry in _header(file).items()
+        if isinstance(entry, dict) and entry.get("dtype") in _INTEGERS
+    )
+
+
+def _header(file: Path) -> dict[str, Any]:
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > _LONGEST_HEADER:
+            return {}
+        header: dict[str, Any] = json.loads(stream.read(length))
+    return header
+
+
 def check_weights(
     location: str, what: str, model: Any, report: dict[str, Any], *, new_head: bool = False
 ) -> None:
@@ -55,7 +160,9 @@ def check_weights(
     """
     missing = sorted(report["missing_keys"])
     if new_head:
-        missing = [name for name in missing if _below_the_head(model, name)]
+        # the head, with BERT's pooler, stands on the network; what is below it must be there
+        body = f"{model.base_model_prefix}."
+        missing = [name for name in missing if name.startswith(body) and ".pooler." not in name]
     if missing:
         raise ModelError(
             f"{location} is not a complete {what}: {len(missing)} of its weights would start at "
@@ -73,7 +180,7 @@ def check_weights(
 
 
 def left_over(names: Iterable[str], *, new_head: bool = False) -> list[str]:
-    """The names among weights without a place that matter: a layer, not an unused head.
+    """The weights without a place that matter, such as a layer; unused heads do not.
 
     Args:
         names: of weights that the network has no place for.
@@ -89,7 +196,8 @@ def left_over(names: Iterable[str], *, new_head: bool = False) -> list[str]:
 def _check_numbers(location: str, model: Any) -> None:
     import torch
 
-    whole = set() if _is_quantised(model) else set(integer_tensors(location))
+    quantised = getattr(model.config, "quantization_config", None) is not None
+    whole = set() if quantised else set(_integer_tensors(location))
     for name, weight in model.named_parameters():
         if name in whole:
             raise ModelError(
@@ -106,12 +214,3 @@ def _check_numbers(location: str, model: Any) -> None:
                 f"{location}: the weight {name} holds values that are not finite numbers (nan or "
                 f"infinity). The file is damaged, or its training diverged: use another."
             )
-
-
-def _is_quantised(model: Any) -> bool:
-    return getattr(model.config, "quantization_config", None) is not None
-
-
-def _below_the_head(model: Any, weight: str) -> bool:
-    """Whether a weight is part of the network that the head, with BERT's pooler, stands on."""
-    return weight.startswith(f"{model.base_model_prefix}.") and ".pooler." not in weight

@@ -19,15 +19,15 @@ from contstim.models.base import (
 )
 from contstim.models.batching import Budget
 from contstim.models.boundaries import Normaliser, token_classes
+from contstim.models.caching import SizedCache
 from contstim.models.masked.estimates import Estimates, estimate
 from contstim.models.masked.network import MaskedNetwork, window_of
 from contstim.models.masked.passes import Passes
 from contstim.models.masked.rules import RULES
 from contstim.models.masked.sampling import draft_plan
 from contstim.models.precision import in_float32, precision_of, tolerance_of
-from contstim.models.remembering import Remembered
 from contstim.models.training_text import TrainingText
-from contstim.models.word_tokens import PlaceKind, WordsInPlaces, around
+from contstim.models.word_tokens import PlaceKind, WordsInPlaces, word_and_rest
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
-    from contstim.models.word_tokens import WordTokens
 
-_PLANS = 2**26  # bytes of plans that are kept
+_PLAN_CACHE_BYTES = 2**26
 _ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
@@ -54,12 +53,13 @@ class MaskedModel(LanguageModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
     * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
-      with word boundaries enforced. Exact while that costs at most `pass_budget` passes; beyond, an
-      estimate from that many, whose `standard_errors` are not 0. The end mark is always visible and
-      never scored.
+      with word boundaries enforced. Exact if that takes at most `pass_budget` passes; in longer
+      sentences an estimate from that many, with `standard_errors`. The end mark is always visible
+      and never scored.
     * `chain-unrestricted`: the same without word boundaries.
-    * `chain-sampled`: 100 random orders, as in Golan et al. (2023), whose numbers it does not
-      repeat: they add a term for the end mark and average tokens inside words over all orders.
+    * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The numbers differ from the
+      published ones, which have a term for the end mark and average the tokens inside a word over
+      all orders.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.
@@ -67,9 +67,9 @@ class MaskedModel(LanguageModel):
     Args:
         checkpoint: network and tokenizer.
         rule: one of `RULES`.
-        name: the model's name; by default where it came from, and the rule unless it is `chain`.
+        name: the model's name; by default its location, followed by the rule unless it is `chain`.
         seed: of the orders that are sampled.
-        pass_budget: passes through the network per sentence up to which `chain` is exact.
+        pass_budget: passes per sentence up to which `chain` is exact.
 
     Raises:
         ModelError: an unknown rule, or a tokenizer without masks or, under rules that enforce word
@@ -91,11 +91,11 @@ class MaskedModel(LanguageModel):
         self.name = name or checkpoint.location + ("" if is_default else f"@{rule}")
         self.checkpoint, self.rule = checkpoint, RULES[rule]
         self.seed, self.pass_budget = seed, pass_budget
-        self._covers: int | None = None
+        self._covers: int | None = None  # of a draft; see `draft`
         self._drafts: dict[int, MaskedModel] = {}
         self._window = window_of(checkpoint)
         if checkpoint.has_weights:
-            _ = self._passes  # refuse now what it cannot score
+            _ = self._passes  # refuse now a network that cannot be scored
         self._words_are_independent = words_are_independent(checkpoint.tokenizer)
         self._plan = self._remember_plans()
         self._in_places = WordsInPlaces(self._encode)
@@ -142,11 +142,11 @@ class MaskedModel(LanguageModel):
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
         """See `LanguageModel.exact`."""
         plans = (self._plan(encoding.word_of) for encoding in self._encode(sentences))
-        return np.fromiter((plan.draw_of is None for plan in plans), np.bool_, len(sentences))
+        return np.fromiter((plan.sample_of is None for plan in plans), np.bool_, len(sentences))
 
     @property
     def training_text(self) -> TrainingText | None:
-        """See `LanguageModel.training_text`; a hub's checkpoint tells nothing of its text."""
+        """See `LanguageModel.training_text`; None for checkpoints of the hub."""
         return TrainingText.beside(self.checkpoint.location)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -180,7 +180,7 @@ class MaskedModel(LanguageModel):
         return np.fromiter(scored, np.int64, len(sentences))
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; from the passes that do not depend on the word."""
+        """See `LanguageModel.replacements`; from passes that hide the word, see `estimates`."""
         estimates = self.estimates(sentence, position, words)
         return Replacements(
             exact=estimates.exact,
@@ -189,9 +189,10 @@ class MaskedModel(LanguageModel):
         )
 
     def estimates(self, sentence: Sentence, position: int, words: Sequence[str]) -> Estimates:
-        """What the passes that do not depend on the word tell, in two estimates and a bound.
+        """Two estimates and an upper bound, from passes that hide the word.
 
         A word is cut into tokens as at the beginning, in the middle or at the end of any sentence.
+        A word that would change the tokens of the rest of the sentence has no bound.
 
         Raises:
             SentenceError: the sentence has no such position.
@@ -203,10 +204,16 @@ class MaskedModel(LanguageModel):
         longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
         estimates = estimate(self._passes, self._plan, self.rule.context, encoding, position, cut)
-        own, rest = around(encoding, position)
+        # The estimates hold for words that leave the tokens of the rest as they are
+        replaced, rest = word_and_rest(encoding, position)
         if not self._words_are_independent:
-            before = encoding.ids[: len(encoding) - len(own) - len(rest)]
-            fits = self._leave_the_rest(sentence, position, words, cut, before, rest)
+            before = encoding.ids[: len(encoding) - len(replaced) - len(rest)]
+            rewritten = self._encode([sentence.replace(position, word) for word in words])
+            same = (
+                new.ids == (*before, *tokens, *rest)
+                for tokens, new in zip(cut.tokens, rewritten, strict=True)
+            )
+            fits = np.fromiter(same, np.bool_, len(words))
         elif position == len(sentence) - 1:  # the end mark may join the word
             fits = cut.followed_by(rest)
         else:
@@ -214,28 +221,11 @@ class MaskedModel(LanguageModel):
         estimates.exact[~fits], estimates.upper_bound[~fits] = np.nan, np.inf
         return estimates
 
-    def _leave_the_rest(
-        self,
-        sentence: Sentence,
-        position: int,
-        words: Sequence[str],
-        cut: WordTokens,
-        before: tuple[int, ...],
-        rest: tuple[int, ...],
-    ) -> BoolArray:
-        """Which words do not change how the rest of the sentence is cut into tokens, (n_words,)."""
-        rewritten = self._encode([sentence.replace(position, word) for word in words])
-        same = (
-            new.ids == (*before, *own, *rest)
-            for own, new in zip(cut.tokens, rewritten, strict=True)
-        )
-        return np.fromiter(same, np.bool_, len(words))
-
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
 
         One cover of eight words takes 24 passes instead of 255; with effort 0 each word counts
-        once, given all others. The pseudo-log-likelihoods cost little as they are.
+        once, given all others. The pseudo-log-likelihoods are cheap and have no draft.
         """
         if not self.rule.sampled:
             return None
@@ -252,11 +242,11 @@ class MaskedModel(LanguageModel):
         unknown = self.checkpoint.tokenizer.unk_token_id
         try:
             tokens = self._in_places(words, PlaceKind(inner=True)).tokens
-        except ModelError:  # it has no tokens for some of the words, or reads them as special ones
+        except ModelError:  # some words have no tokens, or special ones; ask again without them
             reasons = self.unscorable([Sentence(("a", word, "a")) for word in words])
-            is_known = np.array([reason is None for reason in reasons], np.bool_)
-            is_known[is_known] = self.knows(list(compress(words, is_known)))
-            return is_known
+            scorable = np.array([reason is None for reason in reasons], np.bool_)
+            scorable[scorable] = self.knows(list(compress(words, scorable)))
+            return scorable
         return np.fromiter((unknown not in word for word in tokens), np.bool_, len(words))
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
@@ -274,8 +264,8 @@ class MaskedModel(LanguageModel):
             if self._is_scored(word)
         ]
 
-    def _remember_plans(self) -> Remembered[[Pattern], Plan]:
-        return Remembered(self._make_plan, lambda plan: plan.n_bytes, _PLANS)
+    def _remember_plans(self) -> SizedCache[[Pattern], Plan]:
+        return SizedCache(self._make_plan, lambda plan: plan.n_bytes, _PLAN_CACHE_BYTES)
 
     def _make_plan(self, pattern: Pattern) -> Plan:
         if self._covers is not None:
@@ -285,7 +275,10 @@ class MaskedModel(LanguageModel):
     def _answers(
         self, sentences: Sequence[Sentence]
     ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
-        """Each sentence's tokens, its plan, and the plan's questions answered, in nats."""
+        """Each sentence's tokens, its plan, and the answers to the plan's questions, nats.
+
+        Plans of many sentences run together, so that equal inputs pass through the network once.
+        """
         waiting: list[tuple[Encoding, Plan]] = []
         n_rows = 0
         for encoding in self._encode(sentences):
@@ -302,18 +295,17 @@ class MaskedModel(LanguageModel):
     ) -> Iterator[tuple[Encoding, Plan, FloatArray]]:
         if not waiting:
             return
-        ids = [np.array(encoding.ids, np.int64) for encoding, _ in waiting]
+        ids = [np.array(encoding.ids, np.int64) for encoding, _ in waiting]  # (n_tokens,) each
         plans = [plan for _, plan in waiting]
         mask = self._passes.network.mask
-        tables = [np.where(plan.hidden, mask, own) for plan, own in zip(plans, ids, strict=True)]
-        starts = np.cumsum([0, *map(len, tables)])
+        inputs = [np.where(p.hidden, mask, tokens) for p, tokens in zip(plans, ids, strict=True)]
+        # The rows of all sentences are numbered through: those of sentence i begin at starts[i]
+        starts = np.cumsum([0, *map(len, inputs)])[:-1]
         answers = self._passes.answer(
-            list(chain.from_iterable(tables)),
-            row=np.concatenate(
-                [start + p.row for start, p in zip(starts[:-1], plans, strict=True)]
-            ),
+            list(chain.from_iterable(inputs)),
+            row=np.concatenate([start + p.row for start, p in zip(starts, plans, strict=True)]),
             place=np.concatenate([plan.token for plan in plans]),
-            token=np.concatenate([own[p.token] for own, p in zip(ids, plans, strict=True)]),
+            token=np.concatenate([tokens[p.token] for tokens, p in zip(ids, plans, strict=True)]),
         )
         parts = np.split(answers, np.cumsum([len(plan.row) for plan in plans])[:-1])
         for (encoding, plan), part in zip(waiting, parts, strict=True):

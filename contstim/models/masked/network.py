@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 
 class MaskedNetwork:
-    """A checkpoint's network and what its tokenizer says about masks and padding.
+    """A checkpoint's network, with its mask and padding tokens.
 
     After its last attention, a masked language model treats each place by itself, so that its last
-    feed-forward layer and its head need not see the places nobody asks about. A hook drops these
-    after the last module called `attention` or else after the network's body. Whether the network
-    permits it is tried out once, against the whole output; where neither does, the whole output is
-    computed.
+    feed-forward layer and its head need to see only the places in question. A hook drops the others
+    after the last module called `attention`, or else after the network's body. Each is tried once
+    against the whole output; if neither agrees with it, the whole output is always computed.
 
     Raises:
         ModelError: the tokenizer has no mask token.
@@ -42,9 +41,12 @@ class MaskedNetwork:
         self.device = next(self.model.parameters()).device
         self.window = window_of(checkpoint)
         self._narrow: torch.nn.Module | None = None
-        whole = self._try_out()
+        whole = self._logits_of_trial()
         self.n_outputs = whole.shape[-1]
-        for module in self._candidates():
+        # The module nearest to the head saves least, so it comes last
+        body: Any = self.model.base_model
+        attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
+        for module in [] if body is self.model else [*attentions[-1:], body]:
             self._narrow = module
             if self._agrees(whole):
                 break
@@ -72,48 +74,41 @@ class MaskedNetwork:
 
     @property
     def drops_places(self) -> bool:
-        """Whether places nobody asks about are dropped before the head."""
+        """Whether places that are not in question are dropped before the head."""
         return self._narrow is not None
 
     def _whole(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
 
-    def _candidates(self) -> list[torch.nn.Module]:
-        """Modules after which places might be dropped, the better one first."""
-        body: Any = self.model.base_model
-        if body is self.model:
-            return []
-        attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
-        return [*attentions[-1:], body]
-
-    def _try_out(self) -> torch.Tensor:
+    def _logits_of_trial(self) -> torch.Tensor:
+        """Logits of two short rows, one of them padded, at places in no particular order."""
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
 
     def _agrees(self, whole: torch.Tensor) -> bool:
         try:
-            found = self._try_out()
+            narrow = self._logits_of_trial()
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
             return False
         close = max(1e-5, 4 * torch.finfo(whole.dtype).eps)
-        return found.shape == whole.shape and torch.allclose(
-            found, whole, rtol=close, atol=close * float(whole.abs().max())
+        return narrow.shape == whole.shape and torch.allclose(
+            narrow, whole, rtol=close, atol=close * float(whole.abs().max())
         )
 
 
 @contextmanager
 def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
-    """Make a module put out the hidden states of some places of the batch only, (1, k, width)."""
+    """Within a `with` statement, a module returns states at some places only, (1, k, width)."""
 
     def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
         if isinstance(output, torch.Tensor):
             return output.flatten(0, 1)[places][None]
-        kept = output[0].flatten(0, 1)[places][None]
+        states = output[0].flatten(0, 1)[places][None]
         if isinstance(output, tuple):
-            return (kept, *output[1:])
-        output["last_hidden_state"] = kept
+            return (states, *output[1:])
+        output["last_hidden_state"] = states
         return output
 
     handle = module.register_forward_hook(gather)

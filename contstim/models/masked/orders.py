@@ -8,8 +8,12 @@ In a random order of n words, w follows exactly the words outside M with probabi
 
     sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
 
-A word of k tokens is a chain of its own: within each M the same formula averages the orders of its
-tokens, where all of them hidden is the pass that M needs anyway.
+A word of k tokens is a chain of its own: within each M, the same formula averages the orders of its
+tokens. The pass that hides all tokens of the word is the one that M needs anyway.
+
+With n = 3 words the weights are 2! 0! / 3! = 1/3 for sets of one word, 1! 1! / 3! = 1/6 for two and
+0! 2! / 3! = 1/3 for all three; `plan` lists the passes. A word is in one set of size one, two of
+size two, and one of size three: its weights add up to 1/3 + 2/6 + 1/3 = 1.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.models.masked.plan import Plan, all_hidden
-from contstim.models.words import SPECIAL
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
@@ -34,7 +37,10 @@ def tokens_per_word(pattern: Pattern) -> IntArray:
 
 
 def n_passes(pattern: Pattern) -> int:
-    """What the exact mean costs: 2^n - 1 passes, and 2^(n-1) (2^k - 2) for a word of k tokens."""
+    """Passes of the exact mean: 2^n - 1, and 2^(n-1) (2^k - 2) more for each word of k tokens.
+
+    A word is in 2^(n-1) of the sets; 2^k - 2 sets of its tokens are neither empty nor whole.
+    """
     sizes: list[int] = tokens_per_word(pattern).tolist()
     n = len(sizes)
     return (1 << n) - 1 + sum((1 << n - 1) * ((1 << k) - 2) for k in sizes)
@@ -42,41 +48,50 @@ def n_passes(pattern: Pattern) -> int:
 
 def exact_plan(pattern: Pattern) -> Plan:
     """The exact mean over all orders of the words, and of the tokens within each word."""
-    word_of = np.array(pattern)
-    tokens = np.flatnonzero(word_of > SPECIAL)
-    tokens = tokens[word_of[tokens] >= 0]  # (n,): tokens of words
-    word = word_of[tokens]
-    sizes = tokens_per_word(pattern)
-    sets = subsets(len(sizes))  # (n_sets, n_words)
+    positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): tokens of words, as in the text
+    word = np.array(pattern)[positions]  # (n,): the word of each
+    sizes = tokens_per_word(pattern)  # (n_words,)
+    sets = subsets(len(sizes))  # (n_sets, n_words): the sets M
     weights = order_weights(sets)  # (n_sets,)
 
+    # All tokens of the words of M hidden. Each of a word's k tokens is the first to be uncovered
+    # in 1/k of the orders, given the words outside M and no token of its own word
     whole = sets[:, word]  # (n_sets, n)
-    row, token = np.nonzero(whole)
+    row, token = np.nonzero(whole)  # tokens are numbered 0 to n - 1 until the last line
     rows, questions = [whole], [(row, token, weights[row] / sizes[word[token]])]
     n_rows = len(whole)
     for w in np.flatnonzero(sizes > 1):
-        members = np.flatnonzero(word == w)
-        around = np.flatnonzero(sets[:, w])
+        # Some tokens of word w hidden, within every M that holds w: n_holding * n_parts passes,
+        # pass i * n_parts + j hides part j of the word within the i-th such M
+        members = np.flatnonzero(word == w)  # (k,)
+        holding = np.flatnonzero(sets[:, w])  # (n_holding,)
         parts = subsets(len(members))[:-1]  # (n_parts, k): all but the whole word
-        inner = np.repeat(whole[around], len(parts), axis=0)  # (n_around * n_parts, n)
-        inner[:, members] = np.tile(parts, (len(around), 1))
-        row, token = np.nonzero(inner[:, members])
-        weight = np.repeat(weights[around], len(parts)) * np.tile(order_weights(parts), len(around))
-        rows.append(inner)
+        hidden = np.repeat(whole[holding], len(parts), axis=0)
+        hidden[:, members] = np.tile(parts, (len(holding), 1))
+        # Their questions are about word w alone, whose hidden tokens are asked for
+        row, token = np.nonzero(hidden[:, members])
+        within = np.tile(order_weights(parts), len(holding))
+        weight = np.repeat(weights[holding], len(parts)) * within
+        rows.append(hidden)
         questions.append((n_rows + row, members[token], weight[row]))
-        n_rows += len(inner)
-    row, token, weight = (np.concatenate(parts) for parts in zip(*questions, strict=True))
-    return Plan(all_hidden(len(pattern), tokens, np.concatenate(rows)), row, tokens[token], weight)
+        n_rows += len(hidden)
+    row, token, weight = (np.concatenate(column) for column in zip(*questions, strict=True))
+    hidden = all_hidden(len(pattern), positions, np.concatenate(rows))
+    return Plan(hidden, row, positions[token], weight)
 
 
 def subsets(n: int) -> BoolArray:
-    """The non-empty subsets of n things, (2^n - 1, n), all of them last."""
+    """The non-empty subsets of n things, (2^n - 1, n), the whole set last.
+
+    Row i - 1 is the number i in binary, the lowest digit first: of 3 things 100, 010, 110, 001, …
+    """
     return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
 
 
 def order_weights(hidden: BoolArray) -> FloatArray:
     """(n-s)! (s-1)! / n! for sets of s hidden among n things, (n_sets,)."""
     n = hidden.shape[1]
+    # (n-s)! (s-1)! / n! = 1 / (s * comb(n, s)), by the size s
     table = np.array([0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)])
     weights: FloatArray = table[hidden.sum(axis=1)]
     return weights

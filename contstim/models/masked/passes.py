@@ -1,4 +1,17 @@
-"""The distinct inputs of many questions, through the network once."""
+"""Many questions about places of many rows, answered by few passes through the network.
+
+Questions about three rows, of which the first two are equal:
+
+    question       0  1  2  3        asks row `row` at place `place`
+    row            0  0  1  2
+    place          2  3  2  1
+
+Distinct rows: A = rows 0 and 1, B = row 2. The spots are the distinct pairs of row and place, for
+which the head is computed: (A, 2), (A, 3), (B, 1). Spot 0 answers questions 0 and 2, spot 1 answers
+question 1, spot 2 question 3. In the notation of `_Spots`:
+
+    place = 2 3 1    start = 0 2 3    question = 0 2 1 3    first = 0 2 3 4
+"""
 
 from __future__ import annotations
 
@@ -23,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Passes:
-    """A network, how its outputs become log-probabilities, and how many tokens fit a batch."""
+    """A network, the normaliser of its outputs, and the budget of tokens in a batch."""
 
     network: MaskedNetwork
     normaliser: Normaliser
@@ -34,8 +47,8 @@ class Passes:
     ) -> FloatArray:
         """Log p of tokens at places of rows, (n_questions,), nats.
 
-        Equal rows pass through the network once, and the head computes each place once, however
-        many tokens are asked about there.
+        Equal rows pass through the network once, and the head computes each place once, whatever
+        the number of questions about it.
 
         Args:
             rows: token ids, some of them masks.
@@ -45,9 +58,9 @@ class Passes:
         """
         answers = np.empty(len(row))
 
-        def use(logits: torch.Tensor, asked: IntArray, local: IntArray) -> None:
-            log_probs = self.normaliser.log_probs(logits, local, token[asked])
-            answers[asked] = log_probs.double().cpu().numpy()
+        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+            log_probs = self.normaliser.log_probs(logits, spots, token[questions])
+            answers[questions] = log_probs.double().cpu().numpy()
 
         self._forward(rows, row, place, use)
         return answers
@@ -60,7 +73,14 @@ class Passes:
         group: IntArray,
         weight: FloatArray,
     ) -> FloatArray:
-        """For each group the weighted sum of log p over its (row, place)s, for every token.
+        """Weighted sums of log p over groups of questions, for every token of the vocabulary.
+
+        Args:
+            rows: see `answer`.
+            row: see `answer`.
+            place: see `answer`.
+            group: the group of each question, (n_questions,).
+            weight: the weight of each question, (n_questions,).
 
         Returns:
             (n_groups, n_outputs), nats
@@ -68,26 +88,31 @@ class Passes:
         n_groups = int(group.max(initial=-1)) + 1
         sums = np.zeros((n_groups, self.network.n_outputs))
 
-        def use(logits: torch.Tensor, asked: IntArray, local: IntArray) -> None:
-            mixing = np.zeros((n_groups, len(logits)), np.float32)
-            np.add.at(mixing, (group[asked], local), weight[asked])
-            log_probs = self.normaliser.log_softmax(logits)
-            mixed = torch.from_numpy(mixing).to(log_probs) @ log_probs
-            np.add(sums, mixed.cpu().numpy(), out=sums)
+        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+            # entry (g, s): the weight of spot s of this batch in group g
+            weights = np.zeros((n_groups, len(logits)), np.float32)
+            np.add.at(weights, (group[questions], spots), weight[questions])
+            log_probs = self.normaliser.log_softmax(logits)  # (n_spots, n_outputs)
+            part = torch.from_numpy(weights).to(log_probs) @ log_probs
+            np.add(sums, part.cpu().numpy(), out=sums)
 
         self._forward(rows, row, place, use)
         return sums
 
     def _forward(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: _Use) -> None:
-        """Run the distinct rows; `use` gets logits, the questions answered, and whose logits."""
+        """Run the distinct rows in batches.
+
+        For each batch `use` is called with the logits of its spots, (n_spots, n_outputs), the
+        questions that they answer, (q,), and the spot of each of these questions, (q,).
+        """
         distinct, twin = unique_rows(rows)
         spots = _Spots.of(twin[row], place, len(distinct))
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
-            chosen, places = spots.within(batch, ids.shape[1])
-            asked, local = spots.questions(chosen)
+            of_batch, places = spots.within(batch, ids.shape[1])
+            questions, local_spots = spots.questions(of_batch)
             logits = self.network.logits(ids, attention, torch.from_numpy(places).to(ids.device))
-            use(logits, asked, local)
+            use(logits, questions, local_spots)
 
         forward_in_batches(
             distinct,
@@ -100,7 +125,7 @@ class Passes:
 
 @dataclass(frozen=True, eq=False)
 class _Spots:
-    """The distinct (row, place)s that questions are about, and which questions each answers.
+    """The distinct pairs of row and place in question, and the questions that each answers.
 
     Spots are sorted by row: those of row r are numbered from `start[r]` to below `start[r + 1]`.
     Questions are sorted by spot: those of spot s are `question[first[s] : first[s + 1]]`.
@@ -113,6 +138,7 @@ class _Spots:
 
     @classmethod
     def of(cls, row: IntArray, place: IntArray, n_rows: int) -> _Spots:
+        # one number for each pair of row and place, so that sorted numbers are sorted by row
         width = int(place.max(initial=0)) + 1
         keys, spot = np.unique(row * width + place, return_inverse=True)
         spot = spot.reshape(-1)
@@ -125,19 +151,22 @@ class _Spots:
         )
 
     def within(self, rows: IntArray, length: int) -> tuple[IntArray, IntArray]:
-        """The spots of a batch of rows, (k,), and where they lie in the flattened batch, (k,)."""
-        chosen, local = _ranges(self.start[rows], self.start[rows + 1])
-        return chosen, local * length + self.place[chosen]
+        """The spots of a batch of rows, (k,), and their indices in the flattened batch, (k,)."""
+        spots, row_of_batch = _ranges(self.start[rows], self.start[rows + 1])
+        return spots, row_of_batch * length + self.place[spots]
 
     def questions(self, spots: IntArray) -> tuple[IntArray, IntArray]:
-        """The questions about some spots, (q,), and which of these spots each is about, (q,)."""
-        sorted_questions, local = _ranges(self.first[spots], self.first[spots + 1])
-        return self.question[sorted_questions], local
+        """The questions about some spots, (q,), and the index in `spots` for each, (q,)."""
+        sorted_questions, index = _ranges(self.first[spots], self.first[spots + 1])
+        return self.question[sorted_questions], index
 
 
 def _ranges(starts: IntArray, stops: IntArray) -> tuple[IntArray, IntArray]:
-    """The numbers of several ranges one after the other, and the range that each is from."""
+    """The numbers of several ranges one after the other, and the index of each number's range.
+
+    Ranges 5 to 6 and 2 to 4 give 5, 2, 3 and 0, 1, 1.
+    """
     lengths = stops - starts
     which = np.repeat(np.arange(len(starts)), lengths)
-    before = np.cumsum(lengths) - lengths
+    before = np.cumsum(lengths) - lengths  # how many numbers stand before each range
     return np.arange(len(which)) - before[which] + starts[which], which

@@ -1,14 +1,17 @@
 """What to hide in a sentence, what to ask there, and how the answers add up to a score.
 
-An example: `The dog sleeps.`, each word a token, between special tokens. Their numbers:
+A plan is a list of passes through the network and a list of questions. A pass hides some tokens of
+the sentence; a question asks a pass for the log-probability of one hidden token. The score is the
+weighted sum of the answers. An example: `The dog sleeps.`, each word a token, between special
+tokens. The numbers of the tokens, and the word that each belongs to (`Pattern`):
 
-    [CLS] The dog sleeps  .  [SEP]
-      0    1   2    3     4    5
+             [CLS]  The  dog  sleeps    .     [SEP]
+    token      0     1    2     3       4       5
+    word    SPECIAL  0    1     2    END_MARK SPECIAL
 
-Rule `pll-original` hides each token once, the end mark included, and asks for it: four passes,
-weight 1 each. Rule `chain` hides every set of words. A hidden word is asked for with the share of
-the orders in which exactly the words outside the set stand before it; for each word, the shares add
-up to 1:
+Rule `chain` hides every set of words. A hidden word is asked for with the share of the orders in
+which exactly the words outside the set stand before it; for each word, the shares add up to 1. The
+end mark is always visible:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -19,8 +22,25 @@ up to 1:
     5     The   _     _       1/6 log p(dog) + 1/6 log p(sleeps)
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
-Each term is a question of the plan: `row` is its pass, `token` the number of its word, `weight` the
-share. Here row = 0 1 2 2 3 4 4 5 5 6 6 6 and token = 1 2 1 2 3 1 3 2 3 1 2 3.
+Each term is a question of the plan: `row` is its pass, `token` the number of its token, `weight`
+the share. Here row = 0 1 2 2 3 4 4 5 5 6 6 6 and token = 1 2 1 2 3 1 3 2 3 1 2 3.
+
+The pseudo-log-likelihoods ask for every token once, with weight 1, the end mark included: their
+score is the sum of log p(token | visible tokens). They differ in what they hide with it. With a
+last word of two tokens, `The dog bark ##s .`, between special tokens, numbers 0 to 6:
+
+    token asked for     1    2    3        4     5
+                       The  dog  bark     ##s    .     passes
+    pll-original        1    2    3        4     5        5
+    pll-word-l2r        1    2    3 4      4     5        5
+    pll-whole-word      1    2    3 4     3 4    5        4, since 3 and 4 hide the same tokens
+    pll-sentence-l2r   1-6  2-6   3-6     4-6   5 6       5
+
+Under `chain` such a word is a chain of two tokens within every set that hides it: with `The` and
+`bark ##s` hidden, weight 1/6, either token may come first, so that one pass hides both and each is
+asked for with 1/2 of 1/6; two more passes hide one of them, asked for with the other 1/2 of 1/6.
+`chain-sampled`, and `chain` in long sentences, ask the same kind of questions about a sample of the
+orders, see `sampling`.
 """
 
 from __future__ import annotations
@@ -34,38 +54,37 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
 
 Pattern: TypeAlias = tuple[int, ...]
-"""For each token the position of its word, `END_MARK` or `SPECIAL`; see `words.Encoding`."""
+"""The position of each token's word, `END_MARK` or `SPECIAL`; see `words.Encoding`."""
 
-
-ALWAYS = -1
-"""Stands for a sample's number where a question is part of every sample."""
+EVERY_SAMPLE = -1
+"""In `Plan.sample_of`, a question that is part of every sample."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A scoring rule for all sentences with the same number of tokens in each word.
 
-    The score is the weighted sum of log p(token | the tokens that are not hidden).
+    The score is the weighted sum of log p(token | visible tokens); see the top of this file.
 
     Attributes:
-        hidden: the tokens that each pass hides, (n_passes, n_tokens).
-        row: the pass of each question, (n_questions,).
-        token: the hidden token that each question is about, (n_questions,).
+        hidden: which tokens each pass hides, (n_passes, n_tokens).
+        row: the pass of each question, a row of `hidden`, (n_questions,).
+        token: the hidden token in question, a column of `hidden`, (n_questions,).
         weight: the weight of its log-probability, (n_questions,), positive.
-        draw_of: where the plan is the mean of independent samples, the sample that each question
-            belongs to, (n_questions,); `ALWAYS` for those that every sample shares.
+        sample_of: the sample of each question, or `EVERY_SAMPLE`, (n_questions,), if the score is
+            the mean of independent samples; None if it is exact.
     """
 
     hidden: BoolArray
     row: IntArray
     token: IntArray
     weight: FloatArray
-    draw_of: IntArray | None = None
+    sample_of: IntArray | None = None
 
     @property
     def n_bytes(self) -> int:
         """How much memory its arrays take."""
-        arrays = (self.hidden, self.row, self.token, self.weight, self.draw_of)
+        arrays = (self.hidden, self.row, self.token, self.weight, self.sample_of)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def score(self, log_probs: FloatArray) -> float:
@@ -73,25 +92,33 @@ class Plan:
         return float(self.weight @ log_probs)
 
     def by_token(self, log_probs: FloatArray) -> FloatArray:
-        """The part of each token, (n_tokens,), nats; they sum to the score."""
+        """The part of each token in the score, (n_tokens,), nats."""
         return _sums(self.token, self.weight * log_probs, self.hidden.shape[1])
 
     def standard_error(self, log_probs: FloatArray) -> float:
         """Standard error of the score in nats; 0 where the plan is not a sample."""
-        if self.draw_of is None:
+        if self.sample_of is None:
             return 0.0
-        n_draws = int(self.draw_of.max()) + 1
-        sampled = self.draw_of != ALWAYS
+        sampled = self.sample_of != EVERY_SAMPLE
+        n_samples = int(self.sample_of.max()) + 1
+        # The weights hold the 1/n of the mean, so a part is (value of a sample) / n. The standard
+        # error is std(value) / sqrt(n) = std(part) * n / sqrt(n)
         values = (self.weight * log_probs)[sampled]
-        parts = _sums(self.draw_of[sampled], values, n_draws)  # (n_draws,): value / n_draws
+        parts = _sums(self.sample_of[sampled], values, n_samples)  # (n_samples,)
         return float(parts.std(ddof=1) * np.sqrt(len(parts)))
 
 
 def all_hidden(n_tokens: int, positions: IntArray, hidden: BoolArray) -> BoolArray:
-    """Spread what is hidden among some tokens, (n, k), over the whole text, (n, n_tokens)."""
-    spread = np.zeros((len(hidden), n_tokens), np.bool_)
-    spread[:, positions] = hidden
-    return spread
+    """Which tokens of the text are hidden, (n_passes, n_tokens).
+
+    Args:
+        n_tokens: length of the text; tokens at no position are visible.
+        positions: numbers of k tokens of the text, (k,).
+        hidden: which of these k each pass hides, (n_passes, k).
+    """
+    of_text = np.zeros((len(hidden), n_tokens), np.bool_)
+    of_text[:, positions] = hidden
+    return of_text
 
 
 def _sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:

@@ -6,7 +6,8 @@ The chain rules uncover a sentence of masks word by word, over many orders: see 
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide it alone (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked language
 model scoring*, equations 1 to 4) hide more, because the later tokens of a word give its earlier
-ones away. Every token counts, the end mark among them; special tokens never do.
+ones away. Every token counts, the end mark included; special tokens never count. `plan` shows what
+each rule hides in one sentence.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
     from contstim.models.masked.plan import Pattern
 
-Hides: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
-"""Which tokens are hidden while some are asked for, (n, n_tokens): from the numbers of those asked
-for, (n, 1), and the word that each token of the text belongs to, (n_tokens,)."""
+HiddenWith: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
+"""A function of tokens in question, (n, 1), and of the word of each token of the text, (n_tokens,):
+which tokens are hidden while each is asked for, (n, n_tokens)."""
 
 MakePlan: TypeAlias = "Callable[[Pattern, int, int], Plan]"
-"""A plan for a pattern of tokens per word; given also a seed and a budget of passes."""
+"""A function that makes a plan from a pattern, a seed, and a budget of passes."""
 
 
 def _token(token: IntArray, word_of: IntArray) -> BoolArray:
     """The token alone."""
-    return np.equal(_places(word_of), token)
+    return np.equal(np.arange(len(word_of)), token)
 
 
 def _rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
     """The token and the later tokens of its word."""
-    return np.equal(word_of, word_of[token]) & np.greater_equal(_places(word_of), token)
+    later = np.greater_equal(np.arange(len(word_of)), token)
+    return np.equal(word_of, word_of[token]) & later
 
 
 def _word(token: IntArray, word_of: IntArray) -> BoolArray:
@@ -52,11 +54,7 @@ def _word(token: IntArray, word_of: IntArray) -> BoolArray:
 
 def _rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
     """The token and all to its right; the closing special token too, as in the authors' code."""
-    return np.greater_equal(_places(word_of), token)
-
-
-def _places(word_of: IntArray) -> IntArray:
-    return np.arange(len(word_of))
+    return np.greater_equal(np.arange(len(word_of)), token)
 
 
 @dataclass(frozen=True)
@@ -64,13 +62,13 @@ class MaskedRule:
     """How a masked model scores a sentence.
 
     Attributes:
-        name: what a specification says after `@`.
-        plan: what to hide and to ask, and how the answers add up.
+        name: the rule's name in a specification, after `@`.
+        plan: makes the plan of a sentence: what to hide and to ask, and with which weights.
         restricted: whether probabilities are normalised among the tokens that keep words apart.
-        end_scored: whether the end mark is a token like any other; else it is always visible.
-        sampled: how scores are estimated where they are not exact, a text with `{seed}` and
-            `{pass_budget}`; empty for rules that never sample. Rules that do have cheap drafts.
-        context: what is hidden in the one context by which candidate words are first judged.
+        end_scored: whether the end mark is scored; if not, it is always visible.
+        sampled: how scores are estimated that are not exact, a text with `{seed}` and
+            `{pass_budget}`; empty for rules that never sample. Rules that sample have cheap drafts.
+        context: what the single pass hides by which candidate words are first compared.
     """
 
     name: str
@@ -78,14 +76,16 @@ class MaskedRule:
     restricted: bool = False
     end_scored: bool = True
     sampled: str = ""
-    context: Hides = _word
+    context: HiddenWith = _word
 
 
-def pll_plan(hides: Hides, pattern: Pattern) -> Plan:
+def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
     """The plan of a pseudo-log-likelihood: one question for each token of the text."""
     word_of = np.array(pattern)
     token = np.flatnonzero(word_of != SPECIAL)
-    hidden, row = np.unique(hides(token[:, None], word_of), axis=0, return_inverse=True)
+    # (n_questions, n_tokens); contexts that hide the same tokens are one pass
+    contexts = hidden_with(token[:, None], word_of)
+    hidden, row = np.unique(contexts, axis=0, return_inverse=True)
     return Plan(hidden, row.reshape(-1), token, np.ones(len(token)))
 
 
@@ -106,9 +106,9 @@ def _chain(name: str, *, restricted: bool) -> MaskedRule:
     )
 
 
-def _pll(name: str, hides: Hides, context: Hides = _word) -> MaskedRule:
+def _pll(name: str, hidden_with: HiddenWith, context: HiddenWith = _word) -> MaskedRule:
     return MaskedRule(
-        name, lambda pattern, _seed, _budget: pll_plan(hides, pattern), context=context
+        name, lambda pattern, _seed, _budget: pll_plan(hidden_with, pattern), context=context
     )
 
 

@@ -8,8 +8,18 @@ and s - 1 others at random. Words differ in probability far more than one word d
 contexts, so a good sample scores every word equally often:
 
 * an *order* scores each word once, at the size that falls to it (Golan et al., 2023);
-* a *cover* fills every cell: for each size s the words are dealt, in random order, into sets of s
-  that together hold each word. One pass scores all words of its set.
+* a *cover* fills every cell: for each size s, the words in random order are cut into sets of s that
+  together hold each word. One pass scores all words of its set.
+
+With three words 0, 1, 2, a cover may consist of six passes; every word is asked for with weights
+that add up to 1, of which each size has 1/3:
+
+    size  order    sets hidden      weight of each word in its set
+    1     2 0 1    2 | 0 | 1        1/3
+    2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
+    3     0 2 1    0 2 1            1/3
+
+Three words do not fill two sets of two, so that the last set begins anew with the first word.
 """
 
 from __future__ import annotations
@@ -22,7 +32,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.masked.orders import order_weights, subsets, tokens_per_word
-from contstim.models.masked.plan import ALWAYS, Plan, all_hidden
+from contstim.models.masked.plan import EVERY_SAMPLE, Plan, all_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,17 +43,17 @@ if TYPE_CHECKING:
 N_ORDERS = 100
 """How many orders the published estimator averages."""
 
-_ENOUGH = 8  # covers that must fit the budget; a standard error from fewer says little
-_MOST = 128  # samples; by then the passes of further ones are mostly known
+_MIN_COVERS = 8  # that must fit the budget: a standard error from fewer says little
+_MAX_SAMPLES = 128  # further samples mostly repeat the passes of these
 
 
 @dataclass(frozen=True, eq=False)
-class _Question:
-    """Tokens, as indices among the tokens of words, asked for while some of these are hidden."""
+class _Pass:
+    """One pass and its questions. Tokens are numbered among the n tokens of words."""
 
-    hidden: BoolArray  # (n,)
-    tokens: IntArray
-    weights: FloatArray
+    hidden: BoolArray  # (n,): tokens that the pass hides
+    tokens: IntArray  # (q,): tokens in question
+    weights: FloatArray  # (q,): of their log-probabilities
 
 
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
@@ -69,83 +79,86 @@ def budget_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
-    always, sample = _scheme(rng, sizes, budget)
-    seen = {question.hidden.tobytes() for question in always}
-    samples: list[list[_Question]] = []
-    while len(samples) < _MOST:
-        questions = list(sample())
-        seen |= {question.hidden.tobytes() for question in questions}
-        if len(seen) > budget:
+    common, draw_sample = _scheme(rng, sizes, budget)
+    distinct = {one_pass.hidden.tobytes() for one_pass in common}
+    samples: list[list[_Pass]] = []
+    while len(samples) < _MAX_SAMPLES:
+        sample = list(draw_sample())
+        distinct |= {one_pass.hidden.tobytes() for one_pass in sample}
+        if len(distinct) > budget:
             break
-        samples.append(questions)
+        samples.append(sample)
     if len(samples) < 2:
         raise ModelError(
             f"A sentence of {len(sizes)} words in {sizes.sum()} tokens needs about "
             f"{2 * sizes.sum()} passes or more; the budget is {budget}. Raise pass_budget, or use "
             f"a pseudo-log-likelihood rule such as pll-word-l2r."
         )
-    return _plan(pattern, samples, always)
+    return _plan(pattern, samples, common)
 
 
 def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
     """A rough estimate of the mean over all orders, from few passes.
 
-    The mean of some covers of the words. Those of sentences with as many words are the same,
-    whatever their tokens, so that what one word's replacement changes is seen in the same contexts.
-    Without any cover, each word counts once, given all others, its tokens as if independent.
+    The mean of some covers of the words. Sentences with the same number of words have the same
+    covers, whatever their tokens, so that a word and its replacement are compared in the same
+    contexts. With 0 covers, each word counts once, given all others, its tokens as if independent.
     """
     sizes = tokens_per_word(pattern)
     if not covers:
-        word = np.repeat(np.arange(len(sizes)), sizes)
+        # `_whole_words` divides by the number of tokens; here each token counts in full
         weight = sizes.astype(np.float64)
-        alone = [_whole_words(one, weight, word, sizes) for one in np.eye(len(sizes), dtype=bool)]
-        return replace(_plan(pattern, [], alone), draw_of=None)
-    rng = np.random.default_rng([seed, len(sizes)])
-    drawn = [list(_sets(rng, len(sizes))) for _ in range(covers)]
-    inner_rng = _generator(seed, sizes)
-    samples = [list(chain(*_cover(inner_rng, sizes, 1, sets))) for sets in drawn]
-    return replace(_plan(pattern, samples), draw_of=None)
+        alone = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
+        return replace(_plan(pattern, [], alone), sample_of=None)
+    rng = np.random.default_rng([seed, len(sizes)])  # of the words
+    sets_of_covers = [list(_sets(rng, len(sizes))) for _ in range(covers)]
+    inner_rng = _generator(seed, sizes)  # of the tokens within words
+    samples = [list(chain(*_cover(inner_rng, sizes, 1, sets))) for sets in sets_of_covers]
+    return replace(_plan(pattern, samples), sample_of=None)
 
 
 def _scheme(
     rng: np.random.Generator, sizes: IntArray, budget: int
-) -> tuple[list[_Question], Callable[[], Iterable[_Question]]]:
-    """What is asked in any case, and how one sample of the rest is drawn."""
+) -> tuple[list[_Pass], Callable[[], Iterable[_Pass]]]:
+    """The passes that all samples have in common, and a function that draws the rest of one."""
     n = len(sizes)
-    within = sum(_n_sets(k) - 1 for k in sizes.tolist())  # passes for the tokens of all words
-    if (1 << n) - 1 <= budget // 2 and within * _ENOUGH <= budget // 2:
-        n_inner = min(n, max(1, budget // (2 * _ENOUGH * within)))
-        return list(_every_set(sizes)), lambda: _cover(rng, sizes, n_inner)[1]
+    # Passes of a cover of the tokens of every word, within one set of words each: all tokens of a
+    # word hidden is a pass of the words' own
+    within = sum(_n_sets(k) - 1 for k in sizes.tolist())
+    # 1. All sets of words, and samples of the orders of tokens within words
+    if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
+        n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
+        sets = subsets(n)
+        weights = [np.full(n, weight) for weight in order_weights(sets)]
+        common = [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
+        return common, lambda: _cover(rng, sizes, n_inner)[1]
+    # 2. Covers of the words, about half of whose passes are within words
     n_inner = min(n, max(1, _n_sets(n) // within)) if within else 0
-    if (_n_sets(n) + n_inner * within) * _ENOUGH <= budget:
+    if (_n_sets(n) + n_inner * within) * _MIN_COVERS <= budget:
         return [], lambda: chain(*_cover(rng, sizes, n_inner))
+    # 3. Orders, which take one pass for each token
     return [], lambda: _order(rng, sizes)
 
 
-def _every_set(sizes: IntArray) -> Iterator[_Question]:
-    """All sets of hidden words; each word's tokens all at once."""
-    sets = subsets(len(sizes))
-    word = np.repeat(np.arange(len(sizes)), sizes)  # (n_tokens,)
-    for chosen, weight in zip(sets, order_weights(sets), strict=True):
-        yield _whole_words(chosen, np.full(len(sizes), weight), word, sizes)
+def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> _Pass:
+    """A set of words, (n_words,), with all their tokens hidden.
 
-
-def _whole_words(
-    chosen: BoolArray, weight: FloatArray, word: IntArray, sizes: IntArray
-) -> _Question:
-    """The first token of every hidden word in its own random order: the mean over its tokens."""
+    Each token is asked for as the first of its word's random order, with 1/k of the weight of a
+    word of k tokens.
+    """
+    word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): the word of each token
     hidden = chosen[word]
     tokens = np.flatnonzero(hidden)
-    return _Question(hidden, tokens, weight[word[tokens]] / sizes[word[tokens]])
+    return _Pass(hidden, tokens, weight[word[tokens]] / sizes[word[tokens]])
 
 
-def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[_Question]:
+def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[_Pass]:
     """One random order of the words and, within each word, of its tokens."""
     word = np.repeat(np.arange(len(sizes)), sizes)
     turn = rng.permutation(len(sizes))[word]  # (n,): when each token's word is uncovered
     hidden = np.ones(len(word), np.bool_)
-    for token in np.lexsort((rng.random(len(word)), turn)):
-        yield _Question(hidden.copy(), np.array([token]), np.ones(1))
+    for token in np.lexsort((rng.random(len(word)), turn)):  # by turn, then at random
+        yield _Pass(hidden.copy(), np.array([token]), np.ones(1))
         hidden[token] = False
 
 
@@ -154,56 +167,58 @@ def _cover(
     sizes: IntArray,
     n_inner: int,
     sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
-) -> tuple[list[_Question], list[_Question]]:
-    """One cover of the words, and covers of the tokens of each word within some of its sets.
+) -> tuple[list[_Pass], list[_Pass]]:
+    """One cover of the words, and covers of the tokens of words of several tokens.
 
-    With all of a word's tokens hidden, its set of words is the pass; the other sizes of its cover
-    cost passes of their own. They are taken at `n_inner` evenly spaced sizes from a random start.
-    The sets of words are drawn unless they are given.
+    A cover of a word's tokens is taken within `n_inner` of the word's sets, of evenly spaced sizes
+    from a random start. Its pass with all tokens hidden is the pass of the set itself.
+
+    Args:
+        rng: decides the orders.
+        sizes: tokens of each word, (n_words,).
+        n_inner: covers of the tokens of each word.
+        sets: the cover of the words as sets and weights, see `_sets`; drawn by default.
     """
     n = len(sizes)
-    word = np.repeat(np.arange(n), sizes)  # (n_tokens,)
-    members = np.split(np.arange(len(word)), np.cumsum(sizes)[:-1])
-    spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)
+    members = np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])  # the tokens of each word
+    # Sizes 1 to n at which each word's tokens are covered: n / n_inner apart, shifted at random
+    spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
-    outer: list[_Question] = []
-    inner: list[_Question] = []
-    for chosen, weight in _sets(rng, n) if sets is None else sets:
-        outer.append(_whole_words(chosen, weight, word, sizes))
-        size = int(chosen.sum())
-        for w in np.flatnonzero(chosen).tolist():
-            if (w, size) in due:
-                due.remove((w, size))
-                inner += _cover_within(rng, outer[-1].hidden, members[w], 1 / n_inner)
+    outer: list[_Pass] = []
+    inner: list[_Pass] = []
+    for words, weight in _sets(rng, n) if sets is None else sets:
+        outer.append(_whole_words(words, weight, sizes))
+        size = int(words.sum())
+        for w in np.flatnonzero(words).tolist():
+            if (w, size) not in due:
+                continue
+            due.remove((w, size))  # a word may be in two sets of a size: only once
+            for tokens, share in _sets(rng, len(members[w])):
+                if not tokens.all():
+                    hidden = outer[-1].hidden.copy()
+                    hidden[members[w]] = tokens
+                    inner.append(_Pass(hidden, members[w][tokens], 1 / n_inner * share[tokens]))
     return outer, inner
 
 
-def _cover_within(
-    rng: np.random.Generator, hidden: BoolArray, members: IntArray, scale: float
-) -> Iterator[_Question]:
-    for chosen, weight in _sets(rng, len(members)):
-        if not chosen.all():
-            inner = hidden.copy()
-            inner[members] = chosen
-            yield _Question(inner, members[chosen], scale * weight[chosen])
-
-
 def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatArray]]:
-    """Sets of each size 1 … n that hold each of n things, and each thing's weight in its set, (n,).
+    """A cover of n things: sets of each size 1 to n, (n,), and the things' weights there, (n,).
 
-    Seen from a thing, the others in its set are random; its weights add up to 1, equally divided
-    over the sizes.
+    The other members of a thing's set are random. The weights of a thing add up to 1/n for each
+    size, shared equally by the sets of that size that it is in; outside its sets they are 0.
     """
     for size in range(1, n + 1):
         order, starts = rng.permutation(n), range(0, n, size)
         sets = np.zeros((len(starts), n), np.bool_)
         for i, start in enumerate(starts):
+            # the last set goes on with the first things of the order
             sets[i, order[(start + np.arange(size)) % n]] = True
         weights = sets / (n * sets.sum(axis=0))
         yield from zip(sets, weights, strict=True)
 
 
 def _n_sets(n: int) -> int:
+    """Number of sets in a cover: n / size, rounded up, for each size."""
     return sum(-(-n // size) for size in range(1, n + 1))
 
 
@@ -211,23 +226,25 @@ def _generator(seed: int, sizes: IntArray) -> np.random.Generator:
     return np.random.default_rng([seed, *sizes.tolist()])
 
 
-def _plan(
-    pattern: Pattern, samples: list[list[_Question]], always: Sequence[_Question] = ()
-) -> Plan:
-    """What is asked in any case plus the mean of the samples."""
-    positions = np.flatnonzero(np.array(pattern) >= 0)
-    asked = [*always, *chain.from_iterable(samples)]
+def _plan(pattern: Pattern, samples: list[list[_Pass]], common: Sequence[_Pass] = ()) -> Plan:
+    """The sum of the passes that all samples have in common, plus the mean of the samples."""
+    positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): tokens of words, as in the text
+    passes = [*common, *chain.from_iterable(samples)]
+    # Passes that hide the same tokens are one row of `Plan.hidden`
     rows: dict[bytes, int] = {}
-    row = [rows.setdefault(question.hidden.tobytes(), len(rows)) for question in asked]
-    lengths = [len(question.tokens) for question in asked]
-    draw = np.repeat([ALWAYS, *range(len(samples))], [len(always), *map(len, samples)])
-    sampled = np.repeat(draw != ALWAYS, lengths)
-    weight = np.concatenate([question.weights for question in asked])
+    row = [rows.setdefault(one_pass.hidden.tobytes(), len(rows)) for one_pass in passes]
     hidden = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), -1)
+    sample = np.repeat(
+        [EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)]
+    )  # (n_passes,)
+    # From passes to their questions
+    lengths = [len(one_pass.tokens) for one_pass in passes]
+    weight = np.concatenate([one_pass.weights for one_pass in passes])
+    sampled = np.repeat(sample != EVERY_SAMPLE, lengths)
     return Plan(
         hidden=all_hidden(len(pattern), positions, hidden),
         row=np.repeat(row, lengths),
-        token=positions[np.concatenate([question.tokens for question in asked])],
+        token=positions[np.concatenate([one_pass.tokens for one_pass in passes])],
         weight=np.where(sampled, weight / max(1, len(samples)), weight),
-        draw_of=np.repeat(draw, lengths),
+        sample_of=np.repeat(sample, lengths),
     )

@@ -14,12 +14,12 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
+from contstim.models.caching import WORDS, SizedCache
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.precautions import check_file
 from contstim.models.ngram.replace import log10_of_replacements
 from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
-from contstim.models.remembering import WORDS, Remembered
 from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
@@ -136,20 +136,21 @@ class KenlmModel(LanguageModel):
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
         ids = np.concatenate([[BEGIN], self.tables.ids(sentence.words), [END]])
-        every = log10_of_replacements(self.tables, ids, position + 1)
-        scores: FloatArray = every[self._candidate_ids(tuple(words))] * _NATS
+        # <s> stands at index 0, so a word at `position` has the index position + 1
+        of_vocabulary = log10_of_replacements(self.tables, ids, position + 1)
+        scores: FloatArray = of_vocabulary[self._candidate_ids(tuple(words))] * _NATS
         return scores
 
     @cached_property
     def _candidate_ids(self) -> Callable[[tuple[str, ...]], IntArray]:
-        """Word ids, remembered: a search asks about the same lists of words again and again."""
+        """Word ids, cached: a search asks about the same lists of words again and again."""
         assert self.tables is not None
-        return Remembered(self.tables.ids, len, WORDS)
+        return SizedCache(self.tables.ids, len, WORDS)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: the words of the training text."""
-        known = (w in self._kenlm and w.lower() not in SPECIAL_WORDS for w in words)
-        return np.fromiter(known, np.bool_, len(words))
+        in_text = (w in self._kenlm and w.lower() not in SPECIAL_WORDS for w in words)
+        return np.fromiter(in_text, np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
@@ -157,7 +158,7 @@ class KenlmModel(LanguageModel):
 
 
 def _plain(sentence: Sentence) -> str:
-    """What KenLM reads: `<s>` and `</s>` as words of a text are unknown ones, not boundaries."""
+    """The words for KenLM; `<s>` and `</s>` in a text are unknown words, not boundaries."""
     bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
     if "<" not in bare:
         return bare
@@ -191,10 +192,12 @@ def _load(path: Path) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What KenLM says is wrong, without where in its code; what it cites may be no text."""
-    cited = isinstance(error, UnicodeDecodeError)
-    text = error.object.decode("utf-8", "replace") if cited else str(error)  # type: ignore[attr-defined]
-    said = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", text.strip(), flags=re.DOTALL)
-    said = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", said, flags=re.DOTALL)
-    said = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", said).split())
-    return (said[:300] or "the file is not whole").rstrip(".") + "."
+    """KenLM's message without the place in its code; it may cite bytes that are not text."""
+    if isinstance(error, UnicodeDecodeError):
+        message = error.object.decode("utf-8", "replace")
+    else:
+        message = str(error)
+    message = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL)
+    message = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
+    message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
+    return (message[:300] or "the file is not whole").rstrip(".") + "."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contstim.arrays import Float32Array, IntArray
 
 _ROWS_AT_ONCE = 500_000
-_OTHER_UNKNOWN = re.compile(rb"(?<!\S)<UNK>(?!\S)")  # as some programs, and KenLM, spell <unk>
+_OTHER_UNKNOWN = re.compile(rb"(?<!\S)<UNK>(?!\S)")  # <unk> in some programs, and for KenLM
 _LOG10_UNSEEN = -100.0  # what KenLM gives <unk> where a file has none
 
 
@@ -111,14 +111,14 @@ def _read_unigrams(
     section: bytes, size: int, path: Path | str
 ) -> tuple[tuple[str, ...], NgramTable]:
     probs, ngrams, backoffs = _columns(section, size, path)
-    found = {word: row for row, word in enumerate(ngrams.to_pylist())}
-    if len(found) < size:
+    row_of = {word: row for row, word in enumerate(ngrams.to_pylist())}
+    if len(row_of) < size:
         raise ModelError(f"{path} holds one of its words twice.")
-    unseen = [word for word in SPECIAL_WORDS if word not in found]
+    unseen = [word for word in SPECIAL_WORDS if word not in row_of]
     if unseen and unseen != [SPECIAL_WORDS[UNKNOWN]]:
         raise ModelError(f"{path} lacks the unigrams {' '.join(unseen)}.")
-    words = (*SPECIAL_WORDS, *(w for w in found if w not in SPECIAL_WORDS))
-    rows = np.array([found.get(word, size) for word in words])
+    words = (*SPECIAL_WORDS, *(w for w in row_of if w not in SPECIAL_WORDS))
+    rows = np.array([row_of.get(word, size) for word in words])
     return words, NgramTable(
         np.arange(len(words)),
         np.append(probs, np.float32(_LOG10_UNSEEN))[rows],

@@ -1,9 +1,32 @@
 """Interpolated modified Kneser-Ney estimation, vectorised.
 
-Chen & Goodman (1998), section 3, as Heafield et al. (2013) compute it in KenLM's `lmplz`: raw
-counts at the highest order and for n-grams that begin a sentence, elsewhere the number of distinct
-words to the left; three discounts per order; interpolation down to the uniform distribution over
-the vocabulary, which gives `<unk>` its share.
+The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
+modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
+*Scalable modified Kneser-Ney language model estimation*, section 3). For an n-gram uw of context u
+and last word w, with u' for u without its first word:
+
+    adjusted count     a(uw) = count of uw at the highest order, or if uw begins with <s>;
+                               otherwise the number of distinct words before uw        (H. 3.2)
+    discount           D(a)  = 0, D1, D2 or D3 for a = 0, 1, 2, and 3 or more, with
+                       y  = t1 / (t1 + 2 t2)    from t_k, the number of n-grams with a = k
+                       Dk = k - (k + 1) y t_(k+1) / t_k          (C. & G. eq. 26)
+    probability        p(w | u) = (a(uw) - D(a(uw))) / A(u) + b(u) p(w | u')
+                       with A(u) = sum over x of a(ux)           (C. & G. section 3; H. 3.4)
+    back-off weight    b(u) = sum over x of D(a(ux)) / A(u)      (H. 3.3)
+
+Below the unigrams stands the uniform distribution over the vocabulary without <s>, so that <unk>,
+whose count is 0, gets its share (H. 3.4).
+
+Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (5 words):
+
+    row   bigram     key = row of the first word * 5 + id     prefix    suffix    count
+    0     <s> a      1 * 5 + 3 =  8                           1         3         1
+    1     a </s>     3 * 5 + 2 = 17                           3         2         1
+    2     a b        3 * 5 + 4 = 19                           3         4         1
+    3     b a        4 * 5 + 3 = 23                           4         3         1
+
+`prefix` is the row of u, `suffix` that of u' w, both in the table below. The adjusted count of the
+unigram `a` is 2, since two bigrams have it as their suffix: <s> and b stand before it.
 """
 
 from __future__ import annotations
@@ -21,6 +44,7 @@ from contstim.errors import CorpusError, InputError
 from contstim.models.ngram.tables import (
     BEGIN,
     END,
+    MAX_ORDER,
     SPECIAL_WORDS,
     UNKNOWN,
     NgramTable,
@@ -33,7 +57,6 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.sentence import Sentence
 
-MAX_ORDER = 6  # what KenLM's Python package is compiled for
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 _LOG10_NEVER = -99.0  # ARPA's customary value for <s>, which is never predicted
 
@@ -44,13 +67,13 @@ class DiscountWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A model and what was seen in its training text.
+    """A model and counts of its training text.
 
     Attributes:
         tables: the n-gram model.
-        discounts: per order, what is subtracted from counts of 1, 2, and 3 or more.
-        initial_counts: (n_words,) how often each word starts a sentence.
-        inner_counts: (n_words,) how often each word stands elsewhere.
+        discounts: for each order D1, D2, D3, see the top of this file.
+        initial_counts: (n_words,) of each word at the start of a sentence.
+        inner_counts: (n_words,) of each word elsewhere.
     """
 
     tables: NgramTables
@@ -64,9 +87,9 @@ class _Counts:
     """The distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
 
     keys: IntArray
-    prefixes: IntArray
-    suffixes: IntArray
-    raw: IntArray
+    prefixes: IntArray  # rows, in the table below, of the n-grams without their last word
+    suffixes: IntArray  # rows, in the table below, of the n-grams without their first word
+    raw: IntArray  # occurrences in the text
     begins: BoolArray  # whether the n-gram starts with <s>
 
 
@@ -85,9 +108,13 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
         raise InputError(f"The order must be 1 to {MAX_ORDER}, not {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
-    adjusted = [_continuations(lower, upper) for lower, upper in pairwise(counts)]
+    # a(uw): distinct words to the left, but occurrences where a sentence begins
+    adjusted = [
+        np.where(c.begins, c.raw, np.bincount(longer.suffixes, minlength=len(c.keys)))
+        for c, longer in pairwise(counts)
+    ]
     adjusted.append(counts[-1].raw)
-    adjusted[0] = np.where(counts[0].begins, 0, adjusted[0])
+    adjusted[0] = np.where(counts[0].begins, 0, adjusted[0])  # <s> is never predicted
     discounts = tuple(_discounts(a, n) for n, a in enumerate(adjusted, start=1))
     starts = np.bincount(tokens[1:][tokens[:-1] == BEGIN], minlength=len(words))
     return Estimate(
@@ -99,7 +126,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
 
 def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
-    """Word ids in order of first occurrence, and the text as ids of <s>, words, </s>."""
+    """The words in order of first occurrence, and the text as their ids, with <s> and </s>."""
     ids: defaultdict[str, int] = defaultdict(count().__next__)
     for word in SPECIAL_WORDS:
         ids[word]
@@ -112,6 +139,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("There is no sentence to train on.")
     specials = np.flatnonzero(text <= END)
+    # each sentence has one <s> and one </s> of ours, and the text none
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
@@ -123,6 +151,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
 
 
 def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
+    """The n-grams of orders 1 to `order` in a text, which is (n_tokens,)."""
     unigrams = np.arange(n_words)
     counts = [
         _Counts(
@@ -134,9 +163,12 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
         )
     ]
     inside = tokens != BEGIN
-    whole = np.ones(len(tokens), bool)  # whether an n-gram within one sentence ends here
-    rows = tokens  # and its row in the table of its order
+    # For each token of the text, whether an n-gram within one sentence ends there, and the row of
+    # that n-gram; both grow from one order to the next
+    whole = np.ones(len(tokens), bool)
+    rows = tokens
     for n in range(2, order + 1):
+        # an n-gram ends where one of n - 1 words ended a token before, unless a sentence starts
         whole = np.concatenate([[False], whole[:-1] & inside[1:]])
         ends = np.flatnonzero(whole)
         if not len(ends):
@@ -150,6 +182,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
             return_inverse=True,
             return_counts=True,
         )
+        # the suffix is the n-gram of the order below that ends at the same token
         prefixes = keys // n_words
         suffixes = rows[ends[first]]
         counts.append(_Counts(keys, prefixes, suffixes, raw, counts[-1].begins[prefixes]))
@@ -158,20 +191,14 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     return counts
 
 
-def _continuations(lower: _Counts, upper: _Counts) -> IntArray:
-    """Adjusted counts: distinct words to the left, but raw counts where a sentence begins."""
-    left = np.bincount(upper.suffixes, minlength=len(lower.keys))
-    return np.where(lower.begins, lower.raw, left)
-
-
 def _discounts(adjusted: IntArray, order: int) -> tuple[float, float, float]:
-    """Chen & Goodman's closed-form estimate (1998, Eq. 26) from counts of counts."""
+    """D1, D2, D3 from counts of counts (Chen & Goodman 1998, eq. 26)."""
     t1, t2, t3, t4 = (int(np.count_nonzero(adjusted == k)) for k in (1, 2, 3, 4))
     if t1 and t2 and t3:
         y = t1 / (t1 + 2 * t2)
-        found = (1 - 2 * y * t2 / t1, 2 - 3 * y * t3 / t2, 3 - 4 * y * t4 / t3)
-        if all(0 < d <= k for k, d in enumerate(found, start=1)):
-            return found
+        discounts = (1 - 2 * y * t2 / t1, 2 - 3 * y * t3 / t2, 3 - 4 * y * t4 / t3)
+        if all(0 < d <= k for k, d in enumerate(discounts, start=1)):
+            return discounts
     warnings.warn(
         f"The text is too small to estimate {order}-gram discounts: {t1:,}, {t2:,}, {t3:,} and "
         f"{t4:,} {order}-grams were counted once, twice, three and four times. The fixed discounts "
@@ -187,24 +214,27 @@ def _interpolate(
     adjusted: list[IntArray],
     discounts: tuple[tuple[float, float, float], ...],
 ) -> tuple[NgramTable, ...]:
-    """Probabilities from the lowest order up, and each context's weight for the order below it."""
+    """Probabilities from the lowest order up, and each context's back-off weight."""
     n_words = len(counts[0].keys)
-    lower = np.full(1, 1 / (n_words - 1))  # uniform over all words but <s>
+    lower = np.full(1, 1 / (n_words - 1))  # p(w | u'): uniform over all words but <s>
     tables: list[tuple[IntArray, FloatArray]] = []
     weights: list[FloatArray] = []
     for table, a, d in zip(counts, adjusted, discounts, strict=True):
         n_contexts = len(lower)
-        taken = np.array([0.0, *d])[np.minimum(a, 3)]
-        total = np.bincount(table.prefixes, weights=a, minlength=n_contexts)
-        with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is no context
-            weight = np.bincount(table.prefixes, weights=taken, minlength=n_contexts) / total
-        lower = (a - taken) / total[table.prefixes] + weight[table.prefixes] * lower[table.suffixes]
+        discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
+        total = np.bincount(table.prefixes, weights=a, minlength=n_contexts)  # A(u)
+        with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is not a context
+            weight = np.bincount(table.prefixes, weights=discount, minlength=n_contexts) / total
+        lower = (a - discount) / total[table.prefixes] + (
+            weight[table.prefixes] * lower[table.suffixes]
+        )
         weights.append(np.where(total > 0, weight, 1.0))
         tables.append((table.keys, lower))
+    # b(u) was computed with the order above that of u; unigrams' own is that of the empty context
     backoffs = [*weights[1:], np.ones(len(lower))]
-    made = [
+    results = [
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
         for (keys, p), b in zip(tables, backoffs, strict=True)
     ]
-    made[0].log10_prob[BEGIN] = _LOG10_NEVER
-    return tuple(made)
+    results[0].log10_prob[BEGIN] = _LOG10_NEVER
+    return tuple(results)

@@ -1,9 +1,8 @@
-"""What is checked of a file before KenLM reads it, which believes whatever a file says.
+"""Checks of a file before KenLM reads it, since KenLM trusts every number in a file.
 
 An ARPA file that announces -5 n-grams, or a KenLM binary file of order 0, ends the process: KenLM
-reserves memory by these numbers and asks nothing. So the announced numbers are compared with the
-size of the file. What stands inside a binary file cannot be checked that way, since the format has
-no checksum: another process reads it first, and its words are scored there.
+reserves memory by these numbers. So the announced numbers are compared with the size of the file.
+The content of a binary file has no checksum: another process reads it first, and scores its words.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ import zlib
 from typing import IO, TYPE_CHECKING, cast
 
 from contstim.errors import ModelError
+from contstim.models.ngram.tables import MAX_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-MAX_ORDER = 6
-"""The longest n-grams that KenLM's Python package is compiled for."""
 
 _ARPA = re.compile(rb"\s*\\data\\[ \t\r]*\n(?P<lines>.*)", re.DOTALL)
 _BINARY = b"mmap lm http://kheafield.com/code"
@@ -39,9 +36,9 @@ _COMPRESSED: dict[bytes, Callable[[Path], object]] = {
 _START = 1 << 16  # bytes: a header is much shorter
 _SHORTEST_LINE = 4  # bytes of an n-gram in an ARPA file: a digit, a tab, a letter, a line break
 _DEFLATED = 1100  # how many bytes one compressed byte can stand for at most, in gzip
-_SANITY = 88  # bytes by which KenLM tells whether a binary file was made for this machine
+_SANITY = 88  # bytes that tell KenLM whether a binary file was made for this machine
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
-_WORDS_TRIED = 1 << 20  # bytes of the words in a binary file that are scored beforehand
+_TRIAL_WORDS = 1 << 20  # bytes of the words in a binary file that the other process scores
 _TRIAL = """
 import sys, kenlm
 config = kenlm.Config()
@@ -141,7 +138,7 @@ def _try(path: Path) -> None:
     """Read a binary file and score its words in a process of its own."""
     seconds = 20 + path.stat().st_size / 20e6
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _TRIAL, str(path)],
             input=_words(path),
             capture_output=True,
@@ -152,15 +149,15 @@ def _try(path: Path) -> None:
         raise ModelError(
             f"{path} is damaged: KenLM did not come to an end with it in {seconds:.0f} seconds."
         ) from error
-    if done.returncode < 0:
+    if process.returncode < 0:
         raise ModelError(
-            f"{path} is damaged: KenLM crashed on it (signal {-done.returncode}), in a process of "
-            f"its own. Make the file anew from the ARPA file, or give that."
+            f"{path} is damaged: KenLM crashed on it (signal {-process.returncode}), in a "
+            f"process of its own. Make the file anew from the ARPA file, or give that."
         )
 
 
 def _words(path: Path) -> bytes:
-    """The first words that stand at the end of a binary file; none where it was made without."""
+    """The first of the words at the end of a binary file; `<unk>` if it was made without them."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         begin = content.rfind(b"<unk>\0")
-        return content[begin : begin + _WORDS_TRIED] if begin >= 0 else b"<unk>"
+        return content[begin : begin + _TRIAL_WORDS] if begin >= 0 else b"<unk>"

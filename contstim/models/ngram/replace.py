@@ -1,9 +1,10 @@
 """The score of a sentence with every word of the vocabulary at one position, all at once.
 
 Replacing one word changes at most `order` conditional probabilities: that of the word itself and
-those of the words that see it. For each of them the back-off recursion (Katz 1987)
+those of the words that have it in their context. For each of them the back-off recursion (Katz
+1987, *Estimation of probabilities from sparse data*)
 
-    log p(x | context of length c) = log p of the n-gram        where the model has it
+    log p(x | context of length c) = log p of the n-gram        if the model has it
                                    = weight of the context + log p(x | context of length c-1)
 
 runs over dense arrays, one entry per word of the vocabulary, from the empty context up. The n-grams
@@ -12,6 +13,21 @@ that hold the replaced word at a given place are few, and sorted tables list the
     l_m … l_1 ?            the children of the context l_m … l_1
               ? x_1        the bigrams that end in x_1
     l_m … l_1 ? x_1 … x_r  those of l_m … l_1 ? x_1 … x_(r-1) that go on with x_r
+
+An example, a trigram model and `<s> the ? sleeps </s>`, with `?` at place 2. Three conditional
+probabilities change; `log10_prob(right)` gives that of the word `right` places after the `?`:
+
+    right  target    contexts, the shortest first    n-grams in the tables, (left, right)
+    0      ?         (none)   the       <s> the      ?          the ?        <s> the ?
+                                                     (0, 0)     (1, 0)       (2, 0)
+    1      sleeps    (none)   ?         the ?        sleeps     ? sleeps     the ? sleeps
+                                                     (one)      (0, 1)       (1, 1)
+    2      </s>      (none)   sleeps    ? sleeps     </s>       sleeps </s>  ? sleeps </s>
+                                                     (one)      (one)        (0, 2)
+
+`left` and `right` are the numbers of words before and after the `?` in an n-gram; without a `?`
+there is one n-gram for all candidates. For each candidate that has the longer n-gram its value
+replaces the shorter one's; to all others the weight of the context is added.
 
 Values are added in float32 per word in KenLM's order, so that each conditional probability equals
 KenLM's bit for bit; their sums are float64.
@@ -31,10 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Matches:
-    """N-grams of the model in which the replaced word takes part: which word, and which row."""
+    """The n-grams of the model that have the candidates in one place, of one order."""
 
-    words: IntArray
-    rows: IntArray
+    words: IntArray  # (n,): the candidate's id
+    rows: IntArray  # (n,): the n-gram's row in the table of its order
 
 
 def log10_of_replacements(tables: NgramTables, ids: IntArray, place: int) -> FloatArray:
@@ -46,10 +62,10 @@ def log10_of_replacements(tables: NgramTables, ids: IntArray, place: int) -> Flo
         place: index into `ids` of the word to replace, 1 or more.
     """
     total = np.zeros(len(tables.words))
-    around = _Surroundings(tables, ids, place)
+    neighbourhood = _Neighbourhood(tables, ids, place)
     for target in range(1, len(ids)):
         if place <= target < place + tables.order:
-            total += around.log10_prob(target - place)
+            total += neighbourhood.log10_prob(target - place)
         else:
             total += _log10_prob(tables, ids[: target + 1])
     return total
@@ -82,49 +98,48 @@ def _row(tables: NgramTables, ids: IntArray) -> int:
 
 
 @dataclass(eq=False)
-class _Surroundings:
+class _Neighbourhood:
+    """The words around the place, and the model's n-grams there, each looked up once."""
+
     tables: NgramTables
     ids: IntArray
     place: int
-    found: dict[tuple[int, int], _Matches] = field(default_factory=dict)
+    cache: dict[tuple[int, int], _Matches] = field(default_factory=dict)  # by (left, right)
 
     def log10_prob(self, right: int) -> Float32Array:
         """Log10 probability, (n_words,), of the word `right` places after the replaced one."""
         tables, size = self.tables, len(self.tables.words)
         if right == 0:
             probs = tables.orders[0].log10_prob.copy()
-        else:
-            unseen = self.ids[self.place + 1 : self.place + right + 1]
-            probs = np.full(size, _log10_prob(tables, unseen), np.float32)
+        else:  # the contexts that end after the candidate are the same for all
+            after = self.ids[self.place + 1 : self.place + right + 1]
+            probs = np.full(size, _log10_prob(tables, after), np.float32)
+        # N-grams of `left` words, the candidate and `right` words, the last of which is predicted;
+        # the candidate's own unigram is in `probs` already
         for left in range(right == 0, min(tables.order - 1 - right, self.place) + 1):
-            length = left + right
-            self._add_backoff(probs, left, right)
-            seen = self.matches(left, right)
-            probs[seen.words] = tables.orders[length].log10_prob[seen.rows]
+            length = left + right  # of the context; `orders[length]` holds n-grams of length + 1
+            if right == 0:  # a context of words before the place, the same for all candidates
+                context = _row(tables, self.ids[self.place - left : self.place])
+                if context >= 0:
+                    probs += tables.orders[left - 1].log10_backoff[context]
+            else:
+                contexts = self.matches(left, right - 1)
+                weights = tables.orders[length - 1].log10_backoff
+                probs[contexts.words] += weights[contexts.rows]
+            ngrams = self.matches(left, right)
+            probs[ngrams.words] = tables.orders[length].log10_prob[ngrams.rows]
         return probs
 
-    def _add_backoff(self, probs: Float32Array, left: int, right: int) -> None:
-        """Add the weights of the contexts of `left` words, the replaced one and those after it."""
-        tables = self.tables
-        if right == 0:
-            context = _row(tables, self.ids[self.place - left : self.place])
-            if context >= 0:
-                probs += tables.orders[left - 1].log10_backoff[context]
-        else:
-            contexts = self.matches(left, right - 1)
-            weights = tables.orders[left + right - 1].log10_backoff
-            probs[contexts.words] += weights[contexts.rows]
-
     def matches(self, left: int, right: int) -> _Matches:
-        """The model's n-grams of `left` words, any word, and `right` words of the sentence."""
+        """The model's n-grams of `left` words, any candidate, and `right` words of the sentence."""
         key = (left, right)
-        if key not in self.found:
-            self.found[key] = self._look_up(left, right)
-        return self.found[key]
+        if key not in self.cache:
+            self.cache[key] = self._look_up(left, right)
+        return self.cache[key]
 
     def _look_up(self, left: int, right: int) -> _Matches:
         tables, order = self.tables, left + right + 1
-        if left == right == 0:
+        if left == right == 0:  # a unigram's row is the word's id
             every = np.arange(len(tables.words))
             return _Matches(every, every)
         if right == 0:

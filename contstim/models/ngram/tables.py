@@ -2,7 +2,7 @@
 
 N-grams of order n are rows, sorted by (row of the first n-1 words in the table of order n-1, id of
 the last word). So all continuations of a context are one slice, and an n-gram is found by binary
-search of one integer key.
+search of one integer key. `estimate` has the bigrams of a short text as an example.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from contstim.arrays import Float32Array, IntArray
 
+MAX_ORDER = 6
+"""The longest n-grams that KenLM's Python package is compiled for."""
+
 UNKNOWN, BEGIN, END = 0, 1, 2
 SPECIAL_WORDS = ("<unk>", "<s>", "</s>")
 
@@ -29,7 +32,7 @@ class NgramTable:
     Attributes:
         keys: (n_ngrams,) ascending: row of the prefix × vocabulary size + id of the last word.
         log10_prob: (n_ngrams,) of the last word given the others.
-        log10_backoff: (n_ngrams,) of the n-gram as a context; 0 where it is none.
+        log10_backoff: (n_ngrams,) weight of the n-gram as a context; 0 if it is not a context.
     """
 
     keys: IntArray
@@ -72,7 +75,7 @@ class NgramTables:
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
-        """Rows of prefix + word in the table of that order, (n_prefixes,); -1 for none."""
+        """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where it has none."""
         keys = self.orders[order - 1].keys
         sought = prefixes * len(self.words) + word
         rows = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)

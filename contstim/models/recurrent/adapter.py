@@ -1,4 +1,4 @@
-"""RNN, LSTM and BiLSTM as language models: what they share."""
+"""The common part of RNN, LSTM and BiLSTM as language models."""
 
 from __future__ import annotations
 
@@ -27,26 +27,25 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """A sentence around one position, as numbers."""
+    """The words of a sentence before and after one position, as numbers."""
 
     before: tuple[int, ...]
-    word: int
     after: tuple[int, ...]
 
 
 class RecurrentModel(LanguageModel):
     """A recurrent network over words, under the contract of every language model.
 
-    The words are those of the sentence, case kept; the end mark is none of them. Words outside the
-    vocabulary are read and predicted as one. Log-probabilities are float32 and normalised over the
-    whole vocabulary, and are summed in float64.
+    It reads the words of the sentence, case kept, without the end mark. All words outside the
+    vocabulary are read and predicted as one unknown word. Log-probabilities are float32 numbers,
+    normalised over the whole vocabulary and summed in float64.
 
     Args:
         network: of the kind that the subclass scores with.
-        words: what its numbers stand for.
+        words: the words that the network's numbers stand for.
         name: names columns and files.
         device: where the network runs.
-        training_text: the sentences that it was trained on, where they are known.
+        training_text: the sentences that it was trained on, if they are recorded.
     """
 
     rule: ClassVar[str]
@@ -115,9 +114,10 @@ class RecurrentModel(LanguageModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; upper bounds for all words from one reading.
 
-        The log-probability of a sentence is a sum of terms that are never positive. Those whose
-        states have not read the candidate are the same for all candidates or, at its own place,
-        known for all of them at once. Their sum is the bound, and the estimate.
+        The log-probability of a sentence is a sum of terms that are never positive. Terms from
+        states that have not read the candidate need no reading per candidate: those of other words
+        are the same for all candidates, and one output layer gives the candidate's own term for
+        the whole vocabulary. Their sum is the bound, and the estimate.
         """
         parts = self._parts(sentence, position)
         bounds = self._bounds(parts)[self._words.numbers(words)]
@@ -130,6 +130,7 @@ class RecurrentModel(LanguageModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`; states before the word are computed once."""
         parts = self._parts(sentence, position)
+        # all unknown words have one number, and one score
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
         scores = self._bounds(parts)[numbers]
         rest = np.zeros(len(numbers))
@@ -138,15 +139,15 @@ class RecurrentModel(LanguageModel):
         forward_in_batches(
             rows, run, pad=0, budget=self._budget, width=len(sentence), device=self._device
         )
-        found: FloatArray = (scores + rest)[twin]
-        return found
+        log_probs: FloatArray = (scores + rest)[twin]
+        return log_probs
 
     @abstractmethod
     def _bounds(self, parts: Parts) -> FloatArray:
-        """The terms that do not read the candidate, for every number as candidate, (words,)."""
+        """Sum of the terms from states without the candidate, for each number there, (words,)."""
 
     def _prefix_log_prob(self, parts: Parts) -> float:
-        """Log p of the words before, nats, if the model reads from left to right; else nan."""
+        """Log p of the words before, nats; nan for models that read both sides."""
         del parts
         return math.nan
 
@@ -154,20 +155,23 @@ class RecurrentModel(LanguageModel):
     def _rest(
         self, parts: Parts, out: FloatArray
     ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
-        """What writes the sum of the other terms for candidates (b, 1) at places of `out`."""
+        """A function for `forward_in_batches` that writes the sums of the other terms into `out`.
+
+        Its rows are the candidates' numbers, (b, 1); `out` is (n_candidates,), nats.
+        """
 
     def _parts(self, sentence: Sentence, position: int) -> Parts:
         sentence.check_position(position)
         ids = tuple(self._words.numbers(sentence.words).tolist())
-        return Parts(ids[:position], ids[position], ids[position + 1 :])
+        return Parts(ids[:position], ids[position + 1 :])
 
     def _terms(self, sentences: Sequence[Sentence]) -> list[FloatArray]:
-        """Log p of each word of each sentence (and of its end), nats."""
+        """Log p of each word of each sentence, and of its end where that is scored, nats."""
         rows, twin = unique_rows(self._words.numbers(sentence.words) for sentence in sentences)
         terms: list[Any] = [None] * len(rows)
 
         def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
-            flat = self._network(ids, attention.bool()).double().cpu().numpy()
+            flat = self._network(ids, attention.bool()).double().cpu().numpy()  # row after row
             counts = attention.sum(1).cpu().numpy() + self.end_scored
             for row, part in zip(batch, np.split(flat, np.cumsum(counts)[:-1]), strict=True):
                 terms[row] = part

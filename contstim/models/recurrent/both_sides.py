@@ -1,4 +1,18 @@
-"""BiLSTM: each word given the words before and the words after it."""
+"""BiLSTM: each word given the words before and the words after it.
+
+Candidates at one position of a sentence, here `x` in `a b x d`, share all states that have not read
+them. With L and R for the states of the stack that reads from the left and from the right, and `|`
+for the boundary, the four terms of the score are
+
+    term            from the left    from the right    computed
+    log p(a | …)    L(|)             R(| d x b)        right stack for each candidate: `before`
+    log p(b | …)    L(| a)           R(| d x)          right stack for each candidate: `before`
+    log p(x | …)    L(| a b)         R(| d)            once, for all candidates: `_bounds`
+    log p(d | …)    L(| a b x)       R(|)              left stack for each candidate: `after`
+
+No term is positive, so the third one, which needs no reading per candidate, is an upper bound of
+the score.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +34,19 @@ if TYPE_CHECKING:
 
 
 class _Side(NamedTuple):
-    """The words on one side of a position, read towards it."""
+    """The m words on one side of a position, read from the sentence's edge towards it."""
 
-    states: torch.Tensor  # (m + 1, hidden) before the first of m words, and after each of them
-    last: State  # to read on from
+    states: torch.Tensor  # (m + 1, hidden) after the boundary, and after each of the words
+    last: State  # of all layers, to read on from
 
 
 class BothSidesModel(RecurrentModel):
     """Sum over the words of log p(word | left state, right state), without the end.
 
     This is a pseudo-log-likelihood, not the log-probability of a distribution over sentences. No
-    word is masked. The left state at a position comes from a network that has read the boundary and
-    the words before it, the right state from another one that has read the boundary and the words
-    after it, the last one first. The two stacks of layers share no state, so that neither state has
-    seen the word at the position, nor a state that has.
+    word is masked. The left state of a position has read the boundary and the words before it; the
+    right state, of another stack of layers, the boundary and the words after it, the last word
+    first. The stacks share no state, so neither state of a position depends on the word there.
     """
 
     rule = "pseudo-log-likelihood"
@@ -58,13 +71,13 @@ class BothSidesModel(RecurrentModel):
         right = self._side(parts.after[::-1], backwards=True)
 
         def run(candidates: torch.Tensor, _: torch.Tensor, batch: IntArray) -> None:
-            after = self._beyond(candidates, left, parts.after, right, backwards=False)
-            before = self._beyond(candidates, right, parts.before[::-1], left, backwards=True)
+            after = self._terms_beyond(candidates, left, parts.after, right, backwards=False)
+            before = self._terms_beyond(candidates, right, parts.before[::-1], left, backwards=True)
             out[batch] = (after + before).cpu().numpy()
 
         return run
 
-    def _beyond(
+    def _terms_beyond(
         self,
         candidates: torch.Tensor,
         near: _Side,
@@ -76,22 +89,26 @@ class BothSidesModel(RecurrentModel):
         """Sums (b,) of the terms of the words beyond candidates (b, 1), nats.
 
         Args:
-            candidates: what stands at the position.
-            near: the side that the reading comes from.
-            words: those beyond the position, the nearest first.
-            far: the side that holds them.
-            backwards: whether the reading goes from right to left.
+            candidates: the numbers of the candidate words.
+            near: the side that is read before the candidate.
+            words: the m words beyond the candidate, the nearest first.
+            far: the same words, read towards the candidate.
+            backwards: whether `near`, the candidate and `words` are read from right to left.
         """
         if not words:
             return torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device)
+        # Read on from the near side: the candidate and all words but the farthest. State j has then
+        # read everything up to word j of `words`, without it
         beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near.last, len(candidates))
-        coming, _ = self._network.read(ids, state, backwards=backwards)  # (b, m, hidden)
-        # The far side reads the farthest word first: before the nearest it has read all but one
-        facing = far.states[:-1].flip(0).expand(len(candidates), -1, -1)
-        sides = (facing, coming) if backwards else (coming, facing)
-        around = torch.cat(sides, dim=2).flatten(0, 1)
+        near_states, _ = self._network.read(ids, state, backwards=backwards)  # (b, m, hidden)
+        # On the far side, the last of the m + 1 states has read all m words and predicts the
+        # candidate. Before word 0, the nearest, come m - 1 words; before word m - 1 none: turned
+        # round, state j has read the words beyond word j
+        far_states = far.states[:-1].flip(0).expand(len(candidates), -1, -1)  # (b, m, hidden)
+        sides = (far_states, near_states) if backwards else (near_states, far_states)
+        around = torch.cat(sides, dim=2).flatten(0, 1)  # (b * m, 2 * hidden), left half first
         terms = self._network.log_probs(around, beyond.flatten())
         return terms.view(beyond.shape).double().sum(1)
 

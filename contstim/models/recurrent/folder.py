@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import safetensors.torch
 import torch
@@ -20,15 +20,52 @@ from safetensors import SafetensorError
 from contstim.documents import read_json_object
 from contstim.errors import ModelError
 from contstim.files import write_text
-from contstim.models.catalog import RECURRENT_CONFIGURATION as CONFIGURATION
+from contstim.models.checkpoints import resolve_device
+from contstim.models.recurrent.both_sides import BothSidesModel
+from contstim.models.recurrent.left_to_right import LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.recurrent.words import WordList
+from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
+from contstim.models.training_text import TrainingText
+
+if TYPE_CHECKING:
+    from contstim.models.checkpoints import Device
+    from contstim.models.recurrent.adapter import RecurrentModel
 
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1
 _MOST = {"words": 10**8, "embedding": 10**6, "hidden": 10**6, "layers": 1_000}
 _MOST_CLUSTERS = 100
+
+
+def load_recurrent(
+    location: str | Path, *, name: str | None = None, family: str = "", device: Device = "auto"
+) -> RecurrentModel:
+    """Load the model of a folder that `contstim train` wrote.
+
+    Args:
+        location: the folder.
+        name: the model's name, by default the folder's.
+        family: the kind that the model must be, `rnn`, `lstm` or `bilstm`; empty for any.
+        device: `auto` is a GPU where there is one.
+
+    Raises:
+        ModelError: the folder holds no complete model, or one of another kind; or there is no
+            such device.
+    """
+    network, words = read_folder(location)
+    kind = network.shape.kind
+    if family and family != kind:
+        raise ModelError(f"{location} holds a model of kind {kind}: write {kind}:{location}.")
+    adapter = BothSidesModel if network.shape.reads_both_sides else LeftToRightModel
+    return adapter(
+        network,
+        words,
+        name=name or str(location),
+        device=resolve_device(device),
+        training_text=TrainingText.beside(location),
+    )
 
 
 def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
@@ -95,16 +132,18 @@ def _read_shape(folder: Path) -> Shape:
         version = facts.pop("format")
         if type(version) is not int or version != _FORMAT or facts["kind"] not in get_args(Kind):
             raise ValueError("written by another version of contstim")
-        return _checked(Shape(**facts | {"cutoffs": tuple(facts["cutoffs"])}))
+        shape = Shape(**facts | {"cutoffs": tuple(facts["cutoffs"])})
+        _check_shape(shape)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} does not describe a recurrent model ({error}).") from error
+    return shape
 
 
-def _checked(shape: Shape) -> Shape:
-    """The same sizes, if a network can have them.
+def _check_shape(shape: Shape) -> None:
+    """Refuse sizes that no network can have.
 
     Raises:
-        ValueError: it cannot; says which.
+        ValueError: names the size.
     """
     for name, most in _MOST.items():
         value = getattr(shape, name)
@@ -116,4 +155,3 @@ def _checked(shape: Shape) -> Shape:
     whole = all(type(end) is int for end in ends) and len(ends) <= _MOST_CLUSTERS
     if not whole or any(b <= a for a, b in pairwise(ends)):
         raise ValueError(f"cutoffs are {shape.cutoffs!r:.40}, not rising numbers below {ends[-1]}")
-    return shape

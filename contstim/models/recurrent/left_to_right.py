@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class _Prefix(NamedTuple):
-    """Words that have been read."""
+    """The words before a position, as read by the network."""
 
-    log_prob: float  # of all of them, nats
-    next_log_probs: FloatArray  # (words,) of what may follow
+    log_prob: float  # of all words of the prefix, nats
+    next_log_probs: FloatArray  # (words,) of each word of the vocabulary as the next one, nats
     state: State  # to read on from
 
 
@@ -40,7 +40,8 @@ class LeftToRightModel(RecurrentModel):
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
-        terms = self._terms([one.sentence for one in continuations])
+        terms = self._terms([continuation.sentence for continuation in continuations])
+        # the last term is that of the end
         totals = [t[c.start : -1].sum() for t, c in zip(terms, continuations, strict=True)]
         return np.array(totals, np.float64)
 
@@ -55,14 +56,16 @@ class LeftToRightModel(RecurrentModel):
         self, parts: Parts, out: FloatArray
     ) -> Callable[[torch.Tensor, torch.Tensor, IntArray], None]:
         network, prefix = self._network, self._after(parts.before)
-        followers = torch.tensor([(*parts.after, BOUNDARY)], device=self._device)  # (1, r)
+        # the words after the candidate, and the end
+        suffix = torch.tensor([(*parts.after, BOUNDARY)], device=self._device)  # (1, m)
 
         def run(candidates: torch.Tensor, _: torch.Tensor, batch: IntArray) -> None:
-            follow = followers.expand(len(batch), -1)
-            ids = torch.cat([candidates, follow[:, :-1]], dim=1)
+            targets = suffix.expand(len(batch), -1)
+            # state j has read the candidate and j words after it, and predicts target j
+            ids = torch.cat([candidates, targets[:, :-1]], dim=1)
             states, _last = network.read(ids, for_rows(prefix.state, len(batch)))
-            terms = network.log_probs(states.flatten(0, 1), follow.flatten())
-            out[batch] = terms.view(follow.shape).double().sum(1).cpu().numpy()
+            terms = network.log_probs(states.flatten(0, 1), targets.flatten())
+            out[batch] = terms.view(targets.shape).double().sum(1).cpu().numpy()
 
         return run
 
@@ -71,12 +74,12 @@ class LeftToRightModel(RecurrentModel):
             ids = torch.tensor([[BOUNDARY, *before]], device=self._device)
             states, last = self._network.read(ids)
             terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
-            following = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
-        return _Prefix(float(terms.double().sum()), following, last)
+            next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
+        return _Prefix(float(terms.double().sum()), next_log_probs, last)
 
 
 def for_rows(state: State, n_rows: int) -> State:
-    """The state of one row for many."""
+    """The state of one row, repeated for a batch of rows."""
     if isinstance(state, tuple):
         return tuple(for_rows(part, n_rows) for part in state)
     return state.expand(-1, n_rows, -1).contiguous()

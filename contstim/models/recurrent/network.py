@@ -1,18 +1,34 @@
 """Recurrent networks over words: what they read, and what they predict from which states.
 
 Words are numbers. Number 0 is the boundary: it is read before a sentence, and a left-to-right
-network predicts it after the last word. Number 1 stands for every word outside the vocabulary.
+network predicts it after the last word. Number 1 stands for every word outside the vocabulary. For
+`The dog sleeps`, with numbers 7, 4 and 9, the terms of a left-to-right network are
+
+    read      0  7  4  9      state i has read the first i + 1 numbers
+    predicts  7  4  9  0      from the states 0, 1, 2, 3
+
+and those of a bidirectional network, which predicts word i from a state of either stack,
+
+    forwards   0  7  4        before words 0, 1, 2
+    backwards  4  9  0        after words 0, 1, 2: the last number that was read, reading 0 9 4
+    predicts   7  4  9
+
+Over many words a softmax costs more than all the rest of the network. The adaptive softmax (Grave
+et al. 2017, *Efficient softmax approximation for GPUs*) is a softmax over the frequent words and a
+few clusters of rarer ones, times a softmax of smaller width within the cluster. It approximates no
+other model: it is exact in training and in scoring.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from contstim.models.recurrent.output import output_layer
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 State: TypeAlias = Any  # of an LSTM two tensors, of an RNN one, each (layers, b, hidden)
@@ -31,9 +47,9 @@ class Shape:
         words: how many numbers it reads, boundary and unknown words included.
         embedding: width of a word's vector.
         hidden: width of a state.
-        layers: how many recurrent layers stand on each other.
+        layers: number of recurrent layers.
         dropout: share of embeddings and states that training hides.
-        cutoffs: where the output layer's clusters end; none: a plain softmax.
+        cutoffs: where the output layer's clusters end; empty for a plain softmax.
     """
 
     kind: Kind
@@ -56,11 +72,11 @@ class RecurrentNetwork(nn.Module):
     A left-to-right network predicts each word, and then the boundary, from the state after the
     words before it.
 
-    A bidirectional one has two stacks of layers that share the embedding and nothing else. One has
-    read the boundary and the words up to i-1, the other the boundary and the words from the last
-    down to i+1, when the two states side by side predict word i. Neither stack has read word i by
-    then, and no layer of one sees a state of the other: so no state can leak the word that it
-    predicts. The boundary is not predicted.
+    A bidirectional network has two stacks of layers, which share nothing but the embedding. Word i
+    is predicted from two states side by side: one stack has read the boundary and words 0 to i-1,
+    the other the boundary and the words from the last down to i+1. Neither has read word i, and no
+    layer of one stack sees a state of the other, so no state can leak the word that it predicts.
+    The boundary is not predicted.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -72,11 +88,11 @@ class RecurrentNetwork(nn.Module):
         if shape.reads_both_sides:
             self.backwards = _layers(shape)
         width = shape.hidden * (1 + shape.reads_both_sides)
-        self.output = output_layer(width, shape.words - shape.reads_both_sides, shape.cutoffs)
+        self.output = _output_layer(width, shape.words - shape.reads_both_sides, shape.cutoffs)
         nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        """Log p (n,), nats, of each word of some sentences (and of each end), sentence by sentence.
+        """Log p (n,), nats, of all words (and ends) of a batch, sentence after sentence.
 
         Args:
             ids: (b, l) the words of each sentence, padded on the right.
@@ -85,6 +101,7 @@ class RecurrentNetwork(nn.Module):
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])
         states, _ = self.read(_shifted(ids, extend=True))
+        # the padding after the last word is the boundary, which is what the network predicts there
         followed = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
         scored = nn.functional.pad(present, (1, 0), value=True)
         return self.log_probs(states[scored], followed[scored])
@@ -92,7 +109,7 @@ class RecurrentNetwork(nn.Module):
     def read(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
-        """States (b, l, hidden) after each of the numbers (b, l), and the last to read on from."""
+        """States (b, l, hidden) after each of the numbers (b, l), and the state to read on from."""
         layers = self.backwards if backwards else self.forwards
         states, last = layers(self.dropout(self.embedding(ids)), state)
         return states, last
@@ -101,6 +118,7 @@ class RecurrentNetwork(nn.Module):
         """Log p (n,) of one number after each state (n, width), nats, in float32."""
         with torch.autocast(states.device.type, enabled=False):
             hidden = self.dropout(states.float())
+            # a bidirectional network has no output for the boundary: its class i is number i + 1
             result: Tensor = self.output.of(hidden, numbers - int(self.shape.reads_both_sides))
         return result
 
@@ -114,6 +132,8 @@ class RecurrentNetwork(nn.Module):
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
         """States (b, l, 2 * hidden) from the words before and the words after each word."""
         before, _ = self.read(_shifted(ids))
+        # Place i of n words mirrors to n-1-i; places of padding go to 0 and are never scored. The
+        # same indices turn the words round for reading and the states back into sentence order
         places = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - places).clamp(min=0)  # (b, l)
         after, _ = self.read(_shifted(ids.gather(1, mirrored)), backwards=True)
@@ -128,5 +148,41 @@ def _layers(shape: Shape) -> nn.RNNBase:
 
 
 def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
-    """The boundary and all numbers (b, l + 1), or all but the last (b, l)."""
+    """The boundary before the numbers: all of them (b, l + 1), or all but the last (b, l)."""
     return nn.functional.pad(ids, (1, 0 if extend else -1), value=BOUNDARY)
+
+
+class FullSoftmax(nn.Linear):
+    """One softmax over all classes."""
+
+    def of(self, states: Tensor, classes: Tensor) -> Tensor:
+        """Log p (n,) of one class after each state (n, width), nats."""
+        return -nn.functional.cross_entropy(self(states), classes, reduction="none")
+
+    def all(self, states: Tensor) -> Tensor:
+        """Log p (n, classes) of every class after each state (n, width), nats."""
+        result: Tensor = self(states).log_softmax(dim=1)
+        return result
+
+
+class AdaptiveSoftmax(nn.AdaptiveLogSoftmaxWithLoss):
+    """A softmax over frequent classes and clusters of rarer ones; classes come by frequency."""
+
+    def of(self, states: Tensor, classes: Tensor) -> Tensor:
+        """Log p (n,) of one class after each state (n, width), nats."""
+        result: Tensor = self(states, classes).output
+        return result
+
+    def all(self, states: Tensor) -> Tensor:
+        """Log p (n, classes) of every class after each state (n, width), nats."""
+        return self.log_prob(states)
+
+
+Output: TypeAlias = FullSoftmax | AdaptiveSoftmax
+
+
+def _output_layer(width: int, classes: int, cutoffs: Sequence[int]) -> Output:
+    """An adaptive softmax with these cut-offs; without any, one softmax."""
+    if not cutoffs:
+        return FullSoftmax(width, classes)
+    return AdaptiveSoftmax(width, classes, cutoffs, head_bias=True)

@@ -1,4 +1,4 @@
-"""The words that a recurrent network tells apart: their numbers, and how often they occurred."""
+"""The vocabulary of a recurrent network: each word's number, and its counts in the text."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 SPECIAL_WORDS = ("<s>", "<unk>")
-"""What numbers 0 and 1 stand for; no word of a text is ever one of them, nor `</s>`."""
+"""The meaning of numbers 0 and 1. Neither they nor `</s>` can be words of a vocabulary."""
 
 MOST_WORDS = 20_000
-_DIGITS = 18  # of a count
-_NO_WORDS = frozenset({*SPECIAL_WORDS, "</s>"})
+_MOST_DIGITS = 18  # of a count: more do not fit 64 bits
+_RESERVED = frozenset({*SPECIAL_WORDS, "</s>"})
 
 
 @dataclass(frozen=True)
 class WordList:
-    """Words, most frequent first; the first one has number 2.
+    """Words, the most frequent first; word i has the number i + 2.
 
     Attributes:
-        words: as they stand in the text, case kept.
-        initial: how often each started a sentence.
-        inner: how often each stood elsewhere.
+        words: as in the text, case kept.
+        initial: count of each word at the start of a sentence.
+        inner: count of each word elsewhere.
     """
 
     words: tuple[str, ...]
@@ -48,26 +48,26 @@ class WordList:
     def from_sentences(
         cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
     ) -> WordList:
-        """The most frequent words of a text; equally frequent ones in order of occurrence.
+        """The most frequent words of a text; ties in order of first occurrence.
 
         Args:
             sentences: the text.
-            size: how many words; by default all that are frequent enough, 20,000 at most.
-            min_count: how often a word must occur.
+            size: number of words; by default all that are frequent enough, 20,000 at most.
+            min_count: the lowest count of a word.
 
         Raises:
-            InputError: the text has fewer such words than asked for, or none.
+            InputError: the text has fewer such words than `size`, or none.
         """
         initial: Counter[str] = Counter()
         inner: Counter[str] = Counter()
         for sentence in sentences:
             initial[sentence.words[0]] += 1
             inner.update(sentence.words[1:])
-        together = initial + inner
+        counts = initial + inner
         frequent = [
             word
-            for word, count in together.most_common()
-            if count >= min_count and word.lower() not in _NO_WORDS
+            for word, count in counts.most_common()
+            if count >= min_count and word.lower() not in _RESERVED
         ]
         if not frequent or (size is not None and not 0 < size <= len(frequent)):
             wanted = "any size" if size is None else f"{size:,}"
@@ -76,11 +76,11 @@ class WordList:
                 f"more; a vocabulary of {wanted} cannot be made of them. Ask for a size from 1 to "
                 f"their number, lower the least count, or give more text."
             )
-        kept = tuple(frequent[: size or MOST_WORDS])
-        return cls(kept, tuple(initial[w] for w in kept), tuple(inner[w] for w in kept))
+        words = tuple(frequent[: size or MOST_WORDS])
+        return cls(words, tuple(initial[w] for w in words), tuple(inner[w] for w in words))
 
     def __len__(self) -> int:
-        """How many numbers there are, those of `SPECIAL_WORDS` included."""
+        """How many numbers the network reads, those of `SPECIAL_WORDS` included."""
         return len(SPECIAL_WORDS) + len(self.words)
 
     @cached_property
@@ -88,19 +88,19 @@ class WordList:
         return {word: i for i, word in enumerate(self.words, start=len(SPECIAL_WORDS))}
 
     def numbers(self, words: Sequence[str]) -> IntArray:
-        """The number of each word, (n_words,); unknown words share one."""
-        found = (self._numbers.get(word, UNKNOWN) for word in words)
-        return np.fromiter(found, np.int64, len(words))
+        """The number of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""
+        numbers = (self._numbers.get(word, UNKNOWN) for word in words)
+        return np.fromiter(numbers, np.int64, len(words))
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Which words have a number of their own, (n_words,)."""
+        """Which words are in the vocabulary, (n_words,)."""
         return np.fromiter((word in self._numbers for word in words), np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """The words that are frequent enough where they stand.
+        """The words that may start a sentence, and those that may stand elsewhere, by their counts.
 
         Raises:
-            VocabularyError: no word is.
+            VocabularyError: no word is frequent enough.
         """
         initial, inner = (
             Counter(dict(zip(self.words, counts, strict=True)))
@@ -118,15 +118,21 @@ class WordList:
 
     @classmethod
     def read(cls, path: Path) -> WordList:
-        """Read what `write` wrote.
+        """Read the table of `write`.
 
         Raises:
-            ModelError: it is missing or not such a table, or holds a word twice.
+            ModelError: the table is missing, damaged, or holds a word twice.
         """
         try:
             table = read_table(path)
             initial, inner = (tuple(map(_count, table[name])) for name in ("initial", "inner"))
-            return cls(_distinct(table["word"]), initial, inner)
+            words = tuple(table["word"])
+            for word, count in Counter(words).items():
+                if count > 1:
+                    raise ValueError(f"{word[:40]!r} is there twice")
+                if not is_word(word) or word in _RESERVED:
+                    raise ValueError(f"{word[:40]!r} is not a word")
+            return cls(words, initial, inner)
         except (InputError, KeyError, ValueError) as error:
             raise ModelError(
                 f"{path} is not a table of words and counts ({error}). Train the model anew."
@@ -134,14 +140,6 @@ class WordList:
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise ValueError(f"{text[:40]!r} is not a count")
     return int(text)
-
-
-def _distinct(words: Sequence[str]) -> tuple[str, ...]:
-    for word, count in Counter(words).items():
-        if count > 1 or not is_word(word) or word in _NO_WORDS:
-            what = "is there twice" if count > 1 else "is not a word"
-            raise ValueError(f"{word[:40]!r} {what}")
-    return tuple(words)

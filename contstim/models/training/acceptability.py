@@ -13,9 +13,9 @@ from contstim.errors import InputError
 from contstim.models.checkpoints import new_classifier, silence
 from contstim.models.classifier.labels import LABELS
 from contstim.models.special_tokens import refuse_special_tokens
-from contstim.models.training.run import run, split_sentences
+from contstim.models.training.loop import TrainingTask
+from contstim.models.training.run import split_sentences, train_network
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
-from contstim.models.training.task import Task
 from contstim.models.training.transformers import save_pretrained
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import IntArray
     from contstim.models.checkpoints import Checkpoint, Device
-    from contstim.models.training.cola import Labelled
+    from contstim.models.training.cola import LabelledSentence
     from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
     from contstim.models.training.settings import TrainingPrecision, TrainingSettings
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Restarts:
-    """Trainings of the same network on the same sentences, which differ in their seeds.
+    """Trainings of the same network on the same sentences with different seeds.
 
     Attributes:
         trainings: in order of their seeds, each in a folder that `classifier:DIR` reads.
-        seeds: of each.
-        validation: the sentences that all of them were validated on.
+        seeds: the seed of each.
+        validation: the validation sentences of all.
     """
 
     trainings: tuple[Training, ...]
     seeds: tuple[int, ...]
-    validation: tuple[Labelled, ...]
+    validation: tuple[LabelledSentence, ...]
 
 
 def train_acceptability(
-    sentences: Sequence[Labelled],
+    sentences: Sequence[LabelledSentence],
     out: Path | str,
     restarts: int = 1,
     network: ClassifierSettings | None = None,
@@ -62,24 +62,24 @@ def train_acceptability(
     """Fine-tune classifiers and leave them in the folders `restart-1`, `restart-2`, ….
 
     All are trained and validated on the same sentences. Seeds count up from that of the settings
-    and decide the first weights of the head, the order of sentences, and what dropout hides. Each
-    folder also gets `training.json` and `curve.png`; losses are those of the labels. A restart that
-    is finished is not repeated, one that was interrupted goes on from its last checkpoint.
+    and decide the first weights of the head, the order of sentences, and dropout. Each folder also
+    gets `training.json` and `curve.png`; losses are those of the labels. A finished restart is not
+    repeated; an interrupted one resumes from its last checkpoint.
 
     Args:
-        sentences: the text, of which a share is kept apart for validation.
+        sentences: the text, of which a share is for validation.
         out: the folder of the restarts' folders.
-        restarts: how many.
-        network: what is fine-tuned.
+        restarts: number of restarts.
+        network: the network to fine-tune.
         training: how it is trained.
         device: `auto` is a GPU where there is one.
         precision: `auto` is bfloat16 on a GPU that has it, else float32.
         trust_remote_code: whether the base may run code that comes with it.
-        on_progress: told the restart, from 1, and where it is, after every step.
+        on_progress: called after every step with the number of the restart, from 1.
 
     Raises:
-        InputError: no restart, fewer sentences than a batch; a folder holds something else or a
-            training with other settings, or cannot be written.
+        InputError: less than one restart, fewer sentences than a batch; a folder holds something
+            else or a training with other settings, or cannot be written.
         ModelError: the network cannot be loaded, there is no such device, a sentence holds a
             special token of the tokenizer, or the loss is no longer a number.
     """
@@ -88,7 +88,7 @@ def train_acceptability(
     chosen = network or ClassifierSettings()
     texts, apart = split_sentences(sentences, training)
     seeds = tuple(training.seed + number for number in range(restarts))
-    done = []
+    trainings = []
     for number, seed in enumerate(seeds, start=1):
 
         def report(now: Progress, number: int = number) -> None:
@@ -96,8 +96,8 @@ def train_acceptability(
                 on_progress(number, now)
 
         with silence():
-            done.append(
-                run(
+            trainings.append(
+                train_network(
                     lambda text: classifier_task(text, chosen, trust_remote_code=trust_remote_code),
                     texts,
                     Path(out) / f"restart-{number}",
@@ -109,26 +109,26 @@ def train_acceptability(
                     on_progress=report,
                 )
             )
-    return Restarts(tuple(done), seeds, tuple(apart))
+    return Restarts(tuple(trainings), seeds, tuple(apart))
 
 
 def classifier_task(
     text: Sequence[Sentence], settings: ClassifierSettings, *, trust_remote_code: bool = False
-) -> Task:
+) -> TrainingTask:
     """A pretrained network with a new head; it reads a label and then a sentence's tokens."""
     checkpoint = new_classifier(settings.base, LABELS, trust_remote_code=trust_remote_code)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
     pad = _padding(checkpoint)
 
     def log_probs(rows: Tensor, present: Tensor) -> Tensor:
-        labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]
+        labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]  # see `_rows`
         ids = ids.masked_fill(~read, pad)  # some networks count places from the padding
         logits = network(input_ids=ids, attention_mask=read.long()).logits
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
     lengths = [len(row) for row in _tokens(checkpoint, text)]
     window = checkpoint.window or max(lengths)
-    return Task(
+    return TrainingTask(
         network=network,
         encode=lambda sentences: _rows(checkpoint, sentences),
         log_probs=log_probs,
@@ -136,21 +136,23 @@ def classifier_task(
         facts={
             "tokens_a_sentence": float(np.mean(lengths)),
             "sentences_cut": sum(length > window for length in lengths),
-            "acceptable_share": float(np.mean([one.acceptable for one in _labelled(text)])),
+            "acceptable_share": float(
+                np.mean([sentence.acceptable for sentence in _labelled(text)])
+            ),
         },
     )
 
 
 def _rows(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """A label, and the tokens that the network reads; what is longer than its window is cut."""
-    closing = set(checkpoint.tokenizer.all_special_ids)
+    """Rows of a label and the tokens that the network reads, cut to its window."""
+    special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
-    for one, tokens in zip(_labelled(sentences), _tokens(checkpoint, sentences), strict=True):
-        window = checkpoint.window or len(tokens)
-        kept = tokens[:window]
-        if len(kept) < len(tokens) and tokens[-1] in closing:
-            kept[-1] = tokens[-1]
-        rows.append(np.array([one.acceptable, *kept], np.int64))
+    all_tokens = _tokens(checkpoint, sentences)
+    for sentence, tokens in zip(_labelled(sentences), all_tokens, strict=True):
+        row = tokens[: checkpoint.window or len(tokens)]
+        if len(row) < len(tokens) and tokens[-1] in special:
+            row[-1] = tokens[-1]  # a row that is cut still ends as the network has learnt to read
+        rows.append(np.array([sentence.acceptable, *row], np.int64))
     return rows
 
 
@@ -161,13 +163,13 @@ def _tokens(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[list[
     return ids
 
 
-def _labelled(sentences: Sequence[Sentence]) -> Sequence[Labelled]:
-    """What `train_acceptability` hands to the loop, which knows sentences only."""
-    return cast("Sequence[Labelled]", sentences)
+def _labelled(sentences: Sequence[Sentence]) -> Sequence[LabelledSentence]:
+    """The sentences of `train_acceptability`, which the loop takes as plain sentences."""
+    return cast("Sequence[LabelledSentence]", sentences)
 
 
 def _padding(checkpoint: Checkpoint) -> int:
-    """The token to pad with; networks without one (GPT-2) get the end of a text."""
+    """The token to pad with; for networks without one (GPT-2), the end of a text."""
     tokenizer, config = checkpoint.tokenizer, checkpoint.model.config
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token

@@ -34,7 +34,7 @@ def sorted_batches(lengths: IntArray, size: int, rows: IntArray | None = None) -
 
 
 def padded(rows: Sequence[IntArray]) -> tuple[IntArray, BoolArray]:
-    """Rows as one array (b, l), padded with zeros on the right, and what of it is no padding."""
+    """Rows as one array (b, l), padded with zeros on the right, and a mask (b, l) of the rows."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     present = np.arange(lengths.max()) < lengths[:, None]
     ids = np.zeros(present.shape, np.int64)
@@ -43,7 +43,7 @@ def padded(rows: Sequence[IntArray]) -> tuple[IntArray, BoolArray]:
 
 
 def split(n: int, share: float, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Numbers of the sentences to train on and of those kept apart, one at least."""
+    """Indices of the sentences to train on, and of at least one to validate on."""
     order = rng.permutation(n)
-    kept = max(1, round(share * n))
-    return np.sort(order[kept:]), np.sort(order[:kept])
+    n_validation = max(1, round(share * n))
+    return np.sort(order[n_validation:]), np.sort(order[:n_validation])

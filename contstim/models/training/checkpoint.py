@@ -1,8 +1,14 @@
-"""The state of a training run on disk, and whether a run may go on with it.
+"""The state of a training run on disk, and whether a run may be resumed from it.
 
 One safetensors file holds the weights, the best weights so far, AdamW's moments, and as text the
-settings and the curve. It is replaced whole after every epoch, and every five minutes within one,
-then with the state of chance: a kill or a full disk leaves the one before.
+settings and the curve. It is replaced as a whole after every epoch, and every five minutes within
+an epoch, then with the states of the random generators: a kill or a full disk leaves the file
+before. Names of tensors:
+
+    weights/NAME                  a weight of the network
+    best/NAME                     the same weight after the best epoch
+    exp_avg/NAME, …               AdamW's moments of it
+    chance/0, chance/1            states of the random generators, within an epoch only
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import parse_json_object, read_json_object
 from contstim.errors import InputError
 from contstim.models.tensors import write_tensors
-from contstim.models.training.loop import Epoch, Part
+from contstim.models.training.loop import Epoch, PartialEpoch
 from contstim.models.training.settings import option
 
 if TYPE_CHECKING:
@@ -38,40 +44,40 @@ _NOT_OPTIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class State:
-    """How far a run has come.
+class RunState:
+    """The state of a training run.
 
     Attributes:
-        curve: the epochs done.
-        best: the weights of the best of them, by name.
-        part: what of the next one is done; None: nothing.
+        curve: the finished epochs.
+        best: the weights after the best of them, by name.
+        part: the steps done in the next epoch, if any.
     """
 
     curve: tuple[Epoch, ...]
     best: Mapping[str, Tensor]
-    part: Part | None = None
+    part: PartialEpoch | None = None
 
 
-def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer, state: State) -> None:
+def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer, state: RunState) -> None:
     """Replace the checkpoint of a folder.
 
     Raises:
-        InputError: it cannot be written; the one before is still there.
+        InputError: it cannot be written; the checkpoint before is still there.
     """
     tensors = {f"best/{name}": tensor for name, tensor in state.best.items()}
     for name, weight in trainer.task.network.named_parameters():
         tensors[f"weights/{name}"] = weight
         for moment, tensor in trainer.optimizer.state[weight].items():
             tensors[f"{moment}/{name}"] = tensor
-    told = {"settings": dict(identity), "curve": [asdict(epoch) for epoch in state.curve]}
+    run = {"settings": dict(identity), "curve": [asdict(epoch) for epoch in state.curve]}
     if state.part is not None:
-        numbers = vars(state.part)
-        tensors |= {f"chance/{i}": one for i, one in enumerate(state.part.chance)}
-        told["part"] = {name: value for name, value in numbers.items() if name != "chance"}
-    write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(told)})
+        part = dict(vars(state.part))
+        tensors |= {f"chance/{i}": state for i, state in enumerate(part.pop("generators"))}
+        run["part"] = part
+    write_tensors(folder / CHECKPOINT, tensors, {"run": json.dumps(run)})
 
 
-def read_checkpoint(folder: Path, trainer: Trainer) -> State:
+def read_checkpoint(folder: Path, trainer: Trainer) -> RunState:
     """Put a trainer into the state of a folder's checkpoint.
 
     Raises:
@@ -81,42 +87,45 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> State:
     import torch
 
     path = folder / CHECKPOINT
-    told = _told(path)
-    curve = tuple(Epoch(**epoch) for epoch in told["curve"])
-    parts: dict[str, dict[str, Tensor]] = {"best": {}, "weights": {}, "chance": {}}
-    for name, tensor in safetensors.torch.load_file(path).items():
-        part, _, owner = name.partition("/")
-        parts.setdefault(part, {})[owner] = tensor
-    best, weights, chance = (parts.pop(name) for name in ("best", "weights", "chance"))
+    run = _read_run(path)
+    curve = tuple(Epoch(**epoch) for epoch in run["curve"])
+    # All names that begin with the same part belong together; the moments remain
+    moments: dict[str, dict[str, Tensor]] = {"best": {}, "weights": {}, "chance": {}}
+    for key, tensor in safetensors.torch.load_file(path).items():
+        part, _, name = key.partition("/")
+        moments.setdefault(part, {})[name] = tensor
+    best, weights, generators = (moments.pop(part) for part in ("best", "weights", "chance"))
     named = dict(trainer.task.network.named_parameters())
     if {n: w.shape for n, w in named.items()} != {n: w.shape for n, w in weights.items()}:
         raise InputError(f"{path} holds another network. Remove it to train anew.")
     with torch.no_grad():
         for name, weight in named.items():
             weight.copy_(weights[name])
-            moments = {
-                m: found[name].to(weight.device) for m, found in parts.items() if name in found
+            of_weight = {
+                moment: tensors[name].to(weight.device)
+                for moment, tensors in moments.items()
+                if name in tensors
             }
-            if moments:  # there are none before the first step, nor of weights without a gradient
-                trainer.optimizer.state[weight] = moments
-    if "part" not in told:
-        return State(curve, best)
-    generators = tuple(chance[name] for name in sorted(chance))
-    return State(curve, best, Part(**told["part"], chance=generators))
+            if of_weight:  # missing before the first step, and for weights without a gradient
+                trainer.optimizer.state[weight] = of_weight
+    if "part" not in run:
+        return RunState(curve, best)
+    states = tuple(generators[name] for name in sorted(generators))
+    return RunState(curve, best, PartialEpoch(**run["part"], generators=states))
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:
-    """Whether a folder holds a run, begun or finished, with this identity; False if it is free.
+    """Whether a folder holds a run, begun or finished, with these settings; False if it is free.
 
     Raises:
-        InputError: it holds something else; names the setting that differs.
+        InputError: it holds something else, or a run with another setting; names the setting.
     """
     if not folder.exists():
         return False
     if not folder.is_dir():
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
     if (folder / CHECKPOINT).is_file():
-        _check_same(folder, identity, _told(folder / CHECKPOINT)["settings"])
+        _check_same(folder, identity, _read_run(folder / CHECKPOINT)["settings"])
         return True
     if (folder / RECORD).is_file():
         _check_same(folder, identity, read_record(folder)["settings"])
@@ -130,14 +139,14 @@ def is_begun(folder: Path, identity: Identity) -> bool:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """What `training.json` says.
+    """The content of `training.json`.
 
     Raises:
-        InputError: it cannot be read or is something else.
+        InputError: it cannot be read, or is not the record of a training.
     """
     path = folder / RECORD
     try:
-        record = read_json_object(path, constants=True)  # losses may be such
+        record = read_json_object(path, constants=True)  # losses may be infinite
         if not isinstance(record["settings"], dict):
             raise TypeError("it names no settings")
         return record
@@ -146,13 +155,14 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def forget_checkpoint(folder: Path) -> None:
-    """Remove a finished run's checkpoint, and what a killed one left behind."""
+    """Remove a finished run's checkpoint, and files that a killed run left half written."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for partial in folder.glob(f".{CHECKPOINT}.*.partial"):
         partial.unlink(missing_ok=True)
 
 
 def _check_same(folder: Path, now: Identity, then: Identity) -> None:
+    """Refuse a run whose settings, as JSON holds them, differ from those of the folder."""
     for name in (*now, *then):
         new, old = (json.loads(json.dumps(settings.get(name))) for settings in (now, then))
         if new != old:
@@ -164,7 +174,7 @@ def _check_same(folder: Path, now: Identity, then: Identity) -> None:
             )
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _read_run(path: Path) -> dict[str, Any]:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -172,5 +182,6 @@ def _told(path: Path) -> dict[str, Any]:
             return parse_json_object(file.metadata()["run"], path, constants=True)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is damaged or no checkpoint of a training ({error}). Remove it to train anew."
+            f"{path} is damaged or not a checkpoint of a training ({error}). Remove it to train "
+            f"anew."
         ) from error

@@ -20,7 +20,7 @@ _ABOUT = frozenset({"source", "domain", "mark"})
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled(Sentence):
+class LabelledSentence(Sentence):
     """A sentence and whether experts accept it."""
 
     acceptable: bool = True
@@ -35,14 +35,14 @@ class Labelled(Sentence):
 
 
 @dataclass(frozen=True)
-class Annotated:
+class AnnotatedSentences:
     """Labelled sentences and, by the name of a feature, whether each has it."""
 
-    sentences: tuple[Labelled, ...]
+    sentences: tuple[LabelledSentence, ...]
     features: Mapping[str, tuple[bool, ...]]
 
 
-def read_cola(path: Path | str) -> list[Labelled]:
+def read_cola(path: Path | str) -> list[LabelledSentence]:
     """Read labelled sentences.
 
     CoLA's files as published have four columns between tabs and no header: source, label (1 or 0),
@@ -55,12 +55,12 @@ def read_cola(path: Path | str) -> list[Labelled]:
     """
     path = Path(path)
     sentences = _labelled(path, _columns(path))
-    if len({one.acceptable for one in sentences}) < 2:
+    if len({sentence.acceptable for sentence in sentences}) < 2:
         raise InputError(f"{path} needs acceptable sentences (1) and unacceptable ones (0).")
     return sentences
 
 
-def read_annotations(path: Path | str) -> Annotated:
+def read_annotations(path: Path | str) -> AnnotatedSentences:
     """Read labelled sentences with features, such as CoLA's grammatical annotations.
 
     The file has a header, a column of sentences, one of labels (`label` or `acceptability`, in
@@ -80,11 +80,11 @@ def read_annotations(path: Path | str) -> Annotated:
     }
     if not features:
         raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
-    return Annotated(tuple(_labelled(path, columns)), features)
+    return AnnotatedSentences(tuple(_labelled(path, columns)), features)
 
 
 def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
-    """Whether a column holds 1 and 0; a text is none, other numbers are a mistake."""
+    """Whether a column holds 1 and 0 only; texts are not features, other numbers are refused."""
     others = set(values) - {"0", "1"}
     if others and all(value.lstrip("-").isdigit() for value in values):
         row = 1 + next(i for i, value in enumerate(values) if value in others)
@@ -94,7 +94,7 @@ def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
     return not others
 
 
-def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled]:
+def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
     lower = {name.lower(): values for name, values in columns.items()}
     label = next((name for name in _LABELS if name in lower), "")
     missing = [what for what in (label or "label", "sentence") if what not in lower]
@@ -102,7 +102,7 @@ def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled
         raise InputError(
             f"{path} lacks the column {', '.join(missing)}; its columns are {listed(columns)}."
         )
-    found = []
+    sentences = []
     for row, (mark, text) in enumerate(zip(lower[label], lower["sentence"], strict=True), start=1):
         if isinstance(mark, bool) or str(mark).strip() not in ("0", "1"):
             raise InputError(f"{path}, row {row}: the label {shortened(mark)} is neither 0 nor 1.")
@@ -110,8 +110,8 @@ def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Labelled
             sentence = Sentence.parse(text)
         except SentenceError as error:
             raise InputError(f"{path}, row {row}: {error}") from error
-        found.append(Labelled(sentence.words, sentence.end, str(mark).strip() == "1"))
-    return found
+        sentences.append(LabelledSentence(sentence.words, sentence.end, str(mark).strip() == "1"))
+    return sentences
 
 
 def _columns(path: Path) -> Mapping[str, Sequence[Any]]:

@@ -1,9 +1,9 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-An epoch depends on nothing but the weights and the optimizer's moments at its beginning, the
-settings, and the number of the epoch, from which all that is left to chance in it is drawn. So a
-run that goes on from the end of an epoch equals one that was never interrupted; and one that goes
-on from within an epoch does, on a CPU, if chance goes on from where it was.
+An epoch depends only on the weights and the optimizer's moments at its beginning, the settings, and
+its number, which seeds its random numbers. So a run that is resumed after an epoch equals one that
+was never interrupted. A run that is resumed within an epoch does so too, on a CPU, when the state
+of torch's random generator is restored.
 """
 
 from __future__ import annotations
@@ -24,26 +24,47 @@ from contstim.models.training.settings import option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from contstim.arrays import IntArray
     from contstim.models.training.settings import TrainingSettings
-    from contstim.models.training.task import Task
     from contstim.sentence import Sentence
 
-_KEEP_EVERY = 300.0  # seconds between two checkpoints within an epoch
-_LARGEST_LOSS = 700.0  # nats; e to the power of more is no float
-BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2  # stages of a run, each with a chance of its own
+_SAVE_EVERY = 300.0  # seconds between two checkpoints within an epoch
+_LARGEST_LOSS = 700.0  # nats; e to the power of more is not a float
+# Stages of a run, each with its own random numbers; epoch i is stage _EPOCHS + i
+BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTask:
+    """A network, how it reads sentences, and what it is to predict.
+
+    Attributes:
+        network: the network whose weights are trained.
+        encode: turns sentences into rows of numbers.
+        log_probs: log p (n,), nats, of all predictions in a batch, from the numbers (b, l) and a
+            mask (b, l) that is False for padding. Its random numbers come from torch's generator.
+        save: writes the trained model into a folder.
+        facts: facts about the data for the record, such as the size of the vocabulary.
+    """
+
+    network: nn.Module
+    encode: Callable[[Sequence[Sentence]], list[IntArray]]
+    log_probs: Callable[[Tensor, Tensor], Tensor]
+    save: Callable[[Path], None]
+    facts: dict[str, object]
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one pass over the text brought.
+    """Losses and times of one pass over the text.
 
     Attributes:
         training_loss: mean over all predictions while the weights changed, nats.
-        validation_loss: mean over the sentences kept apart, after the epoch, nats.
+        validation_loss: mean over the validation sentences, after the epoch, nats.
         predictions: how many tokens or words (and ends) were predicted in training.
         cpu_seconds: of all threads, validation included.
         wall_seconds: validation included.
@@ -65,15 +86,15 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is, told after every step.
+    """Progress of a run after a step.
 
     Attributes:
         step: steps done, of all epochs.
         steps: steps of all epochs.
-        epoch: the present one, from 1.
-        epochs: all.
+        epoch: number of the present epoch, from 1.
+        epochs: number of epochs at most.
         loss: mean training loss of the epoch so far, nats.
-        validation_loss: of the epoch before; None in the first.
+        validation_loss: of the epoch before; None in the first epoch.
     """
 
     step: int
@@ -85,16 +106,16 @@ class Progress:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """How far an epoch has come.
+class PartialEpoch:
+    """An epoch that is not finished.
 
     Attributes:
-        steps: done in it.
-        loss: sum over its predictions so far, nats.
-        predictions: so far.
+        steps: steps done.
+        loss: sum over the predictions so far, nats.
+        predictions: number of predictions so far.
         cpu_seconds: so far.
         seconds: wall time so far.
-        chance: the state of torch's generators, the CPU's first.
+        generators: the states of torch's random generators, the CPU's first.
     """
 
     steps: int
@@ -102,24 +123,24 @@ class Part:
     predictions: int
     cpu_seconds: float
     seconds: float
-    chance: tuple[Tensor, ...]
+    generators: tuple[Tensor, ...]
 
 
 class Trainer:
     """Trains a task epoch by epoch; its state lies in the weights and the optimizer.
 
     Args:
-        task: what is trained.
+        task: the network and its predictions.
         training: sentences to train on.
-        validation: sentences kept apart.
-        settings: how.
+        validation: sentences to validate on.
+        settings: how it is trained.
         device: where the network runs.
         bf16: whether it computes in bfloat16 where that is safe; weights stay float32.
     """
 
     def __init__(
         self,
-        task: Task,
+        task: TrainingTask,
         training: Sequence[Sentence],
         validation: Sequence[Sentence],
         settings: TrainingSettings,
@@ -146,34 +167,31 @@ class Trainer:
         before: Sequence[Epoch],
         report: Callable[[Progress], None] | None = None,
         *,
-        part: Part | None = None,
-        keep: Callable[[Part], None] = lambda _part: None,
+        part: PartialEpoch | None = None,
+        save: Callable[[PartialEpoch], None] = lambda _part: None,
     ) -> Epoch:
-        """Run the epoch that comes after those before.
+        """Run the next epoch.
 
         Args:
-            before: what they brought.
-            report: told after every step.
-            part: what of it is done, by a trainer whose state this one has.
-            keep: told every few minutes what is done.
+            before: the epochs before it.
+            report: called after every step.
+            part: the steps already done in it, by a trainer in the same state as this one.
+            save: called every few minutes with the steps done.
 
         Raises:
             ModelError: the loss is no longer a number.
         """
-        settings, number = self.settings, len(before)
-        began, cpu = perf_counter(), process_time()
-        if part is not None:
-            began, cpu = began - part.seconds, cpu - part.cpu_seconds
-        batches = shuffled_batches(
-            _lengths(self._training),
-            settings.batch_size,
-            np.random.default_rng([settings.seed, number]),
-        )
+        seed, number = self.settings.seed, len(before)
+        start, cpu_start = perf_counter(), process_time()
+        if part is not None:  # as if it had begun that much earlier
+            start, cpu_start = start - part.seconds, cpu_start - part.cpu_seconds
+        rng = np.random.default_rng([seed, number])
+        batches = shuffled_batches(_lengths(self._training), self.settings.batch_size, rng)
         done, total, count = (part.steps, part.loss, part.predictions) if part else (0, 0.0, 0)
-        kept = perf_counter()
-        with seeded(settings.seed, _EPOCHS + number, self._device):
+        saved = perf_counter()
+        with seeded(seed, _EPOCHS + number, self._device):
             if part is not None:
-                _resume_chance(part.chance, self._device)
+                _restore_generators(part.generators, self._device)
             self.task.network.train()
             for place, batch in enumerate(batches[done:], start=done + 1):
                 step = number * self.steps_an_epoch + place
@@ -184,18 +202,19 @@ class Trainer:
                 self._check(total / count, step)
                 if report is not None:
                     report(self._progress(before, step, total / count))
-                if perf_counter() - kept >= _KEEP_EVERY and place < len(batches):
-                    spent = process_time() - cpu, perf_counter() - began
-                    keep(Part(place, total, count, *spent, _chance(self._device)))
-                    kept = perf_counter()
-        trained = perf_counter() - began
+                if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
+                    spent = process_time() - cpu_start, perf_counter() - start
+                    generators = _generators(self._device)
+                    save(PartialEpoch(place, total, count, *spent, generators))
+                    saved = perf_counter()
+        trained = perf_counter() - start
         loss = self.validate()
         self._check(loss, self.steps_an_epoch * (number + 1))
-        seconds = process_time() - cpu, perf_counter() - began
+        seconds = process_time() - cpu_start, perf_counter() - start
         return Epoch(total / count, loss, count, *seconds, trained)
 
     def _check(self, loss: float, step: int) -> None:
-        """Refuse to go on with a loss from which no training recovers."""
+        """Refuse a loss from which no training recovers."""
         if not loss < _LARGEST_LOSS:  # nor is nan
             raise ModelError(
                 f"The loss is {loss:g} after {step:,} steps and no longer a number that training "
@@ -204,7 +223,7 @@ class Trainer:
             )
 
     def validate(self) -> float:
-        """Mean loss of the sentences kept apart, nats; masks are the same every time."""
+        """Mean loss of the validation sentences, nats; masks are the same every time."""
         total, count = 0.0, 0
         self.task.network.eval()
         with torch.inference_mode(), seeded(self.settings.seed, _VALIDATION, self._device):
@@ -235,7 +254,7 @@ class Trainer:
 
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
-    """The learning rate of a step, counted from 0: up to its peak in a line, then down to zero."""
+    """The learning rate of a step, from 0: a straight line up to its peak, then down to zero."""
     rising = max(1.0, settings.warmup * steps)
     if step < rising:
         return settings.learning_rate * (step + 1) / (rising + 1)
@@ -243,7 +262,7 @@ def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
 
 
 def _optimizer(network: torch.nn.Module, settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW in which biases and the scales of layer norms do not decay."""
+    """AdamW without decay of biases and of the scales of layer norms."""
     weights = list(network.parameters())
     groups: list[dict[str, Any]] = [
         {"params": [w for w in weights if w.dim() > 1], "weight_decay": settings.weight_decay},
@@ -256,12 +275,12 @@ def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-def _chance(device: str) -> tuple[Tensor, ...]:
+def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)
 
 
-def _resume_chance(states: tuple[Tensor, ...], device: str) -> None:
+def _restore_generators(states: tuple[Tensor, ...], device: str) -> None:
     torch.set_rng_state(states[0])
     if device.startswith("cuda") and len(states) > 1:
         torch.cuda.set_rng_state(states[1])
@@ -269,7 +288,7 @@ def _resume_chance(states: tuple[Tensor, ...], device: str) -> None:
 
 @contextmanager
 def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
-    """Torch's chance decided by a run and a stage of it, and as it was before afterwards."""
+    """Within a `with` statement, torch's random numbers follow from a seed and a stage."""
     gpus = [torch.cuda.current_device()] if device.startswith("cuda") else []
     with torch.random.fork_rng(gpus):
         torch.manual_seed(int(np.random.SeedSequence([seed, stage]).generate_state(1)[0]))

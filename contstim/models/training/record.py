@@ -1,4 +1,4 @@
-"""What is left of a training besides the model: the curve, as numbers and as a picture."""
+"""The record of a training beside the model: the curve, as numbers and as a picture."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Training:
     """A finished training.
 
     Attributes:
-        out: the folder that holds the model.
-        curve: its epochs in order.
-        ended: why it went no further.
-        facts: what else the record says.
+        out: the folder of the model.
+        curve: the epochs in order.
+        ended: why it ended, as a clause.
+        facts: further facts of the record, such as settings and device.
     """
 
     out: Path
@@ -39,12 +39,12 @@ class Training:
 
     @property
     def best(self) -> Epoch:
-        """The epoch whose weights were kept: the one with the lowest validation loss."""
+        """The epoch whose weights the model has: the one with the lowest validation loss."""
         return self.curve[best_of(self.curve)]
 
     @property
     def perplexity(self) -> float:
-        """Of the sentences kept apart: e to the mean loss of a prediction."""
+        """Of the validation sentences: e to the mean loss of a prediction."""
         return math.exp(self.best.validation_loss)
 
     def write(self) -> None:
@@ -73,10 +73,10 @@ class Training:
 
     @classmethod
     def read(cls, out: Path) -> Training:
-        """What a finished training left in its folder.
+        """Read the record of a finished training from its folder.
 
         Raises:
-            InputError: there is no record, or it is something else.
+            InputError: there is no record, or it is not that of a training.
         """
         record = read_record(out)
         try:
@@ -105,9 +105,9 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
         losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
         axes.plot(numbers, losses, marker="o", color=colour, label=name)
     best = best_of(curve)
-    kept = math.exp(curve[best].validation_loss)
+    perplexity = math.exp(curve[best].validation_loss)
     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}
-    axes.annotate(f"kept: {kept:,.1f}", (best + 1, kept), (0, -7), **place)
+    axes.annotate(f"kept: {perplexity:,.1f}", (best + 1, perplexity), (0, -7), **place)
     axes.set(xlabel="epoch", ylabel="perplexity", yscale="log")
     axes.margins(y=0.12)
     axes.set_xlim(0.5, len(curve) + 0.5)

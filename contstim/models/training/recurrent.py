@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from contstim.models.recurrent.folder import write_folder
 from contstim.models.recurrent.network import UNKNOWN, RecurrentNetwork, Shape
 from contstim.models.recurrent.words import WordList
-from contstim.models.training.run import run
+from contstim.models.training.loop import TrainingTask
+from contstim.models.training.run import train_network
 from contstim.models.training.settings import RECURRENT_TRAINING, RecurrentSettings
-from contstim.models.training.task import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,20 +34,20 @@ def train_recurrent(
     precision: TrainingPrecision = "auto",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Training:
-    """Train a recurrent network on a text and leave it in a folder that `load_model` reads.
+    """Train a recurrent network on a text and save it in a folder that `load_model` reads.
 
-    The folder also gets `training.json` and `curve.png`. Interrupted and called again with the same
-    text and settings, the training goes on from the last checkpoint, on a CPU as if it had never
-    stopped; called again when it is finished, it returns what the folder holds.
+    The folder also gets `training.json` and `curve.png`. Called again with the same text and
+    settings, an interrupted training resumes from its last checkpoint, on a CPU as if it had never
+    stopped; a finished training is read from the folder.
 
     Args:
-        sentences: the text, of which a share is kept apart for validation.
+        sentences: the text, of which a share is for validation.
         out: the folder, made if need be.
         network: kind and sizes; by default an LSTM with the sizes of the 2023 study.
         training: how it is trained.
         device: `auto` is a GPU where there is one.
         precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        on_progress: told after every step.
+        on_progress: called after every step.
 
     Raises:
         InputError: the text is shorter than a batch, or has fewer distinct words than asked for;
@@ -55,7 +55,7 @@ def train_recurrent(
         ModelError: there is no such device, or the loss is no longer a number.
     """
     chosen = network or RecurrentSettings()
-    return run(
+    return train_network(
         lambda text: recurrent_task(text, chosen),
         list(sentences),
         Path(out),
@@ -67,7 +67,7 @@ def train_recurrent(
     )
 
 
-def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Task:
+def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> TrainingTask:
     """A network with first weights, and the words of a text."""
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
@@ -84,7 +84,7 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tas
         )
     )
     counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
-    return Task(
+    return TrainingTask(
         network=network,
         encode=lambda sentences: [words.numbers(sentence.words) for sentence in sentences],
         log_probs=network,
@@ -98,7 +98,7 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tas
 
 
 def _cutoffs(words: int, hidden: int) -> tuple[int, ...]:
-    """A tenth of the words in the first cluster, two fifths up to the second; none where few."""
+    """Ends of the clusters, at a tenth and two fifths of the words; none for small networks."""
     if words < _ADAPTIVE_FROM or hidden < 64:
         return ()
     return (words // 10, 2 * words // 5)

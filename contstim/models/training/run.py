@@ -6,7 +6,7 @@ import hashlib
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from contstim.models.checkpoints import resolve_device
 from contstim.models.training.batches import split
 from contstim.models.training.checkpoint import (
     CHECKPOINT,
-    State,
+    RunState,
     forget_checkpoint,
     is_begun,
     read_checkpoint,
@@ -29,26 +29,23 @@ from contstim.models.training_text import TrainingText, write_training_text
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from torch import Tensor
-
     from contstim.models.checkpoints import Device
-    from contstim.models.training.loop import Epoch, Part, Progress
+    from contstim.models.training.loop import Epoch, PartialEpoch, Progress, TrainingTask
     from contstim.models.training.settings import (
         NetworkSettings,
         TrainingPrecision,
         TrainingSettings,
     )
-    from contstim.models.training.task import Task
 
 _TOO_LARGE = ("memory", "allocate", "overflow", "too large", "larger than")
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 
 
-def run(
-    build: Callable[[Sequence[Sentence]], Task],
+def train_network(
+    build: Callable[[Sequence[Sentence]], TrainingTask],
     sentences: Sequence[Sentence],
     out: Path,
     network: NetworkSettings,
@@ -59,20 +56,20 @@ def run(
     precision: TrainingPrecision,
     on_progress: Callable[[Progress], None] | None,
 ) -> Training:
-    """Train from the start, or from where the same run was interrupted, and leave the model.
+    """Train from the start, or from the last checkpoint of the same run, and save the model.
 
-    A run that is finished is not repeated.
+    A finished run is not repeated.
 
     Args:
         build: makes the task from the sentences to train on.
-        sentences: the text, from which some are kept apart for validation.
+        sentences: the text, of which a share is for validation.
         out: the folder of the model.
         network: sizes of the network.
         settings: how it is trained.
-        validation: the sentences kept apart; by default a share of the text.
+        validation: the validation sentences; by default a share of the text.
         device: `auto` is a GPU where there is one.
         precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        on_progress: told after every step.
+        on_progress: called after every step.
 
     Raises:
         InputError: the text is shorter than a batch; the folder holds something else or a run with
@@ -89,52 +86,71 @@ def run(
     if validation is not None:
         identity["validation_sha256"] = _digest(validation)
     begun = is_begun(out, identity)
-    if begun and not (out / CHECKPOINT).is_file():
+    if begun and not (out / CHECKPOINT).is_file():  # finished
         if TrainingText.beside(out) is None:  # trained by an earlier version, on this very text
             write_training_text(out, chain(sentences, validation or ()))
         return Training.read(out)
-    training, apart = _parts(sentences, validation, settings)
+    training, validation = _training_and_validation(sentences, validation, settings)
     with seeded(settings.seed, BUILDING, place), _fitting_memory():
         task = build(training)
-        trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
-    if begun:
-        state = read_checkpoint(out, trainer)
-    else:
-        state = State((), {})
-        write_checkpoint(out, identity, trainer, state)
-    while (ended := _end(state.curve, settings)) is None:
-
-        def keep(part: Part, state: State = state) -> None:
-            write_checkpoint(out, identity, trainer, replace(state, part=part))
-
-        try:
-            with _fitting_memory():
-                epoch = trainer.epoch(state.curve, on_progress, part=state.part, keep=keep)
-        except ModelError:
-            if not state.curve:
-                _leave_nothing(out)
-            raise
-        state = _after(state, epoch, task)
+        trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
+    state = read_checkpoint(out, trainer) if begun else RunState((), {})
+    if not begun:
         write_checkpoint(out, identity, trainer, state)
     facts = {
         "settings": identity,
-        "text": _counts([*training, *apart], apart),
+        "text": {
+            "sentences": len(training) + len(validation),
+            "words": sum(map(len, chain(training, validation))),
+            "validation_sentences": len(validation),
+        },
         "model": {"parameters": sum(w.numel() for w in task.network.parameters()), **task.facts},
         "device": place,
         "threads": torch.get_num_threads(),
     }
-    _restore(task, state.best)
-    _check_finite(task)
+    state, ended = _run_epochs(out, identity, trainer, state, on_progress)
+    _load_best(task, state)
     task.save(out)
-    write_training_text(out, chain(training, apart))
+    write_training_text(out, chain(training, validation))
     finished = Training(out, state.curve, ended, facts)
     finished.write()
     forget_checkpoint(out)
     return finished
 
 
+def _run_epochs(
+    out: Path,
+    identity: dict[str, object],
+    trainer: Trainer,
+    state: RunState,
+    on_progress: Callable[[Progress], None] | None,
+) -> tuple[RunState, str]:
+    """Train epoch by epoch, each followed by a checkpoint; the last state, and why it ended."""
+    while (ended := _end(state.curve, trainer.settings)) is None:
+
+        def save(part: PartialEpoch, state: RunState = state) -> None:
+            write_checkpoint(out, identity, trainer, replace(state, part=part))
+
+        try:
+            with _fitting_memory():
+                epoch = trainer.epoch(state.curve, on_progress, part=state.part, save=save)
+        except ModelError:
+            if not state.curve:  # nothing is lost with the checkpoint, and the folder is free again
+                forget_checkpoint(out)
+                if not any(out.iterdir()):
+                    out.rmdir()
+            raise
+        curve, best = (*state.curve, epoch), state.best
+        if best_of(curve) == len(curve) - 1:
+            weights = trainer.task.network.named_parameters()
+            best = {name: weight.detach().clone() for name, weight in weights}
+        state = RunState(curve, best)
+        write_checkpoint(out, identity, trainer, state)
+    return state, ended
+
+
 def _end(curve: Sequence[Epoch], settings: TrainingSettings) -> str | None:
-    """Why a run goes no further after these epochs; None: it goes on."""
+    """Why a run ends after these epochs; None if it goes on."""
     if len(curve) >= settings.epochs:
         return "all epochs are done"
     if curve and len(curve) - 1 - best_of(curve) >= settings.patience:
@@ -142,25 +158,23 @@ def _end(curve: Sequence[Epoch], settings: TrainingSettings) -> str | None:
     return None
 
 
-def _after(state: State, epoch: Epoch, task: Task) -> State:
-    """The state after one more epoch, with the weights of the best one."""
-    curve = (*state.curve, epoch)
-    if best_of(curve) < len(curve) - 1:
-        return State(curve, state.best)
-    weights = task.network.named_parameters()
-    return State(curve, {name: weight.detach().clone() for name, weight in weights})
-
-
-def _restore(task: Task, weights: Mapping[str, Tensor]) -> None:
+def _load_best(task: TrainingTask, state: RunState) -> None:
+    """Give a network the weights of the best epoch, refusing those that are not finite."""
     with torch.no_grad():
         for name, weight in task.network.named_parameters():
-            weight.copy_(weights[name])
+            weight.copy_(state.best[name])
+            if not bool(torch.isfinite(weight).all()):
+                raise ModelError(
+                    f"The training left numbers in {name} that are not finite, so there is no "
+                    f"model: lower {option('learning_rate')} or {option('clip')}, in another "
+                    f"folder."
+                )
     task.network.eval()
 
 
 @contextmanager
 def _fitting_memory() -> Iterator[None]:
-    """Say in our words that a network is too large."""
+    """Within a `with` statement, a lack of memory is a ModelError."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -173,31 +187,15 @@ def _fitting_memory() -> Iterator[None]:
         ) from error
 
 
-def _leave_nothing(out: Path) -> None:
-    """Remove the checkpoint of a training that failed before anything was won, and its folder."""
-    forget_checkpoint(out)
-    if not any(out.iterdir()):
-        out.rmdir()
-
-
-def _check_finite(task: Task) -> None:
-    for name, weight in task.network.named_parameters():
-        if not bool(torch.isfinite(weight).all()):
-            raise ModelError(
-                f"The training left numbers in {name} that are not finite, so there is no model: "
-                f"lower {option('learning_rate')} or {option('clip')}, in another folder."
-            )
-
-
-def _parts(
+def _training_and_validation(
     sentences: Sequence[Sentence],
     validation: Sequence[Sentence] | None,
     settings: TrainingSettings,
 ) -> tuple[Sequence[Sentence], Sequence[Sentence]]:
-    """The sentences to train on, and those kept apart."""
-    training, apart = (
-        split_sentences(sentences, settings) if validation is None else (sentences, validation)
-    )
+    """The sentences to train on, at least a batch, and those to validate on."""
+    training, apart = sentences, validation
+    if apart is None:
+        training, apart = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
             f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
@@ -210,7 +208,7 @@ def _parts(
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Sentences to train on, and the share kept apart that the settings ask for."""
+    """Sentences to train on, and the share to validate on."""
     training, apart = split(
         len(sentences), settings.validation, np.random.default_rng(settings.seed)
     )
@@ -233,11 +231,3 @@ def _digest(sentences: Sequence[Sentence]) -> str:
     for sentence in sentences:
         digest.update(f"{sentence}\n".encode())
     return digest.hexdigest()
-
-
-def _counts(sentences: Sequence[Sentence], validation: Sequence[Sentence]) -> dict[str, Any]:
-    return {
-        "sentences": len(sentences),
-        "words": sum(map(len, sentences)),
-        "validation_sentences": len(validation),
-    }

@@ -1,4 +1,4 @@
-"""What can be chosen when a network is trained."""
+"""Settings of a training: of the networks, and of how they are trained."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ class TrainingSettings:
         warmup: share of the steps in which the learning rate rises.
         weight_decay: AdamW's, for weight matrices.
         clip: the largest norm of a gradient.
-        validation: share of the sentences that is kept for validation.
+        validation: share of the sentences to validate on.
         patience: how many epochs in a row may bring no better validation loss.
-        seed: decides the split, the first weights, the order of sentences, and what dropout and
-            masks hide.
+        seed: decides the split, the first weights, the order of sentences, dropout and masks.
 
     Raises:
         InputError: a value is out of range; names it.
@@ -65,11 +64,11 @@ class RecurrentSettings:
         kind: `rnn`, `lstm` or `bilstm`.
         embedding: width of a word's vector.
         hidden: width of a state.
-        layers: how many recurrent layers stand on each other.
+        layers: number of recurrent layers.
         dropout: share of embeddings and states that training hides.
-        vocabulary_size: how many words it tells apart; None: all that are frequent enough, 20,000
-            at most.
-        min_count: how often a word must occur to be told apart.
+        vocabulary_size: number of words in the vocabulary; None for all that are frequent enough,
+            20,000 at most.
+        min_count: the lowest count of a word of the vocabulary.
 
     Raises:
         InputError: a value is out of range; names it.
@@ -86,10 +85,10 @@ class RecurrentSettings:
     def __post_init__(self) -> None:
         _one_of(self, "kind", get_args(RecurrentKind))
         _at_least(self, 1, "embedding", "hidden", "layers", "min_count", "vocabulary_size")
-        _share(self, "dropout")
+        _from_0_below_1(self, "dropout")
         _at_most(self, _MOST_LAYERS, "layers")
         _at_most(self, _MOST, "embedding", "hidden")
-        _fits(self.layers * self.hidden * (self.hidden + self.embedding))
+        _check_memory(self.layers * self.hidden * (self.hidden + self.embedding))
 
 
 @dataclass(frozen=True)
@@ -99,13 +98,13 @@ class TransformerSettings:
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
         width: of the hidden states.
-        layers: how many.
+        layers: number of layers.
         heads: of attention in each layer.
         window: how many tokens it reads at most, special ones included.
         dropout: share of states that training hides.
-        vocabulary_size: how many tokens there are; None: up to 8,000, as many as the text gives.
-        mask_share: `bert`: share of the tokens that training hides; None: drawn anew for every
-            sentence, from one token to all of them.
+        vocabulary_size: number of tokens; None for as many as the text gives, 8,000 at most.
+        mask_share: for `bert`, share of the tokens that training hides; None for a share drawn for
+            every sentence, from one token to all of them.
 
     Raises:
         InputError: a value is out of range; names it.
@@ -124,7 +123,7 @@ class TransformerSettings:
         _one_of(self, "kind", get_args(TransformerKind))
         _at_least(self, 1, "width", "layers", "heads", "vocabulary_size")
         _at_least(self, 8, "window")
-        _share(self, "dropout")
+        _from_0_below_1(self, "dropout")
         if self.width % self.heads:
             raise InputError(
                 f"A width of {self.width} cannot be shared by {self.heads} heads: choose a "
@@ -134,7 +133,7 @@ class TransformerSettings:
             _between(self, "mask_share")
         _at_most(self, _MOST_LAYERS, "layers")
         _at_most(self, _MOST, "width", "window")
-        _fits(12 * self.layers * self.width**2 + self.window * self.width)
+        _check_memory(12 * self.layers * self.width**2 + self.window * self.width)
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ Settings: TypeAlias = TrainingSettings | NetworkSettings
 
 
 def option(name: str) -> str:
-    """How a setting is called on the command line."""
+    """The name of a setting on the command line."""
     return "--" + name.replace("_", "-")
 
 
@@ -176,7 +175,7 @@ def _between(settings: Settings, *names: str) -> None:
             _refuse(settings, name, "between 0 and 1")
 
 
-def _share(settings: Settings, name: str) -> None:
+def _from_0_below_1(settings: Settings, name: str) -> None:
     if not 0 <= getattr(settings, name) < 1:
         _refuse(settings, name, "from 0 to below 1")
 
@@ -193,7 +192,7 @@ def _at_most(settings: Settings, most: int, *names: str) -> None:
             _refuse(settings, name, f"at most {most:,}")
 
 
-def _fits(weights: int) -> None:
+def _check_memory(weights: int) -> None:
     """Refuse a network whose weights, gradients and moments this machine's memory cannot hold."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if weights * _BYTES_A_WEIGHT > memory:

@@ -69,7 +69,7 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     """WordPiece; the same for the same text.
 
     The library numbers characters inside words in the order of a hash table, which differs between
-    processes, and breaks ties by number. So they are handed over in order, as if they were special.
+    processes, and breaks ties by number. So they are passed in order, as if they were special.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
@@ -89,12 +89,12 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
 def _inner_characters(tokenizer: Tokenizer, sentences: Iterable[Sentence]) -> list[str]:
     """Every character that follows another inside a word, as WordPiece writes it, in order."""
     words = {word for sentence in sentences for word in sentence.words}
-    found: set[str] = set()
+    characters: set[str] = set()
     for word in words:
         normal = tokenizer.normalizer.normalize_str(word)
         for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal):
-            found.update(piece[1:])
-    return [f"##{character}" for character in sorted(found)]
+            characters.update(piece[1:])
+    return [f"##{character}" for character in sorted(characters)]
 
 
 def _trained(tokenizer: Tokenizer, trainer: Any, sentences: Iterable[Sentence]) -> dict[str, Any]:

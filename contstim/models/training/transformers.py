@@ -11,9 +11,9 @@ import torch
 from contstim.errors import InputError
 from contstim.models.checkpoints import silence
 from contstim.models.special_tokens import refuse_special_tokens
-from contstim.models.training.run import run
+from contstim.models.training.loop import TrainingTask
+from contstim.models.training.run import train_network
 from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
-from contstim.models.training.task import Task
 from contstim.models.training.tokenizers import train_tokenizer
 
 if TYPE_CHECKING:
@@ -44,22 +44,22 @@ def train_transformer(
     """Train a small transformer on a text and leave it in a folder that `hf:DIR` reads.
 
     Network and tokenizer are those of `transformers`, saved with `save_pretrained`. GPT-2 predicts
-    every token of a sentence and its end. BERT predicts hidden tokens; by default every sentence
-    hides a share of its tokens that is drawn anew each time, because the chain rule by which masked
-    models are scored asks for all shares (BERT's own was always 15 %).
+    every token of a sentence and its end. BERT predicts hidden tokens. By default the share of
+    hidden tokens is drawn for each sentence, since the chain rule that scores masked models asks
+    for all shares; the original BERT always hid 15 %.
 
-    The folder also gets `training.json` and `curve.png`; an interrupted training goes on as in
+    The folder also gets `training.json` and `curve.png`. An interrupted training is resumed, see
     `train_recurrent`.
 
     Args:
-        sentences: the text, of which a share is kept apart for validation. Sentences of more tokens
+        sentences: the text, of which a share is for validation. Sentences of more tokens
             than the network reads are cut.
         out: the folder, made if need be.
         network: kind and sizes; by default a small GPT-2.
         training: how it is trained.
         device: `auto` is a GPU where there is one.
         precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        on_progress: told after every step.
+        on_progress: called after every step.
 
     Raises:
         InputError: the text is shorter than a batch, or gives fewer tokens than asked for; the
@@ -69,7 +69,7 @@ def train_transformer(
     """
     chosen = network or TransformerSettings()
     with silence():
-        return run(
+        return train_network(
             lambda text: transformer_task(text, chosen),
             list(sentences),
             Path(out),
@@ -81,7 +81,7 @@ def train_transformer(
         )
 
 
-def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> Task:
+def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
     """A network with first weights, and a tokenizer for a text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
     build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
@@ -91,7 +91,7 @@ def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) ->
         return [row[: settings.window] for row in _rows(tokenizer, settings.kind, sentences)]
 
     lengths = [len(row) for row in _rows(tokenizer, settings.kind, text)]
-    return Task(
+    return TrainingTask(
         network=network,
         encode=encode,
         log_probs=log_probs,
@@ -123,10 +123,11 @@ def _gpt2(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
     )
 
     def log_probs(ids: Tensor, present: Tensor) -> Tensor:
-        read = network.transformer(input_ids=ids, attention_mask=present.long(), use_cache=False)
-        followed = present[:, 1:]
-        states = read.last_hidden_state[:, :-1][followed]
-        return _log_probs(network.lm_head(states), ids[:, 1:][followed])
+        output = network.transformer(input_ids=ids, attention_mask=present.long(), use_cache=False)
+        # the state at place i predicts the token at place i + 1, unless that is padding
+        predicted = present[:, 1:]
+        states = output.last_hidden_state[:, :-1][predicted]
+        return _log_probs(network.lm_head(states), ids[:, 1:][predicted])
 
     return network, log_probs
 
@@ -147,14 +148,14 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    frame = torch.tensor([tokenizer.cls_token_id, tokenizer.sep_token_id])
+    special = torch.tensor([tokenizer.cls_token_id, tokenizer.sep_token_id])
 
     def log_probs(ids: Tensor, present: Tensor) -> Tensor:
-        words = present & ~torch.isin(ids, frame.to(ids.device))
+        words = present & ~torch.isin(ids, special.to(ids.device))
         hidden = draw_hidden(words, settings.mask_share)
-        seen = ids.masked_fill(hidden, tokenizer.mask_token_id)
-        read = network.bert(input_ids=seen, attention_mask=present.long())
-        return _log_probs(network.cls(read.last_hidden_state[hidden]), ids[hidden])
+        visible = ids.masked_fill(hidden, tokenizer.mask_token_id)
+        output = network.bert(input_ids=visible, attention_mask=present.long())
+        return _log_probs(network.cls(output.last_hidden_state[hidden]), ids[hidden])
 
     return network, log_probs
 
@@ -164,10 +165,11 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
 
     Args:
         words: (b, l) which tokens may be hidden.
-        share: None: drawn for each row.
+        share: the share; None for one drawn for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
+    # A random rank for each word of a row; whatever must stay visible ranks behind all words
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
     ranks = noise.argsort(dim=1).argsort(dim=1)
     return words & (ranks < counts[:, None])
@@ -179,10 +181,10 @@ def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
 
 
 def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """What the network reads of each sentence, from the token before it to the one after it.
+    """The tokens of each sentence with those before and after it.
 
     Raises:
-        ModelError: a sentence holds a special token, which training would obey.
+        ModelError: a sentence holds a special token, which the network would obey.
     """
     refuse_special_tokens(tokenizer, sentences)
     texts = [sentence.text for sentence in sentences]
@@ -193,7 +195,7 @@ def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntA
 
 
 def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
-    """Leave a network and its tokenizer in a folder, in the usual format.
+    """Save a network and its tokenizer into a folder, in the format of `transformers`.
 
     Raises:
         InputError: they cannot be written.

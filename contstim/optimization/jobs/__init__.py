@@ -1,8 +1,38 @@
-"""Triplets for every pair of models of a study: shared out, found by workers, kept as they come.
+"""Triplets for every pair of models: searches spread over workers, each result stored as it comes.
 
-triplets     the whole job; study: what it is made with; statistics: what it found
-foreman      the loop that hands out tasks; agenda: which task is next
-tasks        what workers do; bench: the models that a worker has loaded
-dealing      natural sentences for each pair of models; words: those that both models know
-executors    workers in this process, in several processes, or on a Ray cluster
+    SynthesisPlan: models, natural sentences, triplets for each pair, recipe, seed
+        |
+    [SentenceAllocator] natural sentences for each pair of models, none used twice
+        |
+        v
+    [TaskQueue] ---- a task, of a pair whose ----> [Scheduler] ---- task ----> [Executor]
+      ^  |  ^        models a worker has loaded       |   ^                    workers, each with a
+      |  |  |                                         |   +---- result, ------ WorkerContext: the
+      |  |  +---- the task again, two times more -----+         error or       models it has loaded
+      |  |        at most, where it failed or its     |         death
+      |  |        worker died; a dead worker is       |
+      |  |        replaced by the executor            |
+      |  +------- a sentence that a model finds       |
+      |           impossible makes room for the next  |
+      |                                               |
+      +---------------- result -----------------------+
+      |
+      v
+    TripletStore: each result in one transaction, so that a job that was killed goes on from there
+        |
+    TripletResults: triplets, failures, statistics of each pair
+
+Two queues are worked off: `ModelInspection` has each model loaded once, `TripletQueue` has triplets
+searched for.
+
+triplets             the whole job, from a plan to its results
+plan                 all that decides which triplets are found
+results              what is found: triplets, failures, statistics; the names that the user gave
+scheduler            the loop that hands out tasks and receives results
+task_queue           which task comes next, and what becomes of it
+tasks                what workers do: inspect a model, search for a triplet
+worker_context       where they do it: a worker's options and loaded models
+sentence_allocation  natural sentences for each pair of models
+words                the words that a search between two models may use
+executors            workers in this process, in several processes, or on a Ray cluster
 """

@@ -1,34 +1,43 @@
-"""What workers do for a study: look at a model, and search for a triplet."""
+"""What workers do: inspect a model, search for a triplet."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
-from contstim.optimization.jobs.bench import Task
-from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.store.triplets import Outcome, State, Trail
-
-SEEDS = 3
-"""How many seeds a search is tried with, at most, while it finds nothing."""
+from contstim.store.triplets import JobState, Outcome, Trail
 
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
-    from contstim.models.base import Convention, LanguageModel
+    from contstim.models.base import Convention
     from contstim.models.training_text import TrainingText
-    from contstim.optimization.jobs.bench import Bench
+    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 
+SEEDS = 3
+"""How many seeds a search is tried with, at most, while it finds nothing."""
+
+
+class SynthesisTask(ABC):
+    """Something to do with models; a value that can be sent to another process."""
+
+    @abstractmethod
+    def perform(self, context: WorkerContext) -> Any:
+        """Do it; the result can be sent to another process."""
+
+
 @dataclass(frozen=True)
-class Examined:
-    """What the driver has to know of a model.
+class ModelProfile:
+    """What the scheduling process has to know of a model, which it does not load.
 
     Attributes:
         convention: how its scores come about.
@@ -42,25 +51,29 @@ class Examined:
 
 
 @dataclass(frozen=True)
-class Examine(Task):
-    """Load a model and tell about it."""
+class InspectionTask(SynthesisTask):
+    """Load a model and describe it.
+
+    Attributes:
+        model: its specification.
+    """
 
     model: str
 
-    def perform(self, bench: Bench) -> Examined:
-        """See `Task.perform`."""
-        (model,) = bench.models((self.model,))
-        return Examined(model.convention, bench.usable_words(model), model.training_text)
+    def perform(self, context: WorkerContext) -> ModelProfile:
+        """See `SynthesisTask.perform`."""
+        (model,) = context.models((self.model,))
+        return ModelProfile(model.convention, context.usable_words(model), model.training_text)
 
 
 @dataclass(frozen=True)
-class Search(Task):
+class TripletTask(SynthesisTask):
     """Search for the triplet of one natural sentence and two models.
 
     Attributes:
         models: their names.
         fingerprints: what the models were when the job began.
-        place: the sentence's place, from 0, among those dealt to the pair.
+        place: the sentence's place, from 0, among those assigned to the pair.
         natural: the sentence.
         seed: decides what is left to chance.
         recipe: the name of the way to search.
@@ -73,8 +86,8 @@ class Search(Task):
     seed: int
     recipe: str
 
-    def perform(self, bench: Bench) -> Outcome:
-        """See `Task.perform`.
+    def perform(self, context: WorkerContext) -> Outcome:
+        """See `SynthesisTask.perform`.
 
         A sentence that one of the models finds impossible is no failure, but inadmissible. A search
         that finds nothing is tried with further seeds, `SEEDS` in all; if all of them find nothing,
@@ -84,7 +97,7 @@ class Search(Task):
             ModelError: a model is no longer what it was when the job began.
             ContstimError: see `synthesize_triplet`.
         """
-        first, second = models = bench.models(self.models)
+        first, second = models = context.models(self.models)
         for model, fingerprint in zip(models, self.fingerprints, strict=True):
             if model.convention.fingerprint != fingerprint:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")
@@ -93,24 +106,22 @@ class Search(Task):
                 first,
                 second,
                 self.natural,
-                bench.words(self.models),
-                recipe=RECIPES[self.recipe],
+                context.words(self.models),
+                recipe=recipe_named(self.recipe),
                 seed=self.seed,
                 seeds=SEEDS,
             )
         except ContstimError:
+            # Whether the sentence is to blame is asked only where a search has failed.
             for model in models:
-                if _is_impossible(model, self.natural):
-                    return Outcome(State.INADMISSIBLE, f"{model.name} gives it probability zero")
+                if model.log_probs([self.natural])[0] == -np.inf:
+                    return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")
             raise
-        return Outcome(State.FOUND, triplet.alike, triplet, tuple(_trail(s) for s in syntheses))
-
-
-def _is_impossible(model: LanguageModel, sentence: Sentence) -> bool:
-    return bool(model.log_probs([sentence])[0] == -np.inf)
+        return Outcome(JobState.FOUND, triplet.alike, triplet, tuple(map(_trail, syntheses)))
 
 
 def _trail(synthesis: Synthesis) -> Trail:
+    """The way to one synthetic sentence, as plain values for the database."""
     climb = synthesis.climb
     return Trail(
         synthesis.accept,
@@ -130,5 +141,6 @@ def _trail(synthesis: Synthesis) -> Trail:
 
 
 def _two(log_probs: FloatArray) -> tuple[float, float]:
+    """Of the accept and the reject model, nats."""
     accept, reject = log_probs.tolist()
     return accept, reject

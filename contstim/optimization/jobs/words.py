@@ -1,4 +1,4 @@
-"""The words that a search between two models may use, told from each model alone."""
+"""The words that a search between two models may use, from what each model knows by itself."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 def usable_words(
-    model: LanguageModel, given: Vocabulary | None, *, allow_unknown: bool
+    model: LanguageModel, wanted: Vocabulary | None, *, allow_unknown: bool
 ) -> Vocabulary | None:
     """The words that a model lets a search use; None where every word will do.
 
     Args:
         model: the model.
-        given: the words that the user wants; None for those frequent in the model's own text.
-        allow_unknown: whether the model need not know the given words.
+        wanted: the words that the user wants; None for those frequent in the model's own text.
+        allow_unknown: whether the model need not know these words.
 
     Raises:
         VocabularyError: the model knows none of the words.
         ModelError: the model's counts, which are its own words, are not at hand.
     """
-    if given is None:
+    if wanted is None:
         return model.vocabulary(DEFAULT_MIN_COUNT)
-    return given if allow_unknown else given.restrict(model.knows)[0]
+    return wanted if allow_unknown else wanted.restrict(model.knows)[0]
 
 
 def shared_words(pair: tuple[str, str], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
@@ -41,6 +41,7 @@ def shared_words(pair: tuple[str, str], words: tuple[Vocabulary | None, ...]) ->
     Raises:
         VocabularyError: nothing, for the start of a sentence or elsewhere.
     """
+    # Models that take any word do not count; where both do, the embedded English is the limit.
     first, *others = [v for v in words if v is not None] or [default_vocabulary(())]
     for place, words_there in (
         ("start a sentence", [set(v.initial) for v in (first, *others)]),

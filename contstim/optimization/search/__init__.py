@@ -16,18 +16,22 @@
                     nothing better either
 
 The constraints say which words may stand at a position, the objective which sentence is better, and
-the evaluator scores exactly: nothing is taken on an estimate.
+the evaluator scores exactly: nothing is taken on an estimate. What a search learns on the way is in
+its state. At the end the result is scored again from scratch, and every constraint checked on that.
 
-From what the rest of the package uses to what it rests on:
+From what the rest of the package uses to what it rests on, in the order in which to read them:
 
-synthesize    one direction, or a triplet; symmetric: a pair of sentences at once
+synthesize    one direction, or a triplet; begin here
+symmetric     a pair of sentences at once
 recipes       ways to search under a name: ours (`default`) and the published one (`golan2023`)
-climb         the one loop; perturbation: new starts for it
+climb         the one loop
 proposers     how a better word is looked for: screen, draft, score exactly
-regression    the same in the published way, by lines fitted to a few exact scores
-screening     what is expected of each word at a position, and what a search learns in its course
+screening     what is expected of each word at a position, and the state: what a search has learned
+regression    a better word in the published way, by lines fitted to a few exact scores
+perturbation  new starts for the loop
 evaluator     exact scores under the models, their cache, their costs, and the log
-objectives    what to minimise and to keep; constraints: which words may stand at a position
+objectives    what to minimise and to keep
+constraints   which words may stand at a position
 verification  what is checked before a search, and from scratch after it
 json_facts    what a search found as plain values
 """

@@ -104,13 +104,16 @@ def climb(
         objective: what to minimise and to keep, over the evaluator's models.
         evaluator: scores exactly, and has the scores known so far.
         proposer: how a better word is looked for.
-        rng: decides the order of positions, and what the perturbation leaves to chance.
+        rng: decides the order of positions, and what proposer and perturbation leave to chance.
         state: what the proposer learned in an earlier climb with the evaluator, and goes on to
             learn; None to begin anew.
         perturbation: how new starts are made; None for a single round.
         on_step: told of each accepted step as it happens.
     """
-    state = proposer.start(evaluator) if state is None else state
+    if state is None:
+        # What a proposer draws does not change the order of positions.
+        state = proposer.start(evaluator, rng.spawn(1)[0])
+    # `current` is where the climb stands, `best` the best sentence of all rounds before this one.
     first = best = current = objective.assess(start, evaluator.log_probs(start))
     steps: list[Step] = []
     failed: set[tuple[Sentence, int]] = set()

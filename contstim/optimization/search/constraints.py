@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.models.remembering import WORDS, Remembered
+from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
@@ -156,6 +156,7 @@ class SameLength(Constraint):
         self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         """See `Constraint.allowed`."""
+        # Characters of the sentence without the word, spaces included, and then with each word.
         others = len(sentence.bare) - len(sentence.words[position])
         excess = _lengths(words) + (others - len(natural.bare))
         within: BoolArray = np.abs(excess) <= self.margin
@@ -181,6 +182,8 @@ class MaxChanges(Constraint):
         self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         """See `Constraint.allowed`; the natural sentence's own word always is."""
+        # Words that are new at other positions; if they use up what is allowed, this one may only
+        # become the natural sentence's again.
         elsewhere = len(_new_words(natural, sentence))
         elsewhere -= sentence.words[position] != natural.words[position]
         if elsewhere < self.words:
@@ -296,5 +299,6 @@ def _count_characters(words: tuple[str, ...]) -> IntArray:
     return np.fromiter(map(len, words), np.int64, len(words))
 
 
-_by_lower_case = Remembered(_places_by_lower_case, len, WORDS)
-_lengths = Remembered(_count_characters, len, WORDS)
+# A vocabulary's tens of thousands of words are asked about at every visit: computed once.
+_by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
+_lengths = SizedCache(_count_characters, len, WORDS)

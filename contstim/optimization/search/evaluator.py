@@ -27,7 +27,7 @@ _CACHE_SIZE = 50_000  # exact scores remembered of each model
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ScoredCandidate:
     """A candidate that was scored exactly.
 
     Attributes:
@@ -63,7 +63,11 @@ class Evaluator:
 
     def __init__(self, models: tuple[LanguageModel, ...]) -> None:
         self.models = models
-        self.evaluations: list[Evaluation] = []
+        # A search goes by what its models cost, so that equal seeds give equal searches only where
+        # nothing is left over of what was read before.
+        for model in models:
+            model.forget_prefixes()
+        self.evaluations: list[ScoredCandidate] = []
         self.tallies: tuple[Tally, ...] = tuple(Tally() for _ in models)
         self.exact_passes = [0.0] * len(models)
         self._scores: tuple[dict[Sentence, float], ...] = tuple({} for _ in models)
@@ -93,6 +97,7 @@ class Evaluator:
             with self.counted(number) as model:
                 scores[sentence] = float(model.log_probs([sentence])[0])
             passes = self.tallies[number].total.rows - passes
+            # The first sentence tells; later ones are as long.
             self.exact_passes[number] = self.exact_passes[number] or float(passes)
         return scores[sentence]
 
@@ -132,6 +137,7 @@ class Evaluator:
         self, number: int, position: Position, words: Sequence[str]
     ) -> FloatArray:
         """One model's exact log-probabilities of the sentence with each word, (n_words,), nats."""
+        # Only words that have not been scored here before pass through the model, all at once.
         cache = self._scores[number]
         sentences = [position.replace(word) for word in words]
         scores = np.array([cache.get(sentence, np.nan) for sentence in sentences])
@@ -163,6 +169,7 @@ class Evaluator:
         """
         log_probs = np.full((len(self.models), len(words)), np.nan)
         for number in range(len(self.models)):
+            # The first model scores all; each further one what is still promising after that.
             wanted = np.ones(len(words), np.bool_) if promising is None else promising(log_probs)
             chosen = [word for word, is_wanted in zip(words, wanted, strict=True) if is_wanted]
             log_probs[number, wanted] = self.replacement_log_probs(number, position, chosen)
@@ -174,5 +181,5 @@ class Evaluator:
         """Write down a candidate and its exact log-probabilities, (n_models,), nats or nan."""
         sentence = position.replace(word)
         self.evaluations.append(
-            Evaluation(position.visit, position.index, word, sentence, log_probs.copy())
+            ScoredCandidate(position.visit, position.index, word, sentence, log_probs.copy())
         )

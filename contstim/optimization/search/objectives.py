@@ -52,7 +52,7 @@ class Objective(ABC):
 
         High where the constraint leaves room.
         """
-        accepted = log_probs[np.array(self.accepting)].sum(axis=0)
+        accepted = log_probs[np.array(self.accepting)].sum(axis=0)  # over the accept models' rows
         with np.errstate(invalid="ignore"):  # -inf - -inf
             slack = accepted - self.loss(log_probs)
         return np.where(np.isnan(slack), -np.inf, slack)

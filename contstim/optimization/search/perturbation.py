@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.screening import SearchState
-    from contstim.sentence import Sentence
 
 
 class Perturbation(ABC):
@@ -91,10 +90,17 @@ class SlackPerturbation(Perturbation):
                 position = candidates.at(perturbed, index)
                 estimates = PositionEstimates(position, objective, evaluator, state)
                 perturbed = self._replace(position, objective, estimates)
-            if perturbed.sentence != best.sentence:
-                start = _assess_if_feasible(perturbed.sentence, objective, evaluator)
-                if start is not None:
-                    return start
+            if perturbed.sentence == best.sentence:
+                continue
+            # Its scores were expected ones. Now exact ones, until it is clear that the constraint
+            # is broken; which loss they make does not matter.
+            log_probs = np.full(len(evaluator.models), np.nan)
+            for number in range(len(evaluator.models)):
+                log_probs[number] = evaluator.log_prob(number, perturbed.sentence)
+                if not objective.promising(log_probs[:, None], np.inf, np.inf)[0]:
+                    break
+            else:
+                return objective.assess(perturbed.sentence, log_probs)
         return None
 
     def _replace(
@@ -125,15 +131,3 @@ class SlackPerturbation(Perturbation):
         order = np.argsort(-objective.slack(mean), kind="stable")
         slackest: IntArray = columns[order[: self.max_drafts]]
         return slackest
-
-
-def _assess_if_feasible(
-    sentence: Sentence, objective: Objective, evaluator: Evaluator
-) -> ScoredSentence | None:
-    """A sentence scored exactly, or None as soon as it is clear that it breaks the constraint."""
-    log_probs = np.full(len(evaluator.models), np.nan)
-    for number in range(len(evaluator.models)):
-        log_probs[number] = evaluator.log_prob(number, sentence)
-        if not objective.promising(log_probs[:, None], np.inf, np.inf)[0]:
-            return None
-    return objective.assess(sentence, log_probs)

@@ -27,11 +27,20 @@ if TYPE_CHECKING:
 
 
 class Proposer(ABC):
-    """A way to look for a better word; what it learns on the way is kept in a state."""
+    """A way to look for a better word.
 
-    def start(self, evaluator: Evaluator) -> SearchState:
-        """The state at the beginning of a search with these models: nothing is learned yet."""
-        return SearchState(len(evaluator.models))
+    It is frozen; what it learns on the way is in the state that it starts, and goes on with. A
+    strategy with a memory of another kind starts a subclass of `SearchState`.
+    """
+
+    def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
+        """The state at the beginning of a search: nothing is learned yet.
+
+        Args:
+            evaluator: of the search.
+            rng: for what the strategy leaves to chance.
+        """
+        return SearchState(len(evaluator.models), rng)
 
     @abstractmethod
     def propose(
@@ -43,7 +52,8 @@ class Proposer(ABC):
             position: the sentence as it stands, and the words that may be put there.
             objective: what to minimise and to keep.
             evaluator: scores exactly.
-            state: what has been learned so far; this visit may add to it.
+            state: what has been learned so far, to which this visit may add; its `rng` decides
+                what is left to chance.
         """
 
 
@@ -76,7 +86,7 @@ def rank_exactly(
     words: Sequence[str],
     log_probs: FloatArray,
 ) -> ScoredSentence | None:
-    """The same where the exact scores of all words have been told; the word taken is recorded."""
+    """The best word where exact scores of all words are there already; it alone is recorded."""
     better = best_word(position, objective, words, log_probs)
     if better is not None:
         evaluator.record(position, better.sentence.words[position.index], better.log_probs)
@@ -108,22 +118,23 @@ class ScreeningProposer(Proposer):
         self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
     ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
-        # Screen all words.
+        # Screen all words. Where every model tells exact scores, as n-gram models do, that is all.
         words = position.words
         estimates = PositionEstimates(position, objective, evaluator, state)
-        if estimates.refined.all():  # all models told exact scores
+        if estimates.refined.all():
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, evaluator, words, log_probs)
 
-        # Draft the promising ones.
+        # Draft the promising ones. The longer exact scores take, the more drafts are worth.
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
         ready = estimates.refine(passes, self.draft_covers)
 
         # Score the best exactly, until they promise too little or several in a row were no better.
+        # Of a batch, the next model scores only what the ones before have not ruled out.
         def promising(log_probs: FloatArray) -> BoolArray:
             return objective.promising(log_probs, np.inf, position.current.loss)
 
-        log_probs = np.full(estimates.mean.shape, np.nan)  # exact ones
+        log_probs = np.full(estimates.mean.shape, np.nan)  # (n_models, n_words), exact or nan
         better = None
         failures = 0
         while failures < self.patience:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from contstim.errors import InputError
 from contstim.optimization.search.perturbation import SlackPerturbation
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.regression import RegressionProposer
@@ -97,3 +98,15 @@ What no setting above shows, and where it deviates:
 """
 
 RECIPES = {recipe.name: recipe for recipe in (DEFAULT, GOLAN2023)}
+"""All recipes by name; one that is added here can be asked for on the command line."""
+
+
+def recipe_named(name: str) -> Recipe:
+    """The recipe of a name.
+
+    Raises:
+        InputError: there is none; says which there are.
+    """
+    if name not in RECIPES:
+        raise InputError(f"There is no recipe {name!r}; there are {', '.join(RECIPES)}.")
+    return RECIPES[name]

@@ -47,6 +47,9 @@ class RegressionProposer(Proposer):
     ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
         del state  # lines are fitted anew at every visit
+        # Candidates are the words that every left-to-right model finds likely enough after those
+        # before them; such models then score them all exactly. Rows of arrays are models, columns
+        # candidates.
         screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
         chosen = self._likely_enough(screenings, position.allowed)
         words = [position.words[i] for i in np.flatnonzero(chosen)]
@@ -57,6 +60,8 @@ class RegressionProposer(Proposer):
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, evaluator, words, exact)
 
+        # Lines for the models that only estimate begin with three points: the candidates with the
+        # highest and the lowest estimate, and the word that stands there (column `here`).
         here = position.words.index(position.word)
         lines = _Lines(
             exact,
@@ -70,14 +75,20 @@ class RegressionProposer(Proposer):
             exact[number, column] = scores[0]
         for column in dict.fromkeys(column for _, column in extremes):
             evaluator.record(position, words[column], exact[:, column])
+
+        # While none of the scored words is a gain, score the one with the best prediction. `lines`
+        # holds the same array `exact`, so that each score moves its lines.
         better = best_word(position, objective, words, exact)
         for _ in range(self.patience):
             scored = ~np.isnan(exact).any(axis=0)
             if better is not None or scored.all():
                 break
             # Words that are scored come last, the others by predicted loss, penalty included.
-            predicted_losses = self._penalised_loss(objective, lines.predict())
-            column = int(np.lexsort((predicted_losses, scored))[0])
+            predicted = lines.predict()
+            with np.errstate(invalid="ignore"):  # -inf + inf
+                losses = objective.loss(predicted) + self.penalty * objective.shortfall(predicted)
+            losses = np.where(np.isnan(losses), np.inf, losses)
+            column = int(np.lexsort((losses, scored))[0])
             exact[:, [column]] = evaluator.evaluate(position, [words[column]])
             better = best_word(position, objective, words, exact)
         return better
@@ -97,11 +108,6 @@ class RegressionProposer(Proposer):
         while (allowed & (least >= threshold)).sum() < self.min_candidates and threshold > lowest:
             threshold -= self.threshold_step
         return allowed & (least >= threshold)
-
-    def _penalised_loss(self, objective: Objective, predicted: FloatArray) -> FloatArray:
-        with np.errstate(invalid="ignore"):  # -inf + inf
-            losses = objective.loss(predicted) + self.penalty * objective.shortfall(predicted)
-        return np.where(np.isnan(losses), np.inf, losses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,25 +141,23 @@ class _Lines:
         return extremes
 
     def predict(self) -> FloatArray:
-        """Log-probabilities, (n_models, n_words): exact ones, and points of the fitted lines."""
+        """Log-probabilities, (n_models, n_words): exact ones, and points of the fitted lines.
+
+        Lines are least-squares fits, and never fall: a higher estimate predicts no lower score.
+        """
         predicted = self.exact.copy()
         for number, (exact, estimates) in enumerate(zip(self.exact, self.estimates, strict=True)):
-            unknown = np.isnan(exact)
-            if unknown.any():
-                x = np.append(estimates[~unknown], self.current_estimates[number])
-                y = np.append(exact[~unknown], self.current_exact[number])
-                predicted[number, unknown] = _line(x, y, estimates[unknown])
+            unscored = np.isnan(exact)
+            # Points of the line: the words scored so far, and the one that stands there.
+            x = np.append(estimates[~unscored], self.current_estimates[number])
+            y = np.append(exact[~unscored], self.current_exact[number])
+            finite = np.isfinite(x) & np.isfinite(y)
+            x, y = x[finite], y[finite]
+            if not len(x):  # nothing to fit: estimates are taken as they are
+                predicted[number, unscored] = estimates[unscored]
+                continue
+            centred = x - x.mean()
+            squares = float(centred @ centred)
+            slope = max(0.0, float(centred @ y) / squares) if squares > 0 else 1.0
+            predicted[number, unscored] = y.mean() + slope * (estimates[unscored] - x.mean())
         return predicted
-
-
-def _line(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
-    """The least-squares line through some points, at others; it never falls."""
-    finite = np.isfinite(x) & np.isfinite(y)
-    x, y = x[finite], y[finite]
-    if not len(x):
-        return at
-    centred = x - x.mean()
-    spread = float(centred @ centred)
-    slope = max(0.0, float(centred @ y) / spread) if spread > 0 else 1.0
-    result: FloatArray = y.mean() + slope * (at - x.mean())
-    return result

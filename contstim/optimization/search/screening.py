@@ -63,28 +63,26 @@ class PositionEstimates:
         # Estimated differences from the word that stands there, by the stage they came from.
         self._differences = {stage: np.full(shape, np.nan) for stage in Stage}
         bounds = np.empty(shape)
+        here = position.words.index(position.word)  # the column of the word that stands there
         for number in range(len(evaluator.models)):
-            bounds[number] = self._screen(number)
+            screening = evaluator.screen(number, position)
+            bounds[number] = screening.upper_bound
+            if screening.complete:  # exact scores of all words need no calibration
+                self.mean[number], self.refined[number] = screening.exact, True
+                continue
+            # A word is expected to differ from the one that stands there as their estimates do, but
+            # to be no better than its bound.
+            differences = screening.estimate - screening.estimate[here]
+            self._expect(number, np.arange(len(position.words)), differences, Stage.SCREEN)
+            is_exact = ~np.isnan(screening.exact)
+            bounded = np.minimum(self.mean[number], screening.upper_bound)
+            self.mean[number] = np.where(is_exact, screening.exact, bounded)
+            self.spread[number, is_exact] = 0
+            self.refined[number] = is_exact
+        # So early, only what a model told exactly counts as refined.
         exact = np.where(self.refined, self.mean, np.nan)
         promising = objective.promising(exact, bounds, position.current.loss)
         self.open: BoolArray = position.allowed & promising
-
-    def _screen(self, number: int) -> FloatArray:
-        """Fill in a model's row from the least work; its upper bounds, (n_words,), nats."""
-        words = self._position.words
-        screening = self._evaluator.screen(number, self._position)
-        if screening.complete:
-            self.mean[number], self.refined[number] = screening.exact, True
-            return screening.upper_bound
-        here = words.index(self._position.word)
-        differences = screening.estimate - screening.estimate[here]
-        self._expect(number, np.arange(len(words)), differences, Stage.SCREEN)
-        is_exact = ~np.isnan(screening.exact)
-        bounded = np.minimum(self.mean[number], screening.upper_bound)
-        self.mean[number] = np.where(is_exact, screening.exact, bounded)
-        self.spread[number, is_exact] = 0
-        self.refined[number] = is_exact
-        return screening.upper_bound
 
     def most_promising(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
@@ -100,6 +98,7 @@ class PositionEstimates:
         columns = np.flatnonzero(among)
         mean, spread = self.mean[:, columns], self.spread[:, columns]
         improvement = expected_improvement(self._objective, loss, mean, spread)
+        # `order` counts places among `columns`, the words to choose from.
         order = np.argsort(-improvement, kind="stable")[:limit]
         chosen: IntArray = columns[order[improvement[order] > min_expected_improvement]]
         return chosen
@@ -122,6 +121,8 @@ class PositionEstimates:
             Which words may be scored exactly now, (n_words,): the open ones that have been refined
             under every model whose passes sufficed for a few.
         """
+        # Models with something left to refine among the open words, and what a word costs there. A
+        # draft takes about two passes a word of the sentence, the word that stands there included.
         costs = {}
         for number in np.flatnonzero(~self.refined[:, self.open].all(axis=1)).tolist():
             guess = self._evaluator.exact_passes[number]
@@ -146,22 +147,22 @@ class PositionEstimates:
         columns = columns[~self.refined[number, columns]]
         if not len(columns):
             return
+        # Scores of the draft are calibrated; exact ones are the mean itself, without a spread. Both
+        # show how good the screening was.
         position, evaluator = self._position, self._evaluator
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
-        # Exact scores are counted both here and by the evaluator, so that they weigh twice.
-        with evaluator.counted(number) as model:
-            draft = model.draft(draft_covers)
-            if draft is None:
-                log_probs = evaluator.replacement_log_probs(number, position, words)
-            else:
-                log_probs = draft.replacement_log_probs(
-                    position.sentence, position.index, [*words, position.word]
-                )
+        draft = evaluator.models[number].draft(draft_covers)
         if draft is None:
+            log_probs = evaluator.replacement_log_probs(number, position, words)
             differences = log_probs - position.current.log_probs[number]
             self.mean[number, columns], self.spread[number, columns] = log_probs, 0
         else:
+            # The word that stands there is drafted too: estimates count as differences from it.
+            with evaluator.counted(number):
+                log_probs = draft.replacement_log_probs(
+                    position.sentence, position.index, [*words, position.word]
+                )
             differences = log_probs[:-1] - log_probs[-1]
             self._expect(number, columns, differences, Stage.DRAFT)
         self.refined[number, columns] = True
@@ -212,7 +213,7 @@ def expected_improvement(
         mean: of each word's log-probabilities, (n_models, n_words), nats.
         spread: their standard deviations, (n_models, n_words), nats.
     """
-    if not spread.any():
+    if not spread.any():  # all means are exact
         return _improvement(objective, loss, mean)
     draws = _normal_draws(len(mean))  # (n_draws, n_models)
     # A word that is no improvement where every model errs in its favour by the largest error drawn
@@ -222,7 +223,7 @@ def expected_improvement(
     possible = np.flatnonzero(_improvement(objective, loss, most_favourable) > 0)
     mean, spread = mean[:, possible], spread[:, possible]
     total = np.zeros(len(possible))
-    for errors in draws:
+    for errors in draws:  # (n_models,), the same for all words, so that luck favours none of them
         total += _improvement(objective, loss, mean + errors[:, None] * spread)
     expected = np.zeros(len(most_favourable[0]))
     expected[possible] = total / len(draws)
@@ -256,9 +257,11 @@ class SearchState:
 
     Args:
         n_models: of the search; they are called by their number.
+        rng: for what a strategy leaves to chance.
     """
 
-    def __init__(self, n_models: int) -> None:
+    def __init__(self, n_models: int, rng: np.random.Generator) -> None:
+        self.rng = rng
         self._calibrations = [
             {stage: Calibration(stage.value) for stage in Stage} for _ in range(n_models)
         ]
@@ -285,7 +288,10 @@ class SearchState:
         self._words[number] += words
 
     def batch_size(self, limit: int) -> int:
-        """How many words to score exactly at once: as many batches as an improvement has taken."""
+        """How many words to score exactly at once: as many batches as an improvement has taken.
+
+        It begins at one word, as if two batches had brought two improvements.
+        """
         size = round((self._batches + 2) / (self._improvements + 2))
         return int(np.clip(size, 1, limit))
 
@@ -329,8 +335,10 @@ class Calibration:
         """Add pairs of differences, (n,) each, nats; those that are not finite tell nothing."""
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = x[finite], y[finite]
+        # Residuals are those before the line is fitted to these pairs as well: what it would have
+        # been off by, had it been asked.
         residuals = y - self.predict(x)
-        design = np.stack([np.ones(len(x)), x])
+        design = np.stack([np.ones(len(x)), x])  # (2, n): a column (1, x) for each pair
         self._moments = self._moments + design @ design.T
         self._products = self._products + design @ y
         self._squares += float(residuals @ residuals)

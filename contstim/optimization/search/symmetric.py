@@ -98,12 +98,12 @@ def synthesize_pair(
     # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
     # prefer. The models of a side: first the one that is to prefer its sentence.
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
-    states = [recipe.proposer.start(evaluator) for evaluator in evaluators]
-    _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)
-    log_probs = np.stack([scores, scores], axis=1)  # (models, sentences)
+    rng = np.random.default_rng(seed)
+    states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
+    _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
+    log_probs = np.stack([scores, scores], axis=1)  # (model_1, model_2) × (sentence_1, sentence_2)
     sentences = [natural, natural]
     climbs: list[Climb] = []
-    rng = np.random.default_rng(seed)
     while len(climbs) < 2 or any(turn.sentence != turn.start for turn in climbs[-2:]):
         side = len(climbs) % 2
         rows = [1 - side, side]  # the side's models among the rows of log_probs
@@ -145,13 +145,14 @@ def _in_float32(evaluator: Evaluator, sentences: Sequence[Sentence]) -> FloatArr
     Raises:
         VerificationError: in these scores one of the models does not.
     """
+    # Side 0's evaluator has model_2 first.
     columns = [evaluator.float32_log_probs(sentence)[::-1] for sentence in sentences]
     log_probs = np.stack(columns, axis=1)
     (first_1, second_1), (first_2, second_2) = log_probs
     if second_1 < first_1 or first_2 < second_2:
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            f"the search: scored in float32, a model prefers the wrong sentence. Evaluator with "
+            f"the search: scored in float32, a model prefers the wrong sentence. Search with "
             f"--dtype float32."
         )
     return log_probs

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
-    from contstim.optimization.search.evaluator import Evaluation
+    from contstim.optimization.search.evaluator import ScoredCandidate
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
     from contstim.sentence import Sentence
@@ -62,7 +62,7 @@ class Synthesis:
     natural: Sentence
     climb: Climb
     recipe: str
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[ScoredCandidate, ...]
     costs: Mapping[str, Cost]
     models: tuple[str, ...]
     roles: tuple[str, ...]
@@ -132,16 +132,22 @@ def synthesize(
     accepts, rejects = _as_tuple(accept), _as_tuple(reject)
     judges = () if fluency is None else (fluency[0],)
     check_models(accepts, rejects, judges)
+
+    # Words, exact scores, and the objective, whose floors are the natural sentence's own scores.
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
     evaluator = Evaluator((*accepts, *rejects, *judges))
     scores = natural_log_probs(evaluator, natural)
     objective = _objective(accepts, rejects, fluency, natural, scores)
+
+    # Where a model computes coarsely, the result will be judged by float32 scores, with floors of
+    # the same kind.
     in_float32 = None
     if computes_coarsely(evaluator.models):
         start = evaluator.float32_log_probs(natural)
         limits = tuple(start.tolist())
         in_float32 = InFloat32(start, _objective(accepts, rejects, fluency, natural, limits))
+
     result = climb(
         natural,
         candidates,
@@ -235,6 +241,7 @@ def synthesize_triplet(
     options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
+        # The natural sentence is no result, nor is what the first direction has found already.
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):
@@ -244,15 +251,16 @@ def synthesize_triplet(
                 break
         syntheses.append(replace(synthesis, costs=costs))
     first, second = syntheses
+    # Scores of a search are those of its accept model, then of its reject model.
     natural_2, natural_1 = first.natural_log_probs
     synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
     synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
-    texts = (natural.text, first.synthetic.text, second.synthetic.text)
+    sentences = (natural, first.synthetic, second.synthetic)
     triplet = Triplet(
-        content_id("triplet", model_1.name, model_2.name, *texts),
+        content_id("triplet", model_1.name, model_2.name, *sentences),
         model_1.name,
         model_2.name,
-        *texts,
+        *sentences,
         log_prob_natural_model_1=natural_1,
         log_prob_natural_model_2=natural_2,
         log_prob_synthetic_1_model_1=synthetic_1_model_1,

@@ -165,6 +165,7 @@ def verify(
         ModelError: the memory does not hold a model in float32.
     """
     earlier = sorted(climb.steps, key=lambda step: step.loss)
+    # The result, and then, by loss, the steps that were better than the start.
     results = [(climb.sentence, climb.log_probs)]
     results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start_loss]
     if in_float32 is not None:
@@ -180,6 +181,7 @@ def verify(
             holds = in_float32.improves(rescored)
         if holds:
             return replace(climb, sentence=sentence, log_probs=rescored)
+    # Nothing holds, or nothing was found: the result is the start.
     rescored = climb.start_log_probs
     if in_float32 is None:
         rescored = _rescore(climb.start, rescored, evaluator, [])

@@ -4,19 +4,66 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from contstim.documents import dataclass_of, read_json_object
 from contstim.files import write_text
+from contstim.stimuli import Pair, Triplet
+from contstim.tables import columns_of, frame_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.stimuli import Pair, Triplet
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
-class Certificate:
+class SelectionCertificate:
+    """What every certificate states, and how it is written and read.
+
+    Attributes:
+        kind: what messages call it.
+        objective: what the chosen set is worth.
+        bound: what no other set can exceed or fall below.
+        status: how far apart these are.
+        solver: the method that found the set.
+        version: of the solver.
+        tie_rule: what decides between sets that are worth the same.
+        candidates: how many stimuli there were to choose from.
+        seconds: from loaded input to the verified selection.
+    """
+
+    kind: ClassVar[str]
+
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a certificate of this kind back.
+
+        Raises:
+            InputError: the file cannot be read or is not such a certificate.
+        """
+        return dataclass_of(cls, read_json_object(path), f"{path} ({cls.kind})")
+
+
+@dataclass(frozen=True)
+class Certificate(SelectionCertificate):
     """The answer to one question, and a bound that anybody can recompute from `prices`.
 
     `objective` is Eq. 5 of the 2023 study: the fractional ranks of all chosen sentences under the
@@ -34,14 +81,8 @@ class Certificate:
         prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair.
     """
 
-    objective: float
-    bound: float
-    status: str
-    solver: str
-    version: str
-    tie_rule: str
-    candidates: int
-    seconds: float
+    kind = "a certificate of a selection"
+
     objective_numerator: int
     bound_numerator: int
     per_pair: int
@@ -51,23 +92,6 @@ class Certificate:
     repeatable: tuple[str, ...] | None
     excluded: int
     prices: tuple[tuple[str, str, int], ...]
-
-    def save(self, path: Path | str) -> None:
-        """Write the certificate as JSON.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
-
-    @classmethod
-    def load(cls, path: Path | str) -> Certificate:
-        """Read a certificate back.
-
-        Raises:
-            InputError: the file cannot be read or is no certificate.
-        """
-        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of a selection)")
 
 
 @dataclass(frozen=True)
@@ -80,9 +104,13 @@ class NaturalSelection:
     pairs: tuple[Pair, ...]
     certificate: Certificate
 
+    def to_frame(self) -> DataFrame:
+        """The pairs as a table of pandas, in the columns of pairs.csv."""
+        return frame_of(columns_of(Pair, self.pairs))
+
 
 @dataclass(frozen=True)
-class TripletCertificate:
+class TripletCertificate(SelectionCertificate):
     """The answer to one question about triplets, and a bound on every other answer.
 
     Anybody can recompute `price_bound` from `prices`; where `bound` is tighter, branch and bound
@@ -101,14 +129,8 @@ class TripletCertificate:
         prices: (rule, price), zeros left out.
     """
 
-    objective: float
-    bound: float
-    status: str
-    solver: str
-    version: str
-    tie_rule: str
-    candidates: int
-    seconds: float
+    kind = "a certificate of triplets"
+
     objective_name: str
     price_bound: float
     quantiles: int | None
@@ -119,23 +141,6 @@ class TripletCertificate:
     counts: tuple[tuple[str, str, int], ...]
     prices: tuple[tuple[str, float], ...]
 
-    def save(self, path: Path | str) -> None:
-        """Write the certificate as JSON.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
-
-    @classmethod
-    def load(cls, path: Path | str) -> TripletCertificate:
-        """Read a certificate back.
-
-        Raises:
-            InputError: the file cannot be read or is no certificate of triplets.
-        """
-        return dataclass_of(cls, read_json_object(path), f"{path} (a certificate of triplets)")
-
 
 @dataclass(frozen=True)
 class TripletSelection:
@@ -143,3 +148,7 @@ class TripletSelection:
 
     triplets: tuple[Triplet, ...]
     certificate: TripletCertificate
+
+    def to_frame(self) -> DataFrame:
+        """The triplets as a table of pandas, in the columns of triplets.csv."""
+        return frame_of(columns_of(Triplet, self.triplets))

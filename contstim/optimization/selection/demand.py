@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.sentence import Sentence, repeats
+from contstim.sentence import repeats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +41,9 @@ class Demand:
             raise InputError(
                 f"Two models can disagree, {len(self.models)} cannot: give scores of at least two."
             )
-        known = set(combinations(self.models, 2))
+        pairs = set(combinations(self.models, 2))
         for pair, count in self.counts.items():
-            if pair not in known:
+            if pair not in pairs:
                 raise InputError(
                     f"A count is asked for {', '.join(pair)}; model pairs stand in the order of "
                     f"the scores: {', '.join(self.models)}."
@@ -82,13 +82,12 @@ def usable_rows(
     """
     if table.sentences is None:
         return np.ones(len(table.log_probs), dtype=np.bool_)
-    parsed = [Sentence.parse(text) for text in table.sentences]
     first: dict[tuple[str, ...], int] = {}
-    for row, sentence in enumerate(parsed):
+    for row, sentence in enumerate(table.sentences):
         first.setdefault(sentence.words, row)
-    usable = np.zeros(len(parsed), dtype=np.bool_)
+    usable = np.zeros(len(table.sentences), dtype=np.bool_)
     usable[[row for words, row in first.items() if words not in banned]] = True
     if repeatable is not None:
         exempt = frozenset(map(str.lower, repeatable))
-        usable &= ~np.array([repeats(sentence.words, exempt) for sentence in parsed])
+        usable &= ~np.array([repeats(sentence.words, exempt) for sentence in table.sentences])
     return usable

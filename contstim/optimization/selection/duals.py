@@ -39,10 +39,14 @@ def dual_prices(costs: IntArray, served: IntArray, idle: IntArray) -> IntArray:
     Raises:
         VerificationError: the plan is not optimal.
     """
+    # extra[j, s]: how much dearer chosen sentence s is to source j than to the source it serves.
+    # takeover[k, j]: the least of these over the sentences of k: what j pays to take one from k.
     extra = costs - costs[served, np.arange(len(served))]
     takeover = np.stack(
         [extra[:, served == k].min(axis=1, initial=NEVER) for k in range(len(costs))]
     )
+    # Paths to j by way of k, one sentence longer at each turn; a further improvement after as many
+    # turns as there are sources would be a circle of takeovers that pays.
     prices = idle
     for _ in range(len(costs) + 1):
         lower = np.minimum(prices, (prices[:, None] + takeover).min(axis=0))
@@ -62,6 +66,7 @@ def sentence_prices(doubled_ranks: IntArray, prices: IntArray) -> IntArray:
     n_models, n_sentences = doubled_ranks.shape
     worth = np.zeros(n_sentences, dtype=np.int64)
     for (reject, accept), price in zip(permutations(range(n_models), 2), prices, strict=True):
+        # Sentences cheaper to this source than its price, of those that its accept model accepts.
         wanted = np.flatnonzero(doubled_ranks[reject] < price)
         wanted = wanted[doubled_ranks[accept, wanted] >= n_sentences]
         worth[wanted] = np.maximum(worth[wanted], price - doubled_ranks[reject, wanted])

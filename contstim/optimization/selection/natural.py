@@ -15,7 +15,6 @@ from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection.natural_verification import verify_natural
 from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
-from contstim.sentence import Sentence
 from contstim.stimuli import Pair, content_id
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
 
 TIE_RULE = (
     "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
@@ -62,7 +62,7 @@ def select_natural(
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
 
     Sentences that look alike to people, whatever their end marks, count once: only the first row
-    can be chosen. Pairs hold the sentences as `Sentence.text`.
+    can be chosen.
 
     Raises:
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
@@ -82,6 +82,7 @@ def select_natural(
         raise _infeasible(question, arcs, plan.shortfall)
     prices = _prices(doubled, arcs, plan.chosen, question.of_source)
     objective = int(arcs.cost[plan.chosen].sum())
+    # Arcs are sorted by source, and `chosen` ascends: the rows of each source, in turn.
     rows = np.split(arcs.row[plan.chosen], np.cumsum(question.of_source)[:-1])
     rule = None if repeatable is None else tuple(sorted(repeatable))
     selection = NaturalSelection(
@@ -127,6 +128,8 @@ def _check(
 def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:
     """One sentence more than the total demand for each source: so the cheapest idle one is seen."""
     n_models, n_sentences = doubled.shape
+    # Usable rows by rank, one order for each reject model; `rows` are those that may serve each
+    # source, a sentence being accepted from a doubled rank of n_sentences (the median) on.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
     orders = [order[usable[order]] for order in orders]
     rows = [
@@ -143,11 +146,11 @@ def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:
 
 def _first(order: IntArray, admissible: BoolArray, count: int) -> IntArray:
     """The first `count` admissible rows of an order, or all there are."""
-    seen = 4 * count
+    seen = 4 * count  # about half are admissible, and orders are of all sentences: look no further
     while True:
-        found = order[:seen][admissible[order[:seen]]]
-        if len(found) >= count or seen >= len(order):
-            return found[:count]
+        rows = order[:seen][admissible[order[:seen]]]
+        if len(rows) >= count or seen >= len(order):
+            return rows[:count]
         seen *= 2
 
 
@@ -155,6 +158,9 @@ def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) 
     """Dual prices of the plan over all sentences, (n_sources,); 0 where nothing is demanded."""
     n_sources = len(demand)
     n_models, n_sentences = doubled.shape
+    # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
+    # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
+    # at, so that there is one, or none at all.
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
     ranks = doubled[:, arcs.row[chosen]]  # (n_models, n_chosen)
     costs = np.where(ranks[accept] >= n_sentences, ranks[reject], NEVER)
@@ -178,7 +184,7 @@ def _certify(
 ) -> Certificate:
     n_sentences = len(usable)
     bound = int(question.of_source @ prices) - int(sentence_prices(doubled, prices)[usable].sum())
-    accepted = doubled >= n_sentences
+    accepted = doubled >= n_sentences  # (n_models, n_sentences): ranks from the median on
     return Certificate(
         objective=objective / (2 * n_sentences),
         bound=bound / (2 * n_sentences),
@@ -218,7 +224,7 @@ def _pairs(table: ScoreTable, doubled: IntArray, rows: Iterable[IntArray]) -> It
 
 
 def match_by_length(
-    sentences: Sequence[str] | None, rows_1: Iterable[int], rows_2: Iterable[int]
+    sentences: Sequence[Sentence] | None, rows_1: Iterable[int], rows_2: Iterable[int]
 ) -> list[tuple[int, int]]:
     """Match rows one to one so that the summed difference in length is smallest.
 
@@ -228,7 +234,7 @@ def match_by_length(
     """
 
     def key(row: int) -> tuple[int, int]:
-        return (0 if sentences is None else len(Sentence.parse(sentences[row]).bare), row)
+        return (0 if sentences is None else len(sentences[row].bare), row)
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
@@ -237,17 +243,16 @@ def _pair(
     table: ScoreTable, doubled: IntArray, models: tuple[int, int], rows: tuple[int, int]
 ) -> Pair:
     model_1, model_2 = (table.models[model] for model in models)
-    text_1, text_2 = (
-        "" if table.sentences is None else Sentence.parse(table.sentences[row]).text for row in rows
-    )
+    first, second = (None if table.sentences is None else table.sentences[row] for row in rows)
     ranks = doubled[np.ix_(models, rows)].T / (2 * len(table.log_probs))  # rows × models
-    content = rows if table.sentences is None else (text_1, text_2)
+    content = rows if table.sentences is None else (first, second)
     trial_id = content_id("pair", model_1, model_2, *content)
-    return Pair(trial_id, model_1, model_2, text_1, text_2, *rows, *ranks.ravel().tolist())
+    return Pair(trial_id, model_1, model_2, first, second, *rows, *ranks.ravel().tolist())
 
 
 def _infeasible(question: Demand, arcs: _Arcs, shortfall: IntArray) -> InfeasibleError:
     sources, demand = list(permutations(question.models, 2)), question.of_source
+    # Too few admissible sentences explain a lack by themselves; else other sources need the same.
     admissible = np.bincount(arcs.source, minlength=len(sources))
     reasons = []
     for (reject, accept), needs, has, lacks in zip(

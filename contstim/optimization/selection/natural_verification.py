@@ -11,7 +11,6 @@ import numpy as np
 from contstim.errors import VerificationError
 from contstim.optimization.selection.demand import usable_rows
 from contstim.optimization.selection.duals import sentence_prices
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.selection.certificate import Certificate, NaturalSelection
     from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
     from contstim.stimuli import Pair
 
 
@@ -93,22 +93,22 @@ def _check_question(
 
 
 def _check_demand(pairs: Iterable[Pair], asked: Mapping[tuple[str, str], int]) -> None:
-    given = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    for model_pair in {**given, **asked}:
-        has, needs = given[model_pair], asked.get(model_pair, 0)
+    counts = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    for model_pair in {**counts, **asked}:
+        has, needs = counts[model_pair], asked.get(model_pair, 0)
         _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
 
 
 def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
     scale = 2 * len(table.log_probs)
-    for row, text, ranks, reject in (
+    for row, sentence, ranks, reject in (
         (pair.row_1, pair.sentence_1, (pair.rank_1_model_1, pair.rank_1_model_2), 0),
         (pair.row_2, pair.sentence_2, (pair.rank_2_model_1, pair.rank_2_model_2), 1),
     ):
         where = f"{pair.trial_id} ({pair.model_1}-{pair.model_2}), row {row}"
         _require(0 <= row < len(table.log_probs), f"{where}: there is no such row")
-        known = "" if table.sentences is None else Sentence.parse(table.sentences[row]).text
-        _require(text == known, f"{where}: the sentence is {known!r}, not {text!r}")
+        of_row = None if table.sentences is None else table.sentences[row]
+        _require(sentence == of_row, f"{where}: the sentence is '{of_row}', not '{sentence}'")
         for model, rank in zip((pair.model_1, pair.model_2), ranks, strict=True):
             true = int(doubled[table.models.index(model), row]) / scale
             _require(rank == true, f"{where}: the rank under {model} is {true}, not {rank}")
@@ -118,15 +118,15 @@ def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
 def _check_used_once(pairs: Iterable[Pair]) -> None:
     for name, values in (
         ("row", [row for pair in pairs for row in (pair.row_1, pair.row_2)]),
-        ("sentence", [Sentence.parse(s).bare for s in _texts(pairs)]),
+        ("sentence", [sentence.bare for sentence in _sentences(pairs)]),
         ("trial_id", [pair.trial_id for pair in pairs]),
     ):
         twice = [value for value, times in Counter(values).items() if times > 1]
         _require(not twice, f"used more than once: {name} {twice}")
 
 
-def _texts(pairs: Iterable[Pair]) -> list[str]:
-    return [text for pair in pairs for text in (pair.sentence_1, pair.sentence_2) if text]
+def _sentences(pairs: Iterable[Pair]) -> list[Sentence]:
+    return [s for pair in pairs for s in (pair.sentence_1, pair.sentence_2) if s is not None]
 
 
 def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
@@ -138,17 +138,12 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
         return pair.model_1, pair.model_2
 
     for models, group in groupby(sorted(pairs, key=models_of), key=models_of):
-        lengths = np.array(
-            [
-                [len(Sentence.parse(text).bare) for text in (pair.sentence_1, pair.sentence_2)]
-                for pair in group
-            ]
-        )
+        lengths = np.array([[len(s.bare) for s in _sentences([pair])] for pair in group])
         least = np.abs(np.diff(np.sort(lengths, axis=0))).sum()
-        found = np.abs(np.diff(lengths)).sum()
+        total = np.abs(np.diff(lengths)).sum()
         _require(
-            bool(found == least),
-            f"{'-'.join(models)}: lengths differ by {found} characters in all, {least} is possible",
+            bool(total == least),
+            f"{'-'.join(models)}: lengths differ by {total} characters in all, {least} is possible",
         )
 
 

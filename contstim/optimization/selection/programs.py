@@ -33,7 +33,7 @@ _GRAVER = 1000.0  # how much one breach counts in breaches of the next rank
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class LinearRule:
     """What the chosen candidates' weights must sum to: at least `lower`, at most `upper`.
 
     Where rules contradict each other, those of lower `rank` are kept first.
@@ -64,7 +64,7 @@ class Choice:
     solver: str
 
 
-def best_choice(costs: FloatArray, rules: Sequence[Rule], *, seconds: float) -> Choice:
+def best_choice(costs: FloatArray, rules: Sequence[LinearRule], *, seconds: float) -> Choice:
     """Minimise the chosen candidates' summed cost under the rules.
 
     Args:
@@ -85,7 +85,7 @@ def best_choice(costs: FloatArray, rules: Sequence[Rule], *, seconds: float) -> 
     return Choice(answer.chosen, prices, answer.bound, answer.solver)
 
 
-def violations(rules: Sequence[Rule], n_candidates: int, *, seconds: float) -> dict[str, int]:
+def violations(rules: Sequence[LinearRule], n_candidates: int, *, seconds: float) -> dict[str, int]:
     """By how much a choice that breaks rules as little as possible breaks each.
 
     Raises:
@@ -98,9 +98,10 @@ def violations(rules: Sequence[Rule], n_candidates: int, *, seconds: float) -> d
 
 
 def priced_bound(
-    costs: Iterable[float], rules: Sequence[Rule], prices: Mapping[str, float]
+    costs: Iterable[float], rules: Sequence[LinearRule], prices: Mapping[str, float]
 ) -> Fraction:
     """The bound that prices prove, without rounding."""
+    # A candidate's cost less what the prices give for it; those below zero are worth choosing.
     reduced = [Fraction(cost) for cost in costs]
     total = Fraction(0)
     for rule in rules:
@@ -112,9 +113,10 @@ def priced_bound(
     return total + sum(cost for cost in reduced if cost < 0)
 
 
-def _matrix(rules: Sequence[Rule], n_candidates: int) -> csr_array:
+def _matrix(rules: Sequence[LinearRule], n_candidates: int) -> csr_array:
     from scipy.sparse import csr_array
 
+    # A row for each rule; its members are the columns.
     ends: IntArray = np.cumsum([0, *(len(rule.members) for rule in rules)])
     members = np.concatenate([np.asarray(rule.members, dtype=np.int64) for rule in rules])
     weights = np.concatenate([np.asarray(rule.weights, dtype=np.float64) for rule in rules])

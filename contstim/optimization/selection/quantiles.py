@@ -37,5 +37,7 @@ def quantile_groups(values: FloatArray, n: int) -> IntArray:
     pandas refuses; here the group between two equal edges is left empty.
     """
     edges = quantile_edges(values, n)
+    # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,
+    # are of the first group.
     places = np.searchsorted(edges, values, side="left")
     return np.maximum(places, 1).astype(np.int64) - 1

@@ -115,6 +115,7 @@ def _solve(
     spills = flow.add_arcs_with_capacity_and_unit_cost(
         np.arange(n_sources), np.full(n_sources, drain), demands, np.full(n_sources, overflow)
     )
+    # Sources supply their demand, sinks pass on what reaches them, the drain takes it all.
     flow.set_nodes_supplies(
         np.arange(drain + 1), np.concatenate([demands, np.zeros(n_places, int), [-demands.sum()]])
     )
@@ -174,6 +175,9 @@ def choose(
     from scipy.optimize import linprog
     from scipy.sparse import vstack
 
+    # Rules with one value are equations; of the others each makes two inequalities, from above and,
+    # negated, from below. A rule's price is that of its equation, or of the one of its two
+    # inequalities that binds, less that of the other (0).
     exact, other = np.flatnonzero(lower == upper), np.flatnonzero(lower != upper)
     relaxed = linprog(
         costs,
@@ -215,6 +219,7 @@ def slackest(
     from scipy.sparse import eye_array, hstack
 
     n_rules, n_candidates = matrix.shape
+    # Columns: the candidates, then for each rule what its sum lacks, then what it has too much.
     slack = eye_array(n_rules)
     costs = np.concatenate([np.zeros(n_candidates), gravity, gravity])
     values, _ = _branch(costs, hstack([matrix, slack, -slack]), lower, upper, seconds, n_candidates)
@@ -237,21 +242,21 @@ def _branch(
 
     most = np.full(len(costs), np.inf)
     most[:n_binary] = 1
-    found = milp(
+    solution = milp(
         costs,
         integrality=np.ones(len(costs)),
         bounds=Bounds(0, most),
         constraints=LinearConstraint(matrix, lower, upper),
         options={"time_limit": seconds, "mip_rel_gap": 0},
     )
-    if found.status == 2:
+    if solution.status == 2:
         return None, np.inf
-    if found.x is None:
+    if solution.x is None:
         raise VerificationError(
             f"{INTEGER} found no choice within {seconds:g} s, nor proved that there is none: give "
-            f"it more time, or relax the rules. ({found.message})"
+            f"it more time, or relax the rules. ({solution.message})"
         )
-    return found.x, float(found.mip_dual_bound)
+    return solution.x, float(solution.mip_dual_bound)
 
 
 def assign(
@@ -282,6 +287,7 @@ def assign(
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
+    # put[item][group]: whether the item is in the group.
     put = [[model.new_bool_var("") for _ in range(n_groups)] for _ in range(n_items)]
     for places in put:
         model.add_exactly_one(places)

@@ -35,8 +35,10 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
     """
     ranks = np.empty(len(triplets))
     for places in by_model_pair(triplets).values():
-        both = np.array([losses(triplets[place]) for place in places]).T
+        both = np.array([losses(triplets[place]) for place in places]).T  # (2, n_of_pair)
         worse = np.maximum(*map(doubled_ranks, both))
+        # The triplet with the least worse rank of the pair's gets 1, the next one 2, and so on, at
+        # its own place among all triplets.
         ranks[np.array(places)[np.argsort(worse, kind="stable")]] = np.arange(1, len(places) + 1)
     return ranks
 
@@ -50,6 +52,7 @@ def triplet_costs(triplets: Sequence[Triplet], question: TripletQuestion) -> Flo
     values = np.array([controversiality(triplet) for triplet in triplets])
     if question.objective == "controversiality":
         return -values
+    # A share is at most 1 / (2 * chosen), so that `chosen` of them make half a rank at most.
     chosen = sum(map(question.count, by_model_pair(triplets)))
     above = values - values.min()
     costs: FloatArray = worst_ranks(triplets) - above / (

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.optimization.selection.programs import Rule
+from contstim.optimization.selection.programs import LinearRule
 from contstim.optimization.selection.quantiles import quantile_groups, quantile_name
-from contstim.sentence import Sentence
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
@@ -75,11 +74,11 @@ def check_question(triplets: Sequence[Triplet], question: TripletQuestion) -> No
     if twice:
         raise InputError(f"{len(twice):,} triplets stand twice; the first is {twice[0]}.")
     pairs = dict.fromkeys(model_pair(triplet) for triplet in triplets)
-    for one, two in pairs:
-        if (two, one) in pairs or one == two:
+    for first, second in pairs:
+        if (second, first) in pairs or first == second:
             raise InputError(
-                f"Triplets name the models {one} and {two} in both orders, or one model twice: "
-                "every model pair needs one order, in which model_1 rejects synthetic_1."
+                f"Triplets name the models {first} and {second} in both orders, or one model "
+                "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
             )
     unknown = [pair for pair in question.counts if pair not in pairs]
     if unknown:
@@ -87,8 +86,20 @@ def check_question(triplets: Sequence[Triplet], question: TripletQuestion) -> No
             f"A count is asked for {unknown[0][0]}, {unknown[0][1]}, in which order there are no "
             f"triplets; there are {'; '.join(', '.join(pair) for pair in pairs)}."
         )
+    groups = question.quantiles
+    if groups is not None and groups < 1:
+        raise InputError(f"There are 1 or more quantile groups, not {groups}.")
     for pair in pairs:
-        _check_count(pair, question)
+        count, least = question.count(pair), 0 if pair in question.counts else 1
+        if count < least:
+            raise InputError(
+                f"Cannot choose {count} triplets for {'-'.join(pair)}; ask for 1 or more."
+            )
+        if groups is not None and count % groups:
+            raise InputError(
+                f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {groups} "
+                f"{quantile_name(groups)}s: ask for a multiple, for other quantiles, or for none."
+            )
     if question.word_cap is not None and question.word_cap < 1:
         raise InputError(f"A word may occur at least once; {question.word_cap} is not a cap.")
     if question.token_balance is not None and not 0 <= question.token_balance < np.inf:
@@ -106,20 +117,6 @@ def _check_triplet(triplet: Triplet) -> None:
         raise InputError(
             f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but its "
             f"log-probabilities make it {c}: its columns do not belong together."
-        )
-
-
-def _check_count(pair: ModelPair, question: TripletQuestion) -> None:
-    count, groups = question.count(pair), question.quantiles
-    least = 0 if pair in question.counts else 1
-    if count < least:
-        raise InputError(f"Cannot choose {count} triplets for {'-'.join(pair)}; ask for 1 or more.")
-    if groups is not None and groups < 1:
-        raise InputError(f"There are 1 or more quantile groups, not {groups}.")
-    if groups is not None and count % groups:
-        raise InputError(
-            f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {groups} "
-            f"{quantile_name(groups)}s: ask for a multiple, for other quantiles, or for none."
         )
 
 
@@ -178,8 +175,8 @@ def natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
 
 def shown_words(triplet: Triplet) -> Iterator[str]:
     """The words of a triplet's three sentences, in lower case."""
-    for text in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
-        yield from map(str.lower, Sentence.parse(text).words)
+    for sentence in (triplet.natural, triplet.synthetic_1, triplet.synthetic_2):
+        yield from map(str.lower, sentence.words)
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
@@ -188,7 +185,7 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
     Raises:
         InputError: a sentence has not been counted under the model.
     """
-    texts = [Sentence.parse(t).text for t in (triplet.synthetic_1, triplet.synthetic_2)]
+    texts = [triplet.synthetic_1.text, triplet.synthetic_2.text]
     for text in texts:
         if (text, model) not in tokens:
             raise InputError(
@@ -204,9 +201,9 @@ def build_rules(
     triplets: Sequence[Triplet],
     question: TripletQuestion,
     tokens: Mapping[tuple[str, str], int],
-) -> list[Rule]:
+) -> list[LinearRule]:
     """The rules of a question about these triplets; a rule that cannot be broken is left out."""
-    rules: list[Rule] = []
+    rules: list[LinearRule] = []
     for pair, places in by_model_pair(triplets).items():
         rules.extend(_spread(triplets, pair, places, question))
         if question.token_balance is not None:
@@ -220,20 +217,21 @@ def build_rules(
 
 def _spread(
     triplets: Sequence[Triplet], pair: ModelPair, places: list[int], question: TripletQuestion
-) -> Iterator[Rule]:
+) -> Iterator[LinearRule]:
     count, groups = question.count(pair), question.quantiles
     ones = [1] * len(places)
     if groups is None or count == 0:
-        yield Rule(f"triplets for {'-'.join(pair)}", places, ones, count, count)
+        yield LinearRule(f"triplets for {'-'.join(pair)}", places, ones, count, count)
         return
     each = count // groups
+    # `places` are those of the pair's triplets among all; `i` counts among the pair's own.
     values = natural_log_probs([triplets[place] for place in places])
     for model, column in zip(pair, values, strict=True):
         of_place = quantile_groups(column, groups)
         for group in range(groups):
             members = [places[i] for i in np.flatnonzero(of_place == group)]
             name = f"{quantile_name(groups)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
-            yield Rule(name, members, ones[: len(members)], each, each)
+            yield LinearRule(name, members, ones[: len(members)], each, each)
 
 
 def _balance(
@@ -242,24 +240,30 @@ def _balance(
     places: list[int],
     question: TripletQuestion,
     tokens: Mapping[tuple[str, str], int],
-) -> Iterator[Rule]:
+) -> Iterator[LinearRule]:
+    # Mean lengths differ by at most the balance, so summed ones by as much for every triplet; 1e-9
+    # is for products such as 0.1 * 30 that fall short of a whole number.
     most = int((question.token_balance or 0) * question.count(pair) + 1e-9)
     for model in pair:
         surplus = [surplus_tokens(triplets[place], model, tokens) for place in places]
         name = f"balance of {model}'s tokens for {'-'.join(pair)}"
-        yield Rule(name, places, surplus, -most, most, rank=1)
+        yield LinearRule(name, places, surplus, -most, most, rank=1)
 
 
-def _once(triplets: Sequence[Triplet]) -> Iterator[Rule]:
+def _once(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     users: dict[str, list[int]] = defaultdict(list)
     for place, triplet in enumerate(triplets):
-        users[Sentence.parse(triplet.natural).bare].append(place)
+        users[triplet.natural.bare].append(place)
     for natural, places in users.items():
         if len(places) > 1:
-            yield Rule(f"natural sentence {natural!r}", places, [1] * len(places), 0, 1, rank=1)
+            yield LinearRule(
+                f"natural sentence {natural!r}", places, [1] * len(places), 0, 1, rank=1
+            )
 
 
-def _capped(triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]) -> Iterator[Rule]:
+def _capped(
+    triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]
+) -> Iterator[LinearRule]:
     exempt = frozenset(map(str.lower, uncapped))
     users: dict[str, dict[int, int]] = defaultdict(dict)
     for place, triplet in enumerate(triplets):
@@ -268,4 +272,6 @@ def _capped(triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]) -> 
                 users[word][place] = times
     for word, times_of in users.items():
         if sum(times_of.values()) > cap:
-            yield Rule(f"word {word!r}", list(times_of), list(times_of.values()), 0, cap, rank=1)
+            yield LinearRule(
+                f"word {word!r}", list(times_of), list(times_of.values()), 0, cap, rank=1
+            )

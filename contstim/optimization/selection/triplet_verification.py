@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
-    from contstim.optimization.selection.programs import Rule
+    from contstim.optimization.selection.programs import LinearRule
     from contstim.optimization.selection.triplet_question import TripletQuestion
     from contstim.stimuli import Triplet
 
@@ -60,10 +60,10 @@ def verify_triplets(
         _require(times == 1, f"triplet {name!r} is used {times} times, at most 1 is allowed")
     _check_question(triplets, certificate, question)
     rules = build_rules(triplets, question, tokens or {})
-    kept = {places[triplet.triplet_id] for triplet in chosen}
+    chosen_places = {places[triplet.triplet_id] for triplet in chosen}
     for rule in rules:
         weights = zip(rule.members, rule.weights, strict=True)
-        has = sum(weight for member, weight in weights if member in kept)
+        has = sum(weight for member, weight in weights if member in chosen_places)
         allowed = f"{rule.lower} to {rule.upper}" if rule.lower < rule.upper else f"{rule.upper}"
         _require(
             rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
@@ -101,9 +101,10 @@ def _check_worth(
     triplets: Sequence[Triplet],
     selection: TripletSelection,
     question: TripletQuestion,
-    rules: Sequence[Rule],
+    rules: Sequence[LinearRule],
 ) -> None:
     certificate, objective = selection.certificate, question.objective
+    # Controversiality is maximised, so that bounds are above it; rank sums the other way round.
     sign = 1 if objective == "controversiality" else -1
     value = set_value(triplets, selection.triplets, objective)
     claimed = certificate.objective

@@ -23,7 +23,7 @@ from contstim.evaluation.acceptability.restarts import (
     matthews,
     spread,
 )
-from contstim.models.training.cola import Labelled
+from contstim.models.training.cola import LabelledSentence
 
 CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 
@@ -75,7 +75,7 @@ def test_the_spread_of_three_classifiers() -> None:
 
 def test_features_are_judged_on_the_sentences_that_have_them() -> None:
     labels = [True, False, True, False]
-    sentences = tuple(Labelled((f"w{i}",), ".", label) for i, label in enumerate(labels))
+    sentences = tuple(LabelledSentence((f"w{i}",), ".", label) for i, label in enumerate(labels))
     said = np.array([[0.9], [0.1], [0.2], [0.8]])
     has = {"first": np.array([1, 1, 0, 0], np.bool_), "none": np.zeros(4, np.bool_)}
     (row,) = feature_spreads([JudgedSet("set", sentences, said, (), has)])

@@ -121,8 +121,8 @@ def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_p
 
 
 def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
-    texts = tuple(one.sentence.text for one in judgements.sentences)
-    scores = ScoreTable(texts, ("m",), np.arange(8.0)[:, None])
+    sentences = tuple(judged.sentence for judged in judgements.sentences)
+    scores = ScoreTable(sentences, ("m",), np.arange(8.0)[:, None])
     for kind in ("csv", "jsonl", "parquet", "npz"):
         scores.write(tmp_path / f"s.{kind}")
         found = published_scores(judgements, tmp_path / f"s.{kind}")

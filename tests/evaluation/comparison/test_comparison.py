@@ -27,7 +27,7 @@ from tests.experiments.analysis.figures.paper import is_whole
 def _table(*columns: list[float], texts: tuple[str, ...] = ()) -> ScoreTable:
     names = tuple(f"m{i}" for i in range(len(columns)))
     sentences = texts or tuple(f"Sentence {i}." for i in range(len(columns[0])))
-    return ScoreTable(sentences, names, np.array(columns).T)
+    return ScoreTable(tuple(map(Sentence.parse, sentences)), names, np.array(columns).T)
 
 
 def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
@@ -70,7 +70,7 @@ def test_tables_are_joined_by_how_sentences_read() -> None:
     one = _table([-1, -2, -3], texts=("One bird sings.", "Two birds sing", "Three do."))
     other = _table([-6, -5, -4], [-9, -8, -7], texts=("Three do.", "Two birds sing.", "Four do."))
     joined, lacks = join_tables({"a": one, "b": other})
-    assert joined.sentences == ("Two birds sing.", "Three do.")
+    assert list(map(str, joined.sentences or ())) == ["Two birds sing.", "Three do."]
     assert joined.models == ("a:m0", "b:m0", "m1")
     np.testing.assert_array_equal(joined.log_probs, [[-2, -5, -8], [-3, -6, -9]])
     assert lacks == {"a": ("Four do.",), "b": ("One bird sings.",)}
@@ -80,8 +80,6 @@ def test_tables_that_cannot_be_joined_are_named() -> None:
     one = _table([-1, -2], texts=("One bird sings.", "Two birds sing."))
     with pytest.raises(ScoreError, match="0 of 4 sentences in common"):
         join_tables({"a": one, "b": _table([-1, -2], texts=("Three do.", "Four do."))})
-    with pytest.raises(ScoreError, match=r"b scores 'Three  do\.' in two ways, in rows 0 and 1"):
-        join_tables({"a": one, "b": _table([-1, -2], texts=("Three do", "Three  do."))})
     with pytest.raises(ScoreError, match="a has scores without sentences"):
         join_tables({"a": ScoreTable(None, ("m",), np.zeros((2, 1)))})
 
@@ -89,15 +87,14 @@ def test_tables_that_cannot_be_joined_are_named() -> None:
 def test_models_and_tables_together(bigram: KenlmModel, trigram: KenlmModel) -> None:
     """Outside witness: scores asked for one by one."""
     sentences = generate(20, seed=4)
-    texts = tuple(sentence.text for sentence in sentences[:15])
-    given = ScoreTable(texts, ("published",), np.arange(15.0)[:, None])
+    given = ScoreTable(tuple(sentences[:15]), ("published",), np.arange(15.0)[:, None])
     table, left_out = gather({"mine": given}, [bigram, trigram], sentences)
     assert table.models == ("published", "2-gram", "3-gram")
-    expected = [trigram.log_probs([Sentence.parse(text)])[0] for text in table.sentences or ()]
+    expected = [trigram.log_probs([sentence])[0] for sentence in table.sentences or ()]
     np.testing.assert_allclose(table.column("3-gram"), expected)
     assert left_out == {s.text: "not among the sentences of mine" for s in sentences[15:]}
     table, left_out = gather({"mine": given}, [bigram])
-    assert (table.sentences, left_out) == (texts, {})
+    assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
 
 
 def test_what_cannot_be_compared_is_said(bigram: KenlmModel, trigram: KenlmModel) -> None:

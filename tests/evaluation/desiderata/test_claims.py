@@ -12,6 +12,7 @@ from contstim.evaluation.desiderata.measures import Correlation, Splitting
 from contstim.evaluation.desiderata.report import summary
 from contstim.evaluation.desiderata.run import Desiderata, ModelDesiderata
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 
 N = 60
 
@@ -25,7 +26,7 @@ def _found(noises: tuple[float, float], lift: float, *, names: tuple[str, str]) 
     words = [logs + noise * rng.normal(size=N) / 10 for noise in noises]
     words[0] = words[0] + lift * split
     table = ScoreTable(
-        tuple(f"Sentence {i}." for i in range(N)),
+        tuple(Sentence.parse(f"Sentence {i}.") for i in range(N)),
         (*names, "causal"),
         np.stack([*columns, -3 * tokens], axis=1),
     )

@@ -127,7 +127,9 @@ def _only_nothing(asked: list[object]) -> np.ndarray[tuple[int], np.dtype[np.flo
 
 def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair]) -> None:
     texts = sorted({side.text for pair in pairs for side in (pair.good, pair.bad)})
-    table = ScoreTable(tuple(texts), ("m",), np.arange(float(len(texts)))[:, None] - 99)
+    table = ScoreTable(
+        tuple(map(Sentence.parse, texts)), ("m",), np.arange(float(len(texts)))[:, None] - 99
+    )
     (found,) = compare_scores(table, pairs).made
     for pair, (good, bad) in zip(pairs, found.log_probs[:, :, 0], strict=True):
         assert (good, bad) == (texts.index(pair.good.text) - 99, texts.index(pair.bad.text) - 99)

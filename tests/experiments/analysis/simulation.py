@@ -10,6 +10,7 @@ import numpy as np
 
 from contstim.experiments.responses import Response
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
 N, S1, S2 = Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2
@@ -99,8 +100,8 @@ def _trials(
             condition,
             model_1,
             model_2,
-            f"First g{group}x{n}.",
-            f"Second g{group}x{n}.",
+            Sentence.parse(f"First g{group}x{n}."),
+            Sentence.parse(f"Second g{group}x{n}."),
             kind_1,
             kind_2,
             "",

@@ -14,6 +14,7 @@ from contstim.experiments.analysis.pairs import pair_results
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import pair_mask
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -29,7 +30,7 @@ def made() -> Experiment:
     return Experiment(experiment.trials, experiment.responses, scores)
 
 
-def ratio(made: Experiment, model: str, sentences: tuple[str, str]) -> float:
+def ratio(made: Experiment, model: str, sentences: tuple[Sentence, Sentence]) -> float:
     column = dict(zip(made.scores.sentences or (), made.scores.column(model), strict=True))
     return float(column[sentences[1]] - column[sentences[0]])
 

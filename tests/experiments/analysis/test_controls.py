@@ -17,6 +17,7 @@ from contstim.experiments.analysis.controls import (
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses import Response
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
 N = 20
@@ -26,7 +27,17 @@ def make_trials(condition: Condition = Condition.SYNTHETIC_SYNTHETIC) -> list[Tr
     synthetic = condition is Condition.SYNTHETIC_SYNTHETIC
     kinds = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2) if synthetic else (Kind.NATURAL, Kind.NATURAL)
     return [
-        Trial(f"t{n}", 1, condition, "gpt2", "rnn", f"First {n}.", f"Second {n}.", *kinds, "")
+        Trial(
+            f"t{n}",
+            1,
+            condition,
+            "gpt2",
+            "rnn",
+            Sentence.parse(f"First {n}."),
+            Sentence.parse(f"Second {n}."),
+            *kinds,
+            "",
+        )
         for n in range(N)
     ]
 
@@ -54,7 +65,7 @@ def values(trials: list[Trial], first: list[float], second: list[float]) -> dict
     return {
         text: value
         for trial, pair in zip(trials, zip(first, second, strict=True), strict=True)
-        for text, value in zip((trial.sentence_1, trial.sentence_2), pair, strict=True)
+        for text, value in zip((str(trial.sentence_1), str(trial.sentence_2)), pair, strict=True)
     }
 
 

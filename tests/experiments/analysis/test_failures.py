@@ -11,6 +11,7 @@ from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.experiments.responses import Response
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.analysis.simulation import simulate
 
@@ -25,8 +26,8 @@ def test_the_worst_failure_is_the_one_that_model_and_people_are_surest_of() -> N
             Condition.NATURAL_CONTROVERSIAL,
             pair[0],
             pair[1],
-            f"First {name}.",
-            f"Second {name}.",
+            Sentence.parse(f"First {name}."),
+            Sentence.parse(f"Second {name}."),
             Kind.NATURAL,
             Kind.NATURAL,
             "",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import gather, subset
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 
@@ -38,18 +39,25 @@ def test_every_rating_and_score_is_where_it_belongs(experiment: Experiment) -> N
     assert len(set(ratings.participants)) == 5
 
 
-def test_sentences_are_matched_however_they_are_written(experiment: Experiment) -> None:
-    texts = tuple(text.rstrip(".") for text in experiment.scores.sentences or ())
-    bare = ScoreTable(texts, experiment.scores.models, experiment.scores.log_probs)
+def test_sentences_are_matched_however_they_are_written(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    experiment.scores.write(tmp_path / "scores.csv")
+    written = (tmp_path / "scores.csv").read_text()
+    (tmp_path / "bare.csv").write_text(written.replace('.",', '",').replace("First g", " First  g"))
+    bare = ScoreTable.read(tmp_path / "bare.csv")
     ratings = gather(experiment.trials, experiment.responses, bare)
     assert np.isfinite(ratings.groups[0].ratios).all()
 
 
 def test_end_marks_are_part_of_a_sentence_in_either_file(experiment: Experiment) -> None:
-    """Trials and scores both end in a question mark, one of them after a space."""
-    asked = tuple(replace(t, sentence_1=t.sentence_1[:-1] + " ?") for t in experiment.trials)
-    texts = tuple(re.sub(r"^(First.*)\.$", r"\1?", t) for t in experiment.scores.sentences or ())
-    scores = ScoreTable(texts, experiment.scores.models, experiment.scores.log_probs)
+    """Trials and scores both end in a question mark."""
+    asked = tuple(replace(t, sentence_1=replace(t.sentence_1, end="?")) for t in experiment.trials)
+    sentences = tuple(
+        replace(s, end="?") if s.words[0] == "First" else s
+        for s in experiment.scores.sentences or ()
+    )
+    scores = ScoreTable(sentences, experiment.scores.models, experiment.scores.log_probs)
     found = gather(asked, experiment.responses, scores)
     expected = gather(experiment.trials, experiment.responses, experiment.scores)
     assert found.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
@@ -98,15 +106,11 @@ def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
 
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
     scores = experiment.scores
-    texts = (*(scores.sentences or ()), "First g1x0")
+    sentences = (*(scores.sentences or ()), Sentence.parse("First g1x0"))
     with pytest.raises(InputError, match="scored in two ways, in rows 0 and"):
-        ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
-    texts = (*(scores.sentences or ()), "First  g1x0")
-    twice = ScoreTable(texts, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
-    with pytest.raises(InputError, match="scored twice"):
-        gather(experiment.trials, experiment.responses, twice)
+        ScoreTable(sentences, scores.models, np.vstack([scores.log_probs, [[-1.0, -1.0, -1.0]]]))
     untold = ScoreTable(None, scores.models, scores.log_probs)
-    with pytest.raises(InputError, match="no sentences"):
+    with pytest.raises(InputError, match="scores without sentences"):
         gather(experiment.trials, experiment.responses, untold)
 
 

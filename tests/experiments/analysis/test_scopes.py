@@ -7,13 +7,25 @@ import pytest
 
 from contstim.experiments.analysis.ratings import gather
 from contstim.experiments.analysis.scopes import Scope, evaluates, roles, scope_mask, scopes_of
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.analysis.simulation import simulate
 
 
 def trial(condition: Condition, kind_1: Kind, kind_2: Kind, models: str = "ab") -> Trial:
     model_1, model_2 = models[:1], models[1:]
-    return Trial("t", 1, condition, model_1, model_2, "One.", "Two.", kind_1, kind_2, "")
+    return Trial(
+        "t",
+        1,
+        condition,
+        model_1,
+        model_2,
+        Sentence.parse("One."),
+        Sentence.parse("Two."),
+        kind_1,
+        kind_2,
+        "",
+    )
 
 
 REJECTED_BY_A = trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1)

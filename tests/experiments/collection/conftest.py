@@ -15,11 +15,11 @@ import httpx2
 import pytest
 import uvicorn
 
-from contstim.experiments.collection.connections import protocol_with
-from contstim.experiments.collection.limits import ConnectionLimits, Limits
-from contstim.experiments.collection.people import Reception
+from contstim.experiments.collection.connections import ConnectionLimits, protocol_with
+from contstim.experiments.collection.limits import RequestLimits
+from contstim.experiments.collection.participants import AdmissionPolicy
 from contstim.experiments.collection.recorder import Recorder
-from contstim.experiments.collection.service import Offer, Service
+from contstim.experiments.collection.service import ServerConfig, Service
 from contstim.experiments.collection.study import read_study
 from tests.experiments.collection.servers import small_study
 
@@ -70,7 +70,7 @@ Serve = Callable[..., Served]
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Serve a folder (by default a small study); options are those of `Offer` and `Reception`."""
+    """Serve a folder (by default a small study); options are those of the server."""
     with ExitStack() as stack:
 
         def start(
@@ -79,30 +79,31 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             database: Path = tmp_path / "answers.sqlite",
             patience: float = 1800.0,
             most: int = 10_000,
-            limits: Limits | None = None,
+            limits: RequestLimits | None = None,
             connections: ConnectionLimits | None = None,
-            **terms: Any,
+            **options: Any,
         ) -> Served:
             folder = (folder or small_study(tmp_path / "experiment")).resolve()
             study = read_study(folder)
-            reception = Reception(tuple(study.trials), patience, most)
-            offer = Offer(folder, study, reception, TOKEN, limits=limits or Limits(), **terms)
+            admission = AdmissionPolicy(tuple(study.trials), patience, most)
+            limits = limits or RequestLimits()
+            config = ServerConfig(folder, study, admission, TOKEN, limits=limits, **options)
             at_once = connections or ConnectionLimits(100)
-            return stack.enter_context(_running(offer, database, at_once))
+            return stack.enter_context(_running(config, database, at_once))
 
         yield start
 
 
 @contextmanager
-def _running(offer: Offer, database: Path, limits: ConnectionLimits) -> Iterator[Served]:
-    recorder = Recorder(database, offer.study.fingerprint)
+def _running(config: ServerConfig, database: Path, limits: ConnectionLimits) -> Iterator[Served]:
+    recorder = Recorder(database, config.study.fingerprint)
     now = [1_000_000.0]
-    application = Service(offer, recorder, lambda: now[0]).application()
+    application = Service(config, recorder, lambda: now[0]).application()
     protocol = protocol_with(limits)
-    config = uvicorn.Config(
+    settings = uvicorn.Config(
         application, http=protocol, lifespan="off", ws="none", log_config=None, log_level="error"
     )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(settings)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = int(listening.getsockname()[1])
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -110,7 +111,7 @@ def _running(offer: Offer, database: Path, limits: ConnectionLimits) -> Iterator
         try:
             address = f"http://127.0.0.1:{port}"
             with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
-                yield Served(http, port, database, offer.folder, now)
+                yield Served(http, port, database, config.folder, now)
         finally:
             server.should_exit = True
             thread.join()

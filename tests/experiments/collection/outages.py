@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from contstim.experiments.collection.client import Journal
-from contstim.experiments.collection.volunteers import Visit, take_part
 from contstim.experiments.design.artificial import ArtificialParticipants
+from contstim.testing.participants.client import Journal
+from contstim.testing.participants.http import RunSettings, take_part
 from tests.experiments.collection.servers import CollectProcess
 
 
@@ -41,7 +41,11 @@ class Outcome:
 
 
 def under_kills(
-    server: CollectProcess, people: ArtificialParticipants, visit: Visit, kills: int, seed: int
+    server: CollectProcess,
+    people: ArtificialParticipants,
+    run: RunSettings,
+    kills: int,
+    seed: int,
 ) -> Outcome:
     """Kill the server at random moments; start it again at once."""
     chance = random.Random(seed)
@@ -53,11 +57,11 @@ def under_kills(
         server.start()
         server.wait_until_it_answers()
 
-    return _under(outage, server, people, visit, kills)
+    return _under(outage, server, people, run, kills)
 
 
 def under_cuts(
-    server: CollectProcess, people: ArtificialParticipants, visit: Visit, cuts: int, seed: int
+    server: CollectProcess, people: ArtificialParticipants, run: RunSettings, cuts: int, seed: int
 ) -> Outcome:
     """Cut all connections at random moments, every other time after swallowing answers."""
     chance = random.Random(seed)
@@ -67,12 +71,12 @@ def under_cuts(
             time.sleep(chance.uniform(0.05, 0.6))
             wire.cut(swallow=chance.random() < 0.5, seconds=chance.uniform(0.05, 0.3))
 
-        through = Visit(
+        through = RunSettings(
             f"http://127.0.0.1:{wire.port}",
-            visit.participants,
-            visit.at_once,
-            visit.pause,
-            visit.patience,
+            run.participants,
+            run.at_once,
+            run.pause,
+            run.patience,
         )
         return _under(outage, server, people, through, cuts)
 
@@ -81,7 +85,7 @@ def _under(
     outage: Callable[[], None],
     server: CollectProcess,
     people: ArtificialParticipants,
-    visit: Visit,
+    run: RunSettings,
     times: int,
 ) -> Outcome:
     journal = server.database.with_suffix(".journal")
@@ -89,7 +93,7 @@ def _under(
 
     def answer() -> None:
         try:
-            take_part(people, visit, journal)
+            take_part(people, run, journal)
         except BaseException as error:
             failures.append(error)
 
@@ -97,24 +101,24 @@ def _under(
     answering.start()
     counts: list[int] = []
     lost = done = 0
-    while done < times and _under_way(answering, journal, visit, counts[-1] if counts else 0):
+    while done < times and _under_way(answering, journal, run, counts[-1] if counts else 0):
         outage()
         done += answering.is_alive()
-        told = acknowledged(journal, visit.participants)
+        told = acknowledged(journal, run.participants)
         counts.append(len(told))
         lost += len(told - held(server.database))
     answering.join()
     if failures:
         raise failures[0]
-    told = acknowledged(journal, visit.participants)
+    told = acknowledged(journal, run.participants)
     rows, distinct = _counts(server.database)
     final = lost + len(told - held(server.database))
     return Outcome(done, (*counts, len(told)), final, rows - distinct, rows)
 
 
-def _under_way(answering: Thread, journal: Path, visit: Visit, before: int) -> bool:
+def _under_way(answering: Thread, journal: Path, run: RunSettings, before: int) -> bool:
     """Wait until participants are told again that something is saved; False if they are done."""
-    while answering.is_alive() and len(acknowledged(journal, visit.participants)) <= before:
+    while answering.is_alive() and len(acknowledged(journal, run.participants)) <= before:
         time.sleep(0.02)
     return answering.is_alive()
 

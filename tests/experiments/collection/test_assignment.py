@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +29,8 @@ def test_who_is_artificial_stays_marked_in_every_download(serve: Serve) -> None:
     served.join(**again, simulated=True)  # not only a person's any more
     people = list(csv.DictReader(io.StringIO(served.download("participants").text)))
     assert [row["simulated"] for row in people] == ["false", "false", "true", "true"]
+    names = [re.sub("[0-9a-f]{16}$", "", row["participant"]) for row in people]
+    assert names == ["p", "p", "simulated-", "p"]  # the last joined as a person
     rows = list(csv.DictReader(io.StringIO(served.download("responses").text)))
     assert [row["simulated"] for row in rows] == ["false", "false", "true"]
     wrong = served.http.post("/api/participants", json={"simulated": "yes"})

@@ -13,9 +13,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from contstim.experiments.collection import descriptors
-from contstim.experiments.collection.limits import ConnectionLimits, Rate
-from contstim.experiments.collection.logs import SparingHandler, sparing_log
+from contstim.experiments.collection.connections import (
+    ConnectionLimits,
+    most_connections,
+    raise_open_files,
+)
+from contstim.experiments.collection.limits import Rate, SparingHandler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -136,12 +139,12 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it() -> Non
     low = min(256, soft)
     resource.setrlimit(resource.RLIMIT_NOFILE, (low, hard))
     try:
-        now = descriptors.raise_open_files()
+        now = raise_open_files()
         assert now == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         assert now == hard or now == 65_536
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [descriptors.most_connections(n) for n in (64, 1024, 65_536)] == [16, 480, 4096]
+    assert [most_connections(n) for n in (64, 1024, 65_536)] == [16, 480, 4096]
 
 
 def test_a_log_takes_so_much_and_says_what_it_left_out(

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contstim.experiments.collection.limits import Limits, Rate
+from contstim.experiments.collection.limits import Rate, RequestLimits
 from tests.experiments.collection.conftest import TOKEN, Serve, Served
 from tests.experiments.collection.servers import answer
 from tests.experiments.collection.test_pages import raw
@@ -37,7 +37,7 @@ ADDRESSES = ("/api/participants", "/api/resume", "/api/responses", "/api/complet
 
 @pytest.fixture
 def served(serve: Serve) -> Served:
-    return serve(limits=Limits(joining=UNLIMITED, asking=UNLIMITED, failing=UNLIMITED))
+    return serve(limits=RequestLimits(joining=UNLIMITED, asking=UNLIMITED, failing=UNLIMITED))
 
 
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="Schemathesis is not installed")

@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.collection.volunteers import Visit
 from contstim.experiments.design.artificial import ArtificialParticipants
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
+from contstim.testing.participants.http import RunSettings
 from tests.experiments.collection.outages import Outcome, acknowledged, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, export
 
 GROUPS, TRIALS, PEOPLE = 3, 12, 12
 
-Outage = Callable[[CollectProcess, ArtificialParticipants, Visit, int, int], Outcome]
+Outage = Callable[[CollectProcess, ArtificialParticipants, RunSettings, int, int], Outcome]
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def people() -> ArtificialParticipants:
             Condition.RANDOM_NATURAL,
             "",
             "",
-            f"A {g} {n}.",
-            f"B {g} {n}.",
+            Sentence.parse(f"A {g} {n}."),
+            Sentence.parse(f"B {g} {n}."),
             Kind.NATURAL,
             Kind.NATURAL,
             "",
@@ -55,8 +56,8 @@ def server(tmp_path: Path, people: ArtificialParticipants) -> Iterator[CollectPr
 def test_what_was_acknowledged_is_kept_once_whatever_breaks(
     outage: Outage, server: CollectProcess, people: ArtificialParticipants
 ) -> None:
-    visit = Visit(server.url, PEOPLE, at_once=PEOPLE, pause=0.1, patience=60)
-    found = outage(server, people, visit, 2, 1)
+    run = RunSettings(server.url, PEOPLE, at_once=PEOPLE, pause=0.1, patience=60)
+    found = outage(server, people, run, 2, 1)
     assert found.outages == 2
     assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
     assert 0 < found.acknowledged[0] < found.rows

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from contstim.errors import StoreError
-from contstim.experiments.collection import recorder
-from contstim.experiments.collection.limits import Limits, Rate
+from contstim.experiments.collection import database
+from contstim.experiments.collection.limits import Rate, RequestLimits
 from contstim.experiments.collection.recorder import Recorder
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer
@@ -115,6 +115,31 @@ def test_an_impossible_answer_is_refused_with_its_whole_request(serve: Serve) ->
     assert served.download("responses").text.count("\n") == 1
 
 
+def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(serve: Serve) -> None:
+    served = serve()
+    joined = served.join(group="1")
+    said = {
+        name: served.save(joined, answer("t1-1"), {**answer("t1-0"), name: value}).json()["error"]
+        for name, value in {"rating": 77, "left": "secret", "rt_ms": True, "trial_id": ""}.items()
+    }
+    assert said == {
+        "rating": "responses.1.rating should be less than or equal to 6.",
+        "left": "responses.1.left must be a whole number.",
+        "rt_ms": "responses.1.rt_ms must be a number.",
+        "trial_id": "responses.1.trial_id should have at least 1 character.",
+    }
+    for path, body, sentence in (
+        ("resume", {"participant": "p1"}, "secret is missing."),
+        ("participants", ["p1"], "The body must be an object."),
+        (
+            "participants",
+            {"platform": {"PROLIFIC_PID": 5}},
+            "platform.PROLIFIC_PID must be a text.",
+        ),
+    ):
+        assert served.http.post(f"/api/{path}", json=body).json() == {"error": sentence}
+
+
 JSON = {"Content-Type": "application/json"}
 UNREADABLE = (
     (b"", 400),
@@ -158,7 +183,7 @@ def test_what_any_web_page_may_send_without_being_asked_back_is_refused(serve: S
 
 
 def test_a_body_without_a_stated_length_or_an_end_is_not_waited_for(serve: Serve) -> None:
-    served = serve(limits=Limits(body_seconds=0.2))
+    served = serve(limits=RequestLimits(body_seconds=0.2))
     endless = (b" " * 50_000 for _ in range(10))
     given = served.http.post("/api/participants", content=endless, headers=JSON)
     assert given.status_code == 413
@@ -197,7 +222,9 @@ def test_downloads_need_the_token(serve: Serve) -> None:
 
 
 def test_who_asks_too_often_waits(serve: Serve) -> None:
-    served = serve(limits=Limits(joining=Rate(2, 0.5), asking=Rate(2, 1), failing=Rate(2, 0.1)))
+    served = serve(
+        limits=RequestLimits(joining=Rate(2, 0.5), asking=Rate(2, 1), failing=Rate(2, 0.1))
+    )
     first, second = served.join(), served.join()
     refused = served.http.post("/api/participants", json={})
     assert refused.status_code == 429
@@ -220,7 +247,7 @@ def test_a_full_study_turns_people_away(serve: Serve) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("_impatient")

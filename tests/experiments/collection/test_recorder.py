@@ -12,10 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from contstim.errors import StoreError
+from contstim.experiments.collection.database import (
+    APPLICATION_ID,
+    TABLES,
+    open_readable,
+    server_lock,
+)
 from contstim.experiments.collection.exports import collected_responses
-from contstim.experiments.collection.layout import APPLICATION_ID, TABLES
-from contstim.experiments.collection.people import Reception
-from contstim.experiments.collection.recorder import Recorder, read_only
+from contstim.experiments.collection.participants import AdmissionPolicy
+from contstim.experiments.collection.recorder import Recorder
 
 NOTE = "INSERT INTO study VALUES (?, 'x')"
 
@@ -50,7 +56,7 @@ def test_a_request_that_fails_is_undone_and_its_neighbours_are_kept(recorder: Re
     one, bad, two = asyncio.run(together())
     assert (one, two) == ("one", "two")
     assert isinstance(bad, KeyError)
-    with closing(read_only(recorder.path)) as connection:
+    with closing(open_readable(recorder.path)) as connection:
         kept = {row[0] for row in connection.execute("SELECT name FROM study")}
     assert kept == {"fingerprint", "salt", "secret", "one", "two"}
 
@@ -85,16 +91,38 @@ def test_a_database_from_before_the_mark_is_read_and_goes_on(tmp_path: Path) -> 
     before = collected_responses(path)
     assert [one.simulated for one in before] == [False]
     with closing(Recorder(path, "f")) as recorder:
-        join = partial(Reception(("1",)).join, group=None, identity=None, now=1.0, simulated=True)
+        join = partial(
+            AdmissionPolicy(("1",)).join, group=None, identity=None, now=1.0, simulated=True
+        )
         asyncio.run(recorder.run(join))
-        with closing(read_only(path)) as connection:
+        with closing(open_readable(path)) as connection:
             marks = connection.execute("SELECT simulated FROM participant").fetchall()
     assert [mark[0] for mark in marks] == [0, 1]
     assert repr(collected_responses(path)) == repr(before)
 
 
+def test_one_server_at_a_time_has_the_lock_of_a_database(tmp_path: Path) -> None:
+    database = tmp_path / "a.sqlite"
+    with server_lock(database, "http://a/"):
+        for _ in range(2):
+            with (
+                pytest.raises(StoreError, match=r"in use: the server at http://a/ \(process \d+\)"),
+                server_lock(database, "http://b/"),
+            ):
+                pytest.fail("two servers have one database")
+    with server_lock(database, "http://b/"), server_lock(tmp_path / "b.sqlite", "http://c/"):
+        assert "http://b/" in Path(f"{database}.lock").read_text()
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StoreError, match="which keeps other servers out"),
+        server_lock(tmp_path / "file" / "a.sqlite", "http://a/"),
+    ):
+        pytest.fail("there is no such folder")
+
+
 def test_a_snapshot_does_not_move_while_the_server_writes(recorder: Recorder) -> None:
-    with closing(read_only(recorder.path)) as connection:
+    with closing(open_readable(recorder.path)) as connection:
         before = connection.execute("SELECT count(*) FROM study").fetchone()[0]
         asyncio.run(recorder.run(lambda c: c.execute(NOTE, ("later",)).rowcount))
         assert connection.execute("SELECT count(*) FROM study").fetchone()[0] == before

@@ -17,6 +17,7 @@ from contstim.experiments.design.artificial import (
     simulate_responses,
 )
 from contstim.experiments.responses import admit, check_responses
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.analysis.simulation import simulate
 
@@ -27,7 +28,11 @@ def design(n: int, groups: int = 1) -> tuple[Trial, ...]:
             f"t{g}-{i:04}",
             g,
             Condition.RANDOM_NATURAL,
-            *("", "", f"One {g} {i}.", f"Two {g} {i}.", Kind.NATURAL, Kind.NATURAL, ""),
+            "",
+            "",
+            Sentence.parse(f"One {g} {i}."),
+            Sentence.parse(f"Two {g} {i}."),
+            *(Kind.NATURAL, Kind.NATURAL, ""),
         )
         for g in range(1, groups + 1)
         for i in range(n)

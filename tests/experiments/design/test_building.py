@@ -41,11 +41,11 @@ def test_every_group_has_one_of_each_model_pair_and_role() -> None:
 
 
 def test_no_group_sees_a_sentence_twice_whatever_its_end_mark() -> None:
-    shared = [replace(t, natural=f"Shared by some {i // 3}{'.!?'[i % 3]}")
+    shared = [replace(t, natural=Sentence.parse(f"Shared by some {i // 3}{'.!?'[i % 3]}"))
               for i, t in enumerate(TRIPLETS)]  # fmt: skip
     seen: dict[int, list[tuple[str, ...]]] = defaultdict(list)
     for trial in design(triplets=shared).trials:
-        seen[trial.group] += [Sentence.parse(s).words for s in (trial.sentence_1, trial.sentence_2)]
+        seen[trial.group] += [s.words for s in (trial.sentence_1, trial.sentence_2)]
     assert all(len(set(texts)) == len(texts) for texts in seen.values())
 
 
@@ -58,18 +58,18 @@ def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> 
     assert len({t.trial_id for t in (one, two, three)}) == 3
 
 
-def test_trials_hold_the_text_by_which_sentences_are_joined() -> None:
-    """White space and a missing end mark do not survive; `Sentence.text` is what scores name."""
-    pairs = [replace(PAIRS[0], sentence_1="  Cats   purr", sentence_2="Dogs bark !")]
-    triplets = [replace(TRIPLETS[0], natural="Owls  hoot", synthetic_2=" Pigs fly? ")]
+def test_trials_hold_the_sentences_of_pairs_and_triplets() -> None:
+    cats, dogs, owls, pigs = map(Sentence.parse, ("Cats purr", "Dogs bark!", "Owls hoot", "Pigs?"))
+    pairs = [replace(PAIRS[0], sentence_1=cats, sentence_2=dogs)]
+    triplets = [replace(TRIPLETS[0], natural=owls, synthetic_2=pigs)]
     found = build_design(pairs, groups=1, random_per_group=0, catch_per_group=0)
-    assert [(t.sentence_1, t.sentence_2) for t in found.trials] == [("Cats purr.", "Dogs bark!")]
-    texts = {s for t in triplet_trials(triplets[0]) for s in (t.sentence_1, t.sentence_2)}
-    assert {"Owls hoot.", "Pigs fly?"} <= texts
+    assert [(t.sentence_1, t.sentence_2) for t in found.trials] == [(cats, dogs)]
+    shown = {s for t in triplet_trials(triplets[0]) for s in (t.sentence_1, t.sentence_2)}
+    assert {owls, pigs} <= shown
 
 
 def test_names_of_targeted_trials_depend_on_their_content_alone() -> None:
-    def named(found: Design) -> dict[str, tuple[str, str]]:
+    def named(found: Design) -> dict[str, tuple[Sentence, Sentence]]:
         return {t.trial_id: (t.sentence_1, t.sentence_2) for t in found.trials if t.model_1}
 
     other = design(seed=5, triplets=TRIPLETS[::-1], pairs=PAIRS[::-1], groups=3)
@@ -82,16 +82,13 @@ def test_the_same_seed_gives_the_same_design_and_another_one_another() -> None:
 
 def test_random_and_catch_sentences_are_used_nowhere_else() -> None:
     """Some natural sentences stand in the triplets, with another end mark."""
-    taken = [replace(t, natural=f"{n.bare}!") for t, n in zip(TRIPLETS, NATURAL, strict=False)]
+    taken = [
+        replace(t, natural=replace(n, end="!")) for t, n in zip(TRIPLETS, NATURAL, strict=False)
+    ]
     found = design(triplets=taken, natural=natural(100)).trials
-    uses = Counter(
-        Sentence.parse(s).words
-        for t in found
-        for s in (t.sentence_1, t.sentence_2)
-        if not t.model_1
-    )
+    uses = Counter(s.words for t in found for s in (t.sentence_1, t.sentence_2) if not t.model_1)
     assert set(uses.values()) == {1}
-    assert not set(uses) & {Sentence.parse(t.natural).words for t in taken}
+    assert not set(uses) & {t.natural.words for t in taken}
 
 
 def test_capitals_do_not_give_shuffled_sentences_away() -> None:
@@ -113,7 +110,7 @@ def test_capitals_do_not_give_shuffled_sentences_away() -> None:
     assert {word: inside(word) for word in expected} == expected
     trials = build_design(natural=sentences, groups=8, random_per_group=0, catch_per_group=1).trials
     for trial in trials:
-        old, new = (Sentence.parse(t).words for t in (trial.sentence_1, trial.sentence_2))
+        old, new = trial.sentence_1.words, trial.sentence_2.words
         assert new[0][0].isupper() == old[0][0].isupper()
         assert Counter(map(str.lower, new)) == Counter(map(str.lower, old))
         capitals = {word for word in new[1:] if word[0].isupper()}
@@ -126,7 +123,7 @@ def test_shuffled_sentences_are_those_of_before_but_for_their_capitals() -> None
     trials = build_design(
         natural=sentences, groups=1, random_per_group=0, catch_per_group=3, seed=4
     ).trials
-    assert sorted(t.sentence_2.lower() for t in trials) == sorted(
+    assert sorted(t.sentence_2.text.lower() for t in trials) == sorted(
         ["a dog cat saw the 0.", "the cat a saw 1 dog.", "a cat saw dog 2 the."]
     )
 
@@ -144,7 +141,7 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         assert all(len({w.lower() for w in s.words}) == 1 or max(orders.values()) > 1
                    for s in sentences)  # fmt: skip
     else:
-        one, two = (Sentence.parse(s).words for s in (trial.sentence_1, trial.sentence_2))
+        one, two = trial.sentence_1.words, trial.sentence_2.words
         assert sorted(w.lower() for w in one) == sorted(w.lower() for w in two)
         assert [w.lower() for w in one] != [w.lower() for w in two]
 
@@ -157,9 +154,9 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         ({"natural": natural(59)}, InfeasibleError, "60 in all; only 59 are used nowhere else"),
         ({"catch_per_group": -1}, InputError, "0 or more"),
         ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "given twice"),
-        ({"pairs": [replace(PAIRS[0], sentence_1="")]}, InputError, "has no texts"),
+        ({"pairs": [replace(PAIRS[0], sentence_1=None)]}, InputError, "has no texts"),
         (
-            {"pairs": [replace(p, sentence_2="Seen by all.") for p in PAIRS]},
+            {"pairs": [replace(p, sentence_2=Sentence.parse("Seen by all.")) for p in PAIRS]},
             InfeasibleError,
             "'Seen by all' stands in 36 trials",
         ),
@@ -213,8 +210,9 @@ def change(condition: Condition, **fields: Any) -> Callable[[list[Trial]], None]
 
 def uncapitalise(trials: list[Trial]) -> None:
     place = next(i for i, t in enumerate(trials) if t.condition == Condition.CATCH)
-    text = trials[place].sentence_2
-    trials[place] = replace(trials[place], sentence_2=text[0].lower() + text[1:])
+    text = trials[place].sentence_2.text
+    lower = Sentence.parse(text[0].lower() + text[1:])
+    trials[place] = replace(trials[place], sentence_2=lower)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +221,14 @@ def uncapitalise(trials: list[Trial]) -> None:
         (swap_groups, "different shares"),
         (repeat_sentence, "sees .* 2 times"),
         (lambda trials: trials.pop(0), "is compared 0 times, not 1"),
-        (change(Condition.CATCH, sentence_2="The cat sees."), "not a new order"),
-        (change(Condition.CATCH, sentence_1="Pigs fly."), "not among the natural"),
+        (change(Condition.CATCH, sentence_2=Sentence.parse("The cat sees.")), "not a new order"),
+        (change(Condition.CATCH, sentence_1=Sentence.parse("Pigs fly.")), "not among the natural"),
         (change(Condition.RANDOM_NATURAL, model_1="gpt"), "names models"),
         (change(Condition.RANDOM_NATURAL, sentence_1=PAIRS[0].sentence_1), "not among|used in"),
-        (change(Condition.NATURAL_SYNTHETIC, sentence_2="Pigs fly."), "is compared"),
+        (
+            change(Condition.NATURAL_SYNTHETIC, sentence_2=Sentence.parse("Pigs fly.")),
+            "is compared",
+        ),
         (change(Condition.CATCH, group=9), "is in group 9"),
         (uncapitalise, "begins without the capital"),
         (change(Condition.CATCH, trial_id=PAIRS[0].trial_id), "names 2 trials"),

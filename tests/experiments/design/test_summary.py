@@ -38,7 +38,7 @@ def test_balance_is_the_mean_over_trials() -> None:
     balance = summarise(DESIGN, FREQUENCIES).balance[Condition.NATURAL_CONTROVERSIAL]
     pairs = some_pairs(3)
     for side, texts in enumerate(zip(*((p.sentence_1, p.sentence_2) for p in pairs), strict=True)):
-        words = [text.rstrip(".!").split() for text in texts]
+        words = [str(text).rstrip(".!").split() for text in texts]
         assert balance[0, side] == np.mean([len(w) for w in words])
         assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)

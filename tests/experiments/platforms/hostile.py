@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from contstim.sentence import Sentence
 from contstim.stimuli import Trial
 from tests.experiments.responses.experiment import make_trials
 
@@ -35,5 +36,6 @@ def hostile_trials(*, brackets: bool = True) -> list[Trial]:
     trials = make_trials()
     for n, text in enumerate(texts):
         trial = trials[n]
-        trials[n] = replace(trial, sentence_1=text) if n % 2 else replace(trial, sentence_2=text)
+        odd = Sentence.parse(text)
+        trials[n] = replace(trial, sentence_1=odd) if n % 2 else replace(trial, sentence_2=odd)
     return trials

@@ -60,7 +60,11 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None:
-    hostile = replace(TRIALS[0], sentence_1="</script><b>'\" Ünïcode!", sentence_2="= 1 + 1.")
+    hostile = replace(
+        TRIALS[0],
+        sentence_1=Sentence.parse("</script><b>'\" Ünïcode!"),
+        sentence_2=Sentence.parse("= 1 + 1."),
+    )
     trials = [hostile, *TRIALS[1:]]
     export_jspsych(trials, tmp_path / "page", PageSettings(completion_code="SECRET"))
     study = json.loads((tmp_path / "page" / "study.json").read_text(encoding="utf-8"))
@@ -72,8 +76,8 @@ def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None
     assert shown == {
         t.trial_id: (
             t.group,
-            Sentence.parse(t.sentence_1).bare,
-            Sentence.parse(t.sentence_2).bare,
+            t.sentence_1.bare,
+            t.sentence_2.bare,
         )
         for t in trials
     }

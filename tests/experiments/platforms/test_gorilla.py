@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.gorilla.export import Spreadsheet, export_gorilla, read_template
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.experiments.responses import Problem
@@ -59,7 +58,7 @@ def test_sentences_read_as_they_are(folder: Path) -> None:
     for name in ("L01", "L04"):
         for row in table(folder / f"{name}.csv")[1:-1]:
             trial = by_id[row["trial_id"]]
-            texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+            texts = [trial.sentence_1.bare, trial.sentence_2.bare]
             shown = texts if row["shown_left"] == "1" else texts[::-1]
             read = [read_html(row["text A"]), read_html(row["text B"])]
             assert read == [(text, []) for text in shown]

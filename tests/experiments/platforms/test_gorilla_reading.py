@@ -88,12 +88,16 @@ def test_a_column_that_is_no_group_is_refused(tmp_path: Path) -> None:
 
 def with_ends(trials: list[Trial], ends: tuple[str, str]) -> list[Trial]:
     return [
-        replace(t, sentence_1=t.sentence_1[:-1] + ends[0], sentence_2=t.sentence_2[:-1] + ends[1])
+        replace(
+            t,
+            sentence_1=replace(t.sentence_1, end=ends[0]),
+            sentence_2=replace(t.sentence_2, end=ends[1]),
+        )
         for t in trials
     ]
 
 
-@pytest.mark.parametrize("ends", [("?", "!"), ("?", "?"), ("", ""), ("!", ".")])
+@pytest.mark.parametrize("ends", [("?", "!"), ("?", "?"), (".", "."), ("!", ".")])
 def test_people_see_no_end_marks(tmp_path: Path, ends: tuple[str, str]) -> None:
     """The page shows bare sentences, whatever the table of trials closes them with."""
     trials = with_ends(TRIALS, ends)

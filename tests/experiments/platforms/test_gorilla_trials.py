@@ -12,6 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.gorilla.columns import GorillaOptions
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.responses.exports import gorilla_rows, is_rating, write_gorilla
@@ -25,7 +26,7 @@ def scores_of(trials: list[Trial]) -> ScoreTable:
 
     In natural-synthetic trials with synthetic_2, model_1 accepts the synthetic sentence.
     """
-    log_probs: dict[str, tuple[float, float]] = {}
+    log_probs: dict[Sentence, tuple[float, float]] = {}
     for n, trial in enumerate(trials):
         low, high = (-60.0 - n, -40.0), (-40.0, -60.0 - n)
         accepts_first = trial.kind_2 is Kind.SYNTHETIC_1
@@ -38,7 +39,7 @@ def bare(trial: Trial) -> Trial:
     """Without what an export cannot know: identifiers, and the order of a random pair."""
     first, second = trial.sentence_1, trial.sentence_2
     if trial.condition is Condition.RANDOM_NATURAL:
-        first, second = sorted((first, second))
+        first, second = sorted((first, second), key=str)
     return replace(trial, trial_id="", sentence_1=first, sentence_2=second)
 
 
@@ -74,7 +75,11 @@ def test_groups_that_share_a_pair_and_are_not_stated_are_hinted_at(tmp_path: Pat
 
 def test_a_sentence_shown_bare_has_the_end_mark_it_was_scored_with(tmp_path: Path) -> None:
     asked = [
-        replace(t, sentence_1=t.sentence_1[:-1] + "?", sentence_2=t.sentence_2[:-1] + "!")
+        replace(
+            t,
+            sentence_1=replace(t.sentence_1, end="?"),
+            sentence_2=replace(t.sentence_2, end="!"),
+        )
         for t in TRIALS
     ]
     path = write_gorilla(tmp_path / "export.csv", gorilla_rows(asked, RESPONSES, suffixed=True))
@@ -139,7 +144,7 @@ def test_groups_may_be_stated(tmp_path: Path) -> None:
 
 def test_unstated_shuffles_are_told_by_capitals_and_it_says_so(tmp_path: Path) -> None:
     trials = [
-        replace(t, sentence_2=t.sentence_2[0].lower() + t.sentence_2[1:])
+        replace(t, sentence_2=Sentence.parse(t.sentence_2.text[0].lower() + t.sentence_2.text[1:]))
         for t in TRIALS
         if t.condition is Condition.CATCH
     ]

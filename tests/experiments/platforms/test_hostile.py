@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.experiments.platforms.conftest import TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach, shown
@@ -29,7 +30,8 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
 ) -> None:
     """Every hostile sentence, title, label and example is on the page as it was written."""
     trials = [
-        Trial(f"t'{n}\"<i>", 1, Condition.RANDOM_NATURAL, "", "", text, f"other {n}",
+        Trial(f"t'{n}\"<i>", 1, Condition.RANDOM_NATURAL, "", "",
+              Sentence.parse(text), Sentence.parse(f"other {n}"),
               Kind.NATURAL, Kind.NATURAL, "")
         for n, text in enumerate(HOSTILE)
     ]  # fmt: skip

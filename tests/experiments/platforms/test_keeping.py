@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from contstim.sentence import Sentence
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.fake_server import CODE
 from tests.experiments.platforms.walking import answer, begin, reach
@@ -100,7 +101,7 @@ def test_a_new_version_of_the_trials_does_not_go_on_with_the_old(
     server = collect(export())
     page = visit(f"{server.address}?simulate")
     reach(page, "saved")
-    export([replace(trial, sentence_1="Another sentence.") for trial in TRIALS])
+    export([replace(trial, sentence_1=Sentence.parse("Another sentence.")) for trial in TRIALS])
     page.reload()
     page.wait_for_function("() => document.querySelector('.code')")
     assert list(server.people) == ["p1", "p2"]

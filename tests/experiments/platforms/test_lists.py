@@ -13,6 +13,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 from tests.experiments.responses.experiment import make_trials
 
@@ -49,7 +50,11 @@ def test_names_sort_as_text_in_their_order() -> None:
 
 def test_people_see_bare_sentences_on_their_sides() -> None:
     one = stimulus_lists(TRIALS)[0].shown[0]
-    trial = replace(one.trial, sentence_1="The one?", sentence_2="The other\none!")
+    trial = replace(
+        one.trial,
+        sentence_1=Sentence.parse("The one?"),
+        sentence_2=Sentence.parse("The other\none!"),
+    )
     assert sides(replace(one, trial=trial, left=1)) == ("The one", "The other one")
     assert sides(replace(one, trial=trial, left=2)) == ("The other one", "The one")
 

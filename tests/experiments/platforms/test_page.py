@@ -22,7 +22,7 @@ BY_ID = {trial.trial_id: trial for trial in TRIALS}
 
 
 def bare(trial: Trial) -> tuple[str, str]:
-    return trial.sentence_1.rstrip("."), trial.sentence_2.rstrip(".")
+    return trial.sentence_1.text.rstrip("."), trial.sentence_2.text.rstrip(".")
 
 
 @pytest.mark.parametrize("width", SIZES)

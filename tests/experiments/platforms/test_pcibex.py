@@ -13,7 +13,6 @@ from urllib.parse import quote
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.pcibex.export import export_pcibex
 from contstim.experiments.platforms.pcibex.reading import import_pcibex
 from contstim.experiments.responses import Problem
@@ -77,7 +76,7 @@ def test_sentences_read_as_they_are(folder: Path) -> None:
     by_id = {trial.trial_id: trial for trial in TRIALS}
     for row in table(folder / "trials.csv"):
         trial = by_id[row["trial_id"]]
-        texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+        texts = [trial.sentence_1.bare, trial.sentence_2.bare]
         shown = texts if row["left"] == "1" else texts[::-1]
         assert [read_html(row["left_html"]), read_html(row["right_html"])] == [
             (text, []) for text in shown

@@ -9,7 +9,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.platforms.cells import NO_BREAK_SPACE
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.plain import export_csv
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.platforms.planting import table
@@ -29,7 +28,7 @@ def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
             for row, shown in zip(theirs, expected, strict=True):
                 assert row["trial_id"] == shown.trial.trial_id
                 assert (row["left"], row["position"]) == (str(shown.left), str(shown.position))
-                texts = [displayed(shown.trial.sentence_1), displayed(shown.trial.sentence_2)]
+                texts = [shown.trial.sentence_1.bare, shown.trial.sentence_2.bare]
                 written = [row["left_sentence"], row["right_sentence"]]
                 assert [text.removeprefix(NO_BREAK_SPACE) for text in written] == (
                     texts if shown.left == 1 else texts[::-1]

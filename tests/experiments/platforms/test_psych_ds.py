@@ -54,7 +54,7 @@ def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> No
     stimuli = table(data / DATA.format("stimuli"))
     for row, trial in zip(stimuli, TRIALS, strict=True):
         assert row["trial_id"] == trial.trial_id
-        assert Sentence.parse(row["sentence_2"]) == Sentence.parse(trial.sentence_2)
+        assert Sentence.parse(row["sentence_2"]) == trial.sentence_2
         assert not row["sentence_1"].startswith(("=", "+", "-", "@"))
     responses = table(data / DATA.format("responses"))
     numbers = {"5f1e": "P1", "=cmd()": "P2", "<i>": "P3"}

@@ -13,7 +13,6 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.cells import NO_BREAK_SPACE
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.psychopy.export import export_psychopy
 from contstim.experiments.platforms.psychopy.reading import import_psychopy
 from contstim.experiments.responses import Problem
@@ -43,7 +42,7 @@ def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
         assert set(read["left"]) == {1, 2}
         for cells in read.to_dict("records"):
             trial = by_id[cells["trial_id"]]
-            texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+            texts = [trial.sentence_1.bare, trial.sentence_2.bare]
             shown = [cells["left_sentence"], cells["right_sentence"]]
             assert [text.removeprefix(NO_BREAK_SPACE) for text in shown] == (
                 texts if cells["left"] == 1 else texts[::-1]

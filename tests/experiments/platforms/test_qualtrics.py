@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTONS, QUESTION, displayed
+from contstim.experiments.platforms.display import BUTTONS, QUESTION
 from contstim.experiments.platforms.qualtrics.export import export_qualtrics
 from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
 from contstim.experiments.responses import Problem
@@ -72,7 +72,7 @@ def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder
     for question in asked:
         row = key[question["id"][0]]
         trial = by_id[row["trial_id"]]
-        texts = [displayed(trial.sentence_1), displayed(trial.sentence_2)]
+        texts = [trial.sentence_1.bare, trial.sentence_2.bare]
         left, right = texts if row["left"] == "1" else texts[::-1]
         (markup,) = question["text"]
         read, tags = read_html(markup)

@@ -19,7 +19,7 @@ from contstim.experiments.platforms.psychopy.reading import import_psychopy
 from contstim.experiments.platforms.qualtrics.export import export_qualtrics
 from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
 from contstim.experiments.responses import Response
-from contstim.experiments.responses.answers import Imported
+from contstim.experiments.responses.alignment import Imported
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex

@@ -13,7 +13,6 @@ from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.platforms.cells import NO_BREAK_SPACE, guarded
-from contstim.experiments.platforms.display import displayed
 from contstim.experiments.platforms.jspsych.texts import keep_texts
 from contstim.experiments.platforms.markup import as_html
 from contstim.experiments.platforms.psychopy.cells import psychopy_cell
@@ -29,7 +28,7 @@ TEXTS = st.one_of(
 
 def shown(text: str) -> str:
     try:
-        return displayed(text)
+        return Sentence.parse(text).bare
     except SentenceError:
         assume(False)
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from contstim.experiments.responses import Response
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 
 _KINDS = {
@@ -36,8 +37,8 @@ def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
                     condition,
                     "gpt2" if targeted else "",
                     "rnn" if targeted else "",
-                    first,
-                    " ".join(other) + ".",
+                    Sentence.parse(first),
+                    Sentence.parse(" ".join(other)),
                     *_KINDS[condition],
                     "",
                 )

@@ -91,7 +91,7 @@ _TYPES = {Kind.NATURAL: "N", Kind.SHUFFLED: "C", Kind.SYNTHETIC_1: "S", Kind.SYN
 
 
 def _spreadsheet(trial: Trial, response: Response) -> Row:
-    texts = [trial.sentence_1.rstrip(".!?"), trial.sentence_2.rstrip(".!?")]
+    texts = [trial.sentence_1.text.rstrip(".!?"), trial.sentence_2.text.rstrip(".!?")]
     kinds = [_TYPES[trial.kind_1], _TYPES[trial.kind_2]]
     models = [trial.model_1, trial.model_2]
     if trial.condition is Condition.NATURAL_SYNTHETIC:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.responses import Finding, Problem, Response, check_responses
+from contstim.experiments.responses import Problem, Response, ResponseFinding, check_responses
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -31,7 +31,7 @@ def test_a_complete_experiment_has_no_problem() -> None:
 def test_two_responses_for_one_trial() -> None:
     again = replace(RESPONSES[3], rating=1)
     report = check_responses(TRIALS, [*RESPONSES, again])
-    assert report.findings == (Finding(Problem.DUPLICATE, "ann", (again.trial_id,)),)
+    assert report.findings == (ResponseFinding(Problem.DUPLICATE, "ann", (again.trial_id,)),)
     with pytest.raises(InputError, match=f"ann rated the same trial.*{again.trial_id}"):
         report.raise_errors()
 
@@ -58,7 +58,7 @@ def test_a_missing_rating_is_no_contradiction() -> None:
 def test_the_same_rating_on_every_trial_is_named_and_harmless(rating: int) -> None:
     same = [replace(r, rating=rating) if r.participant == "bob" else r for r in RESPONSES]
     report = check_responses(TRIALS, same)
-    assert report.findings == (Finding(Problem.ONE_RATING, "bob", (str(rating),)),)
+    assert report.findings == (ResponseFinding(Problem.ONE_RATING, "bob", (str(rating),)),)
     assert "bob gave the same rating on every trial" in str(report)
     report.raise_errors()
 

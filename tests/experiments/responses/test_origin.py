@@ -20,6 +20,7 @@ from contstim.experiments.responses import (
     read_responses,
     write_responses,
 )
+from contstim.tables import read_table, write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials(1)
@@ -48,6 +49,18 @@ def test_files_that_pandas_joins_keep_the_mark(tmp_path: Path) -> None:
         found = read_responses(tmp_path / "both.csv")
         assert {r.participant for r in found if r.simulated} == {"simulated-1"}
         assert origin_of(found).share == "1 of 3"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_the_name_tells_where_somebody_has_deleted_the_column(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"responses{suffix}"
+    write_responses(path, (*PEOPLE, *ROBOTS))
+    columns = read_table(path)
+    del columns["simulated"]
+    write_table(path, columns)
+    found = read_responses(path)
+    assert origin_of(found).share == "1 of 3"
+    assert found == (*PEOPLE, *ROBOTS)
 
 
 def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:

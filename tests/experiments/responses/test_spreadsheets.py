@@ -9,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.experiments.responses import Response, read_responses, write_responses
-from contstim.experiments.responses.spreadsheets import inert, restored
+from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
 
 texts = st.text(st.sampled_from("'=+-@\t\r\n＝＋－＠a1 (\"")) | st.text()
 
 
 @given(texts)
 def test_what_is_made_inert_begins_like_no_formula_and_is_restored(text: str) -> None:
-    assert not inert(text).startswith(
+    assert not escape_formula(text).startswith(
         ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
     )
-    assert restored(inert(text)) == text
+    assert unescape_formula(escape_formula(text)) == text
 
 
 def test_ordinary_names_stay_as_they_are() -> None:
     for name in ("natural-5f3c", "p01", "'tis", "''", "a=b", "3", ""):
-        assert inert(name) == restored(name) == name
+        assert escape_formula(name) == unescape_formula(name) == name
 
 
 def test_a_table_holds_no_formula_and_reads_back(tmp_path: Path) -> None:

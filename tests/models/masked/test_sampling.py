@@ -64,7 +64,7 @@ def test_every_token_of_a_word_has_weight_one_and_no_other(name: str) -> None:
     ):
         constant = plan.by_token(np.ones(len(plan.row)))
         expected = (pattern >= 0).astype(float)
-        if plan.draw_of is None or name == "words":
+        if plan.sample_of is None or name == "words":
             np.testing.assert_allclose(constant, expected, atol=1e-12)
         assert constant.sum() == pytest.approx(expected.sum())
         assert (plan.weight > 0).all()
@@ -106,8 +106,8 @@ def test_covers_are_sharper_than_as_many_passes_of_orders() -> None:
 
 def test_the_published_estimator_takes_100_orders() -> None:
     plan = orders_plan(PATTERNS["tokens"], 0)
-    assert plan.draw_of is not None
-    assert plan.draw_of.max() + 1 == N_ORDERS == 100
+    assert plan.sample_of is not None
+    assert plan.sample_of.max() + 1 == N_ORDERS == 100
     assert len(plan.row) == N_ORDERS * 8
 
 

@@ -13,11 +13,12 @@ import pytest
 import safetensors.torch
 
 from contstim.errors import InputError, ModelError
-from contstim.models.catalog import load_model, parse_specification
+from contstim.models.catalog import load_model
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
 from contstim.models.recurrent.words import WordList
+from contstim.models.specifications import parse_specification
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
 from tests.models.damages import DAMAGES

@@ -17,7 +17,7 @@ from contstim.models.classifier.adapter import load_classifier
 from contstim.models.classifier.labels import LABELS
 from contstim.models.training.acceptability import Restarts, classifier_task, train_acceptability
 from contstim.models.training.checkpoint import CHECKPOINT
-from contstim.models.training.cola import Labelled
+from contstim.models.training.cola import LabelledSentence
 from contstim.models.training.loop import Progress
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
 from tests.models.tiny import TEXTS
@@ -28,10 +28,13 @@ TRAINING = TrainingSettings(
 )
 
 
-def labelled(text: str) -> list[Labelled]:
+def labelled(text: str) -> list[LabelledSentence]:
     """The sentence, and its words backwards."""
     words = tuple(text[:-1].split())
-    return [Labelled(words, text[-1]), Labelled(words[::-1], text[-1], acceptable=False)]
+    return [
+        LabelledSentence(words, text[-1]),
+        LabelledSentence(words[::-1], text[-1], acceptable=False),
+    ]
 
 
 SENTENCES = [one for text in TEXTS for one in labelled(text)]
@@ -176,7 +179,7 @@ def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
     name: str, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Witness: the tokenizer's own truncation."""
-    long = Labelled(("dog",) * 90, ".")
+    long = LabelledSentence(("dog",) * 90, ".")
     folder = str(tiny_checkpoint(name))
     task = classifier_task([long, SENTENCES[0]], ClassifierSettings(base=folder))
     assert task.facts["sentences_cut"] == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.models.training.cola import Labelled, read_annotations, read_cola
+from contstim.models.training.cola import LabelledSentence, read_annotations, read_cola
 from contstim.sentence import Sentence
 
 COLA = 'a1\t1\t\tThe dog barked.\na1\t0\t*\tDog the barked\nb2\t1\t\tHe said "no", and left!\n'
@@ -33,7 +33,10 @@ def test_published_files_have_four_columns_and_no_header(tmp_path: Path) -> None
 def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
     csv = ',sentence_source,label,label_notes,sentence\n0,x,1,,"Yes, it does."\n1,x,0,*,It do.\n'
     tabs = "sentence\tlabel\nYes, it does.\t1\nIt do.\t0\n"
-    expected = [Labelled(("Yes,", "it", "does"), "."), Labelled(("It", "do"), ".", False)]
+    expected = [
+        LabelledSentence(("Yes,", "it", "does"), "."),
+        LabelledSentence(("It", "do"), ".", False),
+    ]
     assert read_cola(write(tmp_path / "cola.csv", csv)) == expected
     assert read_cola(write(tmp_path / "cola.tsv", tabs)) == expected
 

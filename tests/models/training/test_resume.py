@@ -66,7 +66,7 @@ def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
     kind: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""
-    monkeypatch.setattr(loop, "_KEEP_EVERY", 0.0)
+    monkeypatch.setattr(loop, "_SAVE_EVERY", 0.0)
     whole = train(kind, tmp_path / "whole")
 
     def interrupt(progress: Progress) -> None:
@@ -233,7 +233,7 @@ import torch
 torch.set_num_threads(1)
 from contstim.models.training import loop
 from tests.models.training.runs import train
-loop._KEEP_EVERY = 0.0
+loop._SAVE_EVERY = 0.0
 def kill(now):
     if now.step == 8:  # the third of the second epoch
         os.kill(os.getpid(), signal.SIGKILL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.optimization.jobs.study import Study
+from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -25,12 +25,12 @@ def naturals(words: Vocabulary, unseen: list[Sentence]) -> tuple[Sentence, ...]:
 
 
 @pytest.fixture(scope="session")
-def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> Study:
+def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> SynthesisPlan:
     models = tuple(f"kenlm:{trained}/{n}gram.arpa" for n in (2, 3, 4))
-    return Study(models, naturals, words, per_pair=4, seed=5)
+    return SynthesisPlan(models, naturals, words, per_pair=4, seed=5)
 
 
 @pytest.fixture(scope="session")
-def changed(study: Study) -> Callable[..., Study]:
+def changed(study: SynthesisPlan) -> Callable[..., SynthesisPlan]:
     """The study with other values."""
     return lambda **values: replace(study, **values)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.bench import Bench, Task
 from contstim.optimization.jobs.executors import Answered, Died, Executor, Ready
-from tests.optimization.jobs.errands import Die, Refuse, Remember, Repeat, Sleep, Stumble
+from contstim.optimization.jobs.tasks import SynthesisTask
+from contstim.optimization.jobs.worker_context import WorkerContext
+from tests.optimization.jobs.toy_tasks import Die, Refuse, Remember, Repeat, Sleep, Stumble
 
 
 class ExecutorContract:
@@ -26,13 +27,13 @@ class ExecutorContract:
     @pytest.fixture
     def started(self, executor: Executor, tmp_path: Path) -> Iterator[Executor]:
         with executor:
-            executor.start(Bench(device="cpu", folder=tmp_path))
+            executor.start(WorkerContext(device="cpu", folder=tmp_path))
             ready = [executor.receive() for _ in range(executor.size)]
             assert all(isinstance(event, Ready) for event in ready)
             assert {event.worker for event in ready} == {*range(executor.size)}
             yield executor
 
-    def ask(self, executor: Executor, task: Task, worker: int = 0) -> Answered:
+    def ask(self, executor: Executor, task: SynthesisTask, worker: int = 0) -> Answered:
         executor.send(worker, task)
         event = executor.receive()
         assert isinstance(event, Answered)
@@ -41,10 +42,10 @@ class ExecutorContract:
 
     def test_every_task_is_answered_by_its_worker(self, started: Executor, tmp_path: Path) -> None:
         for worker in range(started.size):
-            started.send(worker, Repeat(f"errand {worker}"))
+            started.send(worker, Repeat(f"task {worker}"))
         events = [started.receive() for _ in range(started.size)]
         results = {e.worker: e.reply.result for e in events if isinstance(e, Answered)}
-        assert results == {w: f"errand {w} in {tmp_path.name}" for w in range(started.size)}
+        assert results == {w: f"task {w} in {tmp_path.name}" for w in range(started.size)}
 
     def test_errors_are_answers(self, started: Executor) -> None:
         refused = self.ask(started, Refuse()).reply
@@ -80,7 +81,7 @@ class SeparateWorkersContract(ExecutorContract):
         assert self.ask(started, Remember(), worker=1).reply.result == 2
 
     def test_closing_ends_busy_workers_too(self, executor: Executor, tmp_path: Path) -> None:
-        executor.start(Bench(device="cpu", folder=tmp_path))
+        executor.start(WorkerContext(device="cpu", folder=tmp_path))
         events = [executor.receive() for _ in range(executor.size)]
         executor.send(0, Sleep())
         executor.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from contstim.optimization.jobs.bench import Bench
 from contstim.optimization.jobs.executors import RayExecutor
+from contstim.optimization.jobs.worker_context import WorkerContext
 
 if __name__ == "__main__":
     executor = RayExecutor(2)
-    executor.start(Bench(device="cpu"))
+    executor.start(WorkerContext(device="cpu"))
     for _ in range(executor.size):
         executor.receive()
     print("ready", flush=True)

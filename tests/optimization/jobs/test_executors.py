@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.bench import Bench
 from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
-from contstim.optimization.jobs.executors.gpus import visible_gpus
+from contstim.optimization.jobs.executors.processes import visible_gpus
+from contstim.optimization.jobs.worker_context import WorkerContext
 from tests.optimization.jobs.contract import ExecutorContract, SeparateWorkersContract
-from tests.optimization.jobs.errands import Surroundings
+from tests.optimization.jobs.toy_tasks import Environment
 
 
 class TestLocal(ExecutorContract):
@@ -68,11 +68,11 @@ def test_gpus_are_those_that_cuda_may_see(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     with ProcessExecutor(3) as executor:
-        executor.start(Bench(folder=tmp_path))
+        executor.start(WorkerContext(folder=tmp_path))
         for _ in range(3):
             executor.receive()
         seen = {}
         for worker in range(3):
-            executor.send(worker, Surroundings("CUDA_VISIBLE_DEVICES"))
+            executor.send(worker, Environment("CUDA_VISIBLE_DEVICES"))
             seen[worker] = executor.receive().reply.result  # type: ignore[union-attr]
     assert seen == {0: "5", 1: "7", 2: "5"}

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.bench import Bench
 from contstim.optimization.jobs.executors import LocalExecutor, RayExecutor, Ready
 from contstim.optimization.jobs.executors.base import Event
-from contstim.optimization.jobs.study import Study
+from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.store import Store
 from tests.optimization.jobs.contract import SeparateWorkersContract, process_of, vanishes
 
@@ -56,11 +56,11 @@ class Watched(RayExecutor):
         return event
 
 
-def test_an_actor_killed_in_the_midst_changes_nothing(study: Study, tmp_path: Path) -> None:
+def test_an_actor_killed_in_the_midst_changes_nothing(study: SynthesisPlan, tmp_path: Path) -> None:
     """Witness: the same study in this process."""
-    bench = Bench("cpu", vocabulary=study.vocabulary)
+    context = WorkerContext("cpu", vocabulary=study.vocabulary)
     with Store(tmp_path / "local.sqlite") as store:
-        expected = find_triplets(study, store, LocalExecutor(), bench)
+        expected = find_triplets(study, store, LocalExecutor(), context)
     executor, remarks = Watched(), list[str]()
 
     def kill_one(settled: int, _wanted: int) -> None:
@@ -68,7 +68,9 @@ def test_an_actor_killed_in_the_midst_changes_nothing(study: Study, tmp_path: Pa
             os.kill(next(iter(executor.processes.values())), signal.SIGKILL)
 
     with Store(tmp_path / "ray.sqlite") as store:
-        found = find_triplets(study, store, executor, bench, say=remarks.append, progress=kill_one)
+        found = find_triplets(
+            study, store, executor, context, say=remarks.append, progress=kill_one
+        )
     assert found == expected
     assert len(remarks) == 1
     assert "died" in remarks[0]
@@ -77,7 +79,7 @@ def test_an_actor_killed_in_the_midst_changes_nothing(study: Study, tmp_path: Pa
 def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
     executor = RayExecutor(9, gpus_per_worker=0)
     with pytest.raises(InputError, match="room for 2"):
-        executor.start(Bench(folder=tmp_path))
+        executor.start(WorkerContext(folder=tmp_path))
 
 
 def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     ray.shutdown()
     executor = RayExecutor(2, address="127.0.0.1:1")
     with pytest.raises(WorkerError, match=r"Cannot reach or start Ray at 127\.0\.0\.1:1 .*refused"):
-        executor.start(Bench(folder=tmp_path))
+        executor.start(WorkerContext(folder=tmp_path))
 
 
 def test_a_killed_driver_leaves_no_process_of_ray_behind() -> None:

@@ -12,40 +12,45 @@ import pytest
 
 from contstim.errors import InputError, ModelError, StoreError, VocabularyError, WorkerError
 from contstim.models.ngram.adapter import KenlmModel
-from contstim.optimization.jobs.bench import Bench
 from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.optimization.jobs.executors.base import Executor
-from contstim.optimization.jobs.study import Study, seed_for
-from contstim.optimization.jobs.tasks import Search
-from contstim.optimization.jobs.triplets import Found, find_triplets
+from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
+from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.tasks import TripletTask
+from contstim.optimization.jobs.triplets import find_triplets
+from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
 from contstim.vocabulary import Vocabulary
 
-Changed = Callable[..., Study]
+Changed = Callable[..., SynthesisPlan]
 
 
-def find(study: Study, path: Path, executor: Executor | None = None, **options: Any) -> Found:
-    bench = Bench("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+def find(
+    study: SynthesisPlan, path: Path, executor: Executor | None = None, **options: Any
+) -> TripletResults:
+    context = WorkerContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
     with Store(path) as store:
-        return find_triplets(study, store, executor or LocalExecutor(), bench, **options)
+        return find_triplets(study, store, executor or LocalExecutor(), context, **options)
 
 
 @pytest.fixture(scope="module")
-def finished(study: Study, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
+def finished(
+    study: SynthesisPlan, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, TripletResults]:
     path = tmp_path_factory.mktemp("finished") / "whole.sqlite"
     return path, find(study, path)
 
 
 @pytest.fixture
-def whole(finished: tuple[Path, Found]) -> Found:
+def whole(finished: tuple[Path, TripletResults]) -> TripletResults:
     """What an uninterrupted run finds."""
     return finished[1]
 
 
 @pytest.fixture
-def store(finished: tuple[Path, Found], tmp_path: Path) -> Path:
+def store(finished: tuple[Path, TripletResults], tmp_path: Path) -> Path:
     """A copy of the store that an uninterrupted run leaves."""
     copied = tmp_path / "copied.sqlite"
     copied.write_bytes(finished[0].read_bytes())
@@ -53,7 +58,7 @@ def store(finished: tuple[Path, Found], tmp_path: Path) -> Path:
 
 
 def test_every_pair_has_its_triplets_and_no_sentence_is_used_twice(
-    study: Study, whole: Found, words: Vocabulary
+    study: SynthesisPlan, whole: TripletResults, words: Vocabulary
 ) -> None:
     """Witness: one call of `synthesize_triplet` each, with the job's seed."""
     assert whole.complete
@@ -64,14 +69,13 @@ def test_every_pair_has_its_triplets_and_no_sentence_is_used_twice(
         names = (triplet.model_1, triplet.model_2)
         first, second = (KenlmModel(name.removeprefix("kenlm:"), name) for name in names)
         seed = seed_for(
-            5, (first.convention.fingerprint, second.convention.fingerprint), triplet.natural
+            5, (first.convention.fingerprint, second.convention.fingerprint), triplet.natural.text
         )
-        natural = Sentence.parse(triplet.natural)
-        expected, *_ = synthesize_triplet(first, second, natural, words, seed=seed, seeds=3)
+        expected, *_ = synthesize_triplet(first, second, triplet.natural, words, seed=seed, seeds=3)
         assert triplet == expected
 
 
-def test_statistics_are_means_over_the_pairs_own_triplets(whole: Found) -> None:
+def test_statistics_are_means_over_the_pairs_own_triplets(whole: TripletResults) -> None:
     for pair in whole.pairs:
         own = [t for t in whole.triplets if (t.model_1, t.model_2) == (pair.model_1, pair.model_2)]
         assert pair.triplets == len(own) == 4
@@ -83,7 +87,7 @@ def test_statistics_are_means_over_the_pairs_own_triplets(whole: Found) -> None:
 
 
 def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
-    whole: Found, store: Path
+    whole: TripletResults, store: Path
 ) -> None:
     """Step by step within a round; the triplet has the best sentence of all rounds."""
     with Store(store) as kept:
@@ -97,7 +101,7 @@ def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
             own = [
                 s for s in steps if (s["triplet_id"], s["reject"]) == (triplet.triplet_id, reject)
             ]
-            sentence, number = Sentence.parse(triplet.natural), 0
+            sentence, number = triplet.natural, 0
             for step in own:
                 after = Sentence.parse(step["sentence"])
                 before = after.replace(step["position"], step["old"])
@@ -105,21 +109,21 @@ def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
                 assert before == sentence or step["round"] > number
                 sentence, number = after, step["round"]
             best = min(own, key=lambda step: step["log_prob_reject"], default=None)
-            assert synthetic == (triplet.natural if best is None else best["sentence"])
+            assert str(synthetic) == (str(triplet.natural) if best is None else best["sentence"])
 
 
 def test_a_finished_job_searches_no_more(
-    study: Study, whole: Found, store: Path, monkeypatch: pytest.MonkeyPatch
+    study: SynthesisPlan, whole: TripletResults, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("searched again")
 
-    monkeypatch.setattr(Search, "perform", refuse)
+    monkeypatch.setattr(TripletTask, "perform", refuse)
     assert find(study, store) == whole
 
 
 def test_more_triplets_a_pair_are_added_to_those_that_are_there(
-    whole: Found,
+    whole: TripletResults,
     store: Path,
     changed: Changed,
     tmp_path: Path,
@@ -128,18 +132,18 @@ def test_more_triplets_a_pair_are_added_to_those_that_are_there(
     """Witness: a run that wanted so many from the start."""
     at_once = find(changed(per_pair=6), tmp_path / "other.sqlite")
     searched: list[str] = []
-    genuine = Search.perform
+    genuine = TripletTask.perform
 
-    def note(task: Search, bench: Bench) -> object:
+    def note(task: TripletTask, context: WorkerContext) -> object:
         searched.append(task.natural.text)
-        return genuine(task, bench)
+        return genuine(task, context)
 
-    monkeypatch.setattr(Search, "perform", note)
+    monkeypatch.setattr(TripletTask, "perform", note)
     assert find(changed(per_pair=6), store) == at_once
     assert len(searched) == 6
-    assert {t.natural for t in at_once.triplets} - {t.natural for t in whole.triplets} == {
-        *searched
-    }
+    assert {t.natural.text for t in at_once.triplets} - {
+        t.natural.text for t in whole.triplets
+    } == {*searched}
     with pytest.raises(StoreError, match="per pair: 6 → 4"):
         find(changed(per_pair=4), store)
 
@@ -161,7 +165,7 @@ def test_changed_settings_are_refused_showing_old_and_new(
 
 
 def test_changed_sentences_and_models_are_refused(
-    whole: Found, store: Path, study: Study, changed: Changed
+    whole: TripletResults, store: Path, study: SynthesisPlan, changed: Changed
 ) -> None:
     n = len({*study.sentences})
     with pytest.raises(StoreError, match=f"sentences: {n} sentences, .* → {n - 1} sentences, "):
@@ -174,7 +178,7 @@ def test_changed_sentences_and_models_are_refused(
 
 
 def test_a_model_that_changes_during_the_job_is_noticed(
-    study: Study, trained: Path, tmp_path: Path
+    study: SynthesisPlan, trained: Path, tmp_path: Path
 ) -> None:
     """The file is overwritten after the models were looked at: three failures, not a mixture."""
     copies = []
@@ -182,7 +186,7 @@ def test_a_model_that_changes_during_the_job_is_noticed(
         copies.append(tmp_path / f"{n}.arpa")
         copies[-1].write_bytes((trained / f"{n}gram.arpa").read_bytes())
     models = tuple(f"kenlm:{copy}" for copy in copies)
-    mixed = Study(models, study.sentences, study.vocabulary, 2)
+    mixed = SynthesisPlan(models, study.sentences, study.vocabulary, 2)
 
     def overwrite(settled: int, wanted: int) -> None:
         assert wanted == 6
@@ -196,19 +200,19 @@ def test_a_model_that_changes_during_the_job_is_noticed(
 
 
 def test_a_poisoned_job_is_kept_after_three_failures_and_the_rest_goes_on(
-    study: Study, whole: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: SynthesisPlan, whole: TripletResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    poison = whole.triplets[5].natural
+    poison = whole.triplets[5].natural.text
     attempts: Counter[str] = Counter()
-    genuine = Search.perform
+    genuine = TripletTask.perform
 
-    def perform(task: Search, bench: Bench) -> object:
+    def perform(task: TripletTask, context: WorkerContext) -> object:
         attempts[task.natural.text] += 1
         if task.natural.text == poison:
             raise MemoryError("too much")
-        return genuine(task, bench)
+        return genuine(task, context)
 
-    monkeypatch.setattr(Search, "perform", perform)
+    monkeypatch.setattr(TripletTask, "perform", perform)
     path = tmp_path / "poisoned.sqlite"
     found = find(study, path)
     assert not found.complete
@@ -220,12 +224,12 @@ def test_a_poisoned_job_is_kept_after_three_failures_and_the_rest_goes_on(
     assert found.pairs[1].failed == 1
     assert find(study, path) == found
     assert attempts[poison] == 3
-    monkeypatch.setattr(Search, "perform", genuine)
+    monkeypatch.setattr(TripletTask, "perform", genuine)
     assert find(study, path, retry_failed=True) == whole
 
 
 def test_impossible_sentences_make_room_for_others_and_are_counted(
-    study: Study, whole: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: SynthesisPlan, whole: TripletResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two natural sentences of the first pair are made impossible to its second model."""
     impossible = {t.natural for t in whole.triplets[2:4]}
@@ -233,7 +237,7 @@ def test_impossible_sentences_make_room_for_others_and_are_counted(
 
     def log_probs(model: KenlmModel, sentences: list[Sentence]) -> Any:
         scores = genuine(model, sentences)
-        hit = [s.text in impossible and "3gram" in model.name for s in sentences]
+        hit = [s in impossible and "3gram" in model.name for s in sentences]
         return np.where(hit, -np.inf, scores)
 
     monkeypatch.setattr(KenlmModel, "log_probs", log_probs)
@@ -248,7 +252,9 @@ def test_impossible_sentences_make_room_for_others_and_are_counted(
     assert resumed == found
 
 
-def test_workers_that_are_killed_change_nothing(study: Study, whole: Found, tmp_path: Path) -> None:
+def test_workers_that_are_killed_change_nothing(
+    study: SynthesisPlan, whole: TripletResults, tmp_path: Path
+) -> None:
     remarks: list[str] = []
 
     def kill_now_and_then(settled: int, _wanted: int) -> None:
@@ -268,7 +274,7 @@ def test_workers_that_are_killed_change_nothing(study: Study, whole: Found, tmp_
     assert not multiprocessing.active_children()
 
 
-def test_workers_that_never_start_end_the_job(study: Study, tmp_path: Path) -> None:
+def test_workers_that_never_start_end_the_job(study: SynthesisPlan, tmp_path: Path) -> None:
     class Unborn(LocalExecutor):
         def receive(self) -> Any:
             from contstim.optimization.jobs.executors import Died
@@ -280,43 +286,43 @@ def test_workers_that_never_start_end_the_job(study: Study, tmp_path: Path) -> N
 
 
 def test_a_worker_with_an_unforeseen_error_is_replaced(
-    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: SynthesisPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after an error of a GPU, which may spoil all that its process does afterwards."""
     spoilt = False
-    genuine = Search.perform
+    genuine = TripletTask.perform
 
-    def perform(task: Search, bench: Bench) -> object:
+    def perform(task: TripletTask, context: WorkerContext) -> object:
         nonlocal spoilt
         if not spoilt and task.place == 1:
             spoilt = True
-            bench.loads = -100
-        if bench.loads < 0:
+            context.loads = -100
+        if context.loads < 0:
             raise RuntimeError("device-side assert")
-        return genuine(task, bench)
+        return genuine(task, context)
 
-    monkeypatch.setattr(Search, "perform", perform)
+    monkeypatch.setattr(TripletTask, "perform", perform)
     found = find(study, tmp_path / "spoilt.sqlite")
     assert found.complete
 
 
 def test_models_are_loaded_once_a_pair(
-    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: SynthesisPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    benches: list[Bench] = []
-    genuine = Search.perform
+    contexts: list[WorkerContext] = []
+    genuine = TripletTask.perform
 
-    def note(task: Search, bench: Bench) -> object:
-        benches.append(bench)
-        return genuine(task, bench)
+    def note(task: TripletTask, context: WorkerContext) -> object:
+        contexts.append(context)
+        return genuine(task, context)
 
-    monkeypatch.setattr(Search, "perform", note)
+    monkeypatch.setattr(TripletTask, "perform", note)
     find(study, tmp_path / "loads.sqlite")
-    assert benches[-1].loads == 3 + 2  # each once to look at it; the first two are then at hand
+    assert contexts[-1].loads == 3 + 2  # each once to look at it; the first two are then at hand
 
 
 def test_bad_input_is_refused_before_anything_is_kept(
-    study: Study, changed: Changed, trained: Path, tmp_path: Path
+    study: SynthesisPlan, changed: Changed, trained: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.sqlite"
     with pytest.raises(InputError, match="give --model at least twice"):
@@ -341,7 +347,7 @@ def test_bad_input_is_refused_before_anything_is_kept(
 
 
 def test_the_order_of_the_models_changes_nothing(
-    study: Study, whole: Found, changed: Changed, tmp_path: Path
+    study: SynthesisPlan, whole: TripletResults, changed: Changed, tmp_path: Path
 ) -> None:
     """Witness: the study whose models were given in another order."""
     turned = changed(models=(study.models[1], study.models[2], study.models[0]))
@@ -349,14 +355,14 @@ def test_the_order_of_the_models_changes_nothing(
 
 
 def test_a_store_in_another_order_goes_on_in_its_own(
-    study: Study, changed: Changed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: SynthesisPlan, changed: Changed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as one that was made when the order of the models still mattered."""
     turned = changed(models=study.models[::-1], per_pair=1)
     with monkeypatch.context() as before:
-        before.setattr(Study, "ordered", lambda study, _before: study)
+        before.setattr(SynthesisPlan, "ordered", lambda study, _before: study)
         found = find(turned, tmp_path / "old.sqlite")
     assert (found.pairs[0].model_1, found.pairs[0].model_2) == turned.models[:2]
-    monkeypatch.setattr(Search, "perform", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr(TripletTask, "perform", lambda *_: pytest.fail("searched again"))
     assert find(turned, tmp_path / "old.sqlite") == found
     assert find(changed(per_pair=1), tmp_path / "old.sqlite") == found

@@ -170,10 +170,10 @@ def test_networks_compute_float32_products_as_float32(make: Make, asked: bool) -
 
 def test_a_study_begun_before_precision_was_told_goes_on() -> None:
     """In float32 its description is as it was; a coarser one is another study."""
-    from contstim.optimization.jobs.study import Study
-    from contstim.optimization.jobs.tasks import Examined
+    from contstim.optimization.jobs.plan import SynthesisPlan
+    from contstim.optimization.jobs.tasks import ModelProfile
 
-    study = Study(
+    study = SynthesisPlan(
         models=("kenlm:a.arpa", "kenlm:b.arpa"),
         sentences=(NATURALS[0],),
         recipe="default",
@@ -184,7 +184,7 @@ def test_a_study_begun_before_precision_was_told_goes_on() -> None:
     )
     fine = Convention("chain", "", True, "f")
     settings = [
-        study.settings([Examined(how, None)] * 2)
+        study.settings([ModelProfile(how, None)] * 2)
         for how in (fine, replace(fine, precision="bfloat16", tolerance=0.01))
     ]
     assert not any("precision" in name or "tolerance" in name for name in settings[0])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contstim.models.base import LanguageModel, Replacements
 from contstim.optimization.search.proposers import ScreeningProposer
-from contstim.optimization.search.recipes import DEFAULT, RECIPES, Recipe
+from contstim.optimization.search.recipes import RECIPES, Recipe
 from contstim.sentence import Sentence
 from tests.optimization.search.toys import NATURAL, ExactRanking, TableModel, search_for
 
@@ -29,15 +29,18 @@ def test_on_exact_models_it_finds_what_ranking_finds(seeds: tuple[int, int], pos
     assert ours == search_for(*pair).propose(ExactRanking(), position)
 
 
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 @pytest.mark.parametrize("accept", KINDS)
 @pytest.mark.parametrize("reject", KINDS)
-def test_every_step_is_an_improvement_on_exact_scores(accept: str, reject: str) -> None:
+def test_every_step_is_an_improvement_on_exact_scores(
+    accept: str, reject: str, recipe: Recipe
+) -> None:
     """Property on scores computed afresh, whatever the models know."""
     steps = 0
     for seed in range(3):
         pair = model(seed, accept), model(seed + 100, reject)
         search = search_for(*pair)
-        found = search.climb(DEFAULT.proposer, seed, perturbation=DEFAULT.perturbation)
+        found = search.climb(recipe.proposer, seed, perturbation=recipe.perturbation)
         for step in found.steps:
             assert pair[0].score(step.sentence) >= pair[0].score(NATURAL)
             told = [m.score(step.sentence) for m in pair]

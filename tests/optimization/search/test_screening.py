@@ -41,7 +41,7 @@ def test_before_anything_is_seen_an_estimate_is_taken_at_its_word() -> None:
 
 def test_costs_and_batches_follow_what_was_spent_and_gained() -> None:
     """Witness: by hand."""
-    state = SearchState(2)
+    state = SearchState(2, np.random.default_rng(0))
     assert state.expected_cost(0, 16.0) == 16.0
     state.record_cost(0, 120, 4)
     assert state.expected_cost(0, 16.0) == pytest.approx((120 + 64) / 8)

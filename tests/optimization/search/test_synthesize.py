@@ -111,7 +111,7 @@ def test_a_triplets_numbers_follow_equation_4(
     """Witness: Eq. 4 from scores computed afresh; model_1 rejects synthetic_1."""
     triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words)
     texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
-    n, s1, s2 = np.stack([m.log_probs([*map(Sentence.parse, texts)]) for m in (bigram, trigram)]).T
+    n, s1, s2 = np.stack([m.log_probs([*texts]) for m in (bigram, trigram)]).T
     assert triplet.controversiality == pytest.approx(n[0] - s1[0] + n[1] - s2[1])
     assert s1[0] < n[0]
     assert s1[1] >= n[1]
@@ -322,10 +322,10 @@ def test_further_seeds_are_tried_where_a_search_finds_nothing() -> None:
     alone = [synthesize(accept, reject, natural, FEW_WORDS, seed=seed) for seed in range(2)]
     assert [one.changed for one in alone] == [False, True]
     without, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS)
-    assert without.synthetic_1 == natural.text
+    assert without.synthetic_1 == natural
     assert "table 697 exact is to reject is the natural one" in without.alike
     triplet, first, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=3)
-    assert triplet.synthetic_1 == alone[1].synthetic.text
+    assert triplet.synthetic_1 == alone[1].synthetic
     for name, cost in first.costs.items():
         assert cost == alone[0].costs[name] + alone[1].costs[name]
     later, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seed=1, seeds=3)
@@ -350,7 +350,7 @@ def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.Mon
     models = TableModel(1), TableModel(2)
     triplet, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5, seeds=3)
     assert asked == [(models[1].name, 5), (models[0].name, 5), (models[0].name, 6)]
-    assert (triplet.synthetic_1, triplet.synthetic_2) == (same.text, other.text)
+    assert (triplet.synthetic_1, triplet.synthetic_2) == (same, other)
     assert triplet.alike == ""
     again, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5)
     assert again.alike == "both models are to reject the same sentence"

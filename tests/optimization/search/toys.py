@@ -42,7 +42,7 @@ class ToySearch:
 
     def propose(self, proposer: Proposer, index: int) -> Sentence | None:
         """What is proposed there."""
-        state = proposer.start(self.evaluator)
+        state = proposer.start(self.evaluator, np.random.default_rng(0))
         better = proposer.propose(self.at(index), self.objective, self.evaluator, state)
         return None if better is None else better.sentence
 

@@ -23,6 +23,7 @@ from contstim.optimization.selection.triplet_objective import as_bound, triplet_
 from contstim.optimization.selection.triplet_question import TripletQuestion, build_rules
 from contstim.optimization.selection.triplet_verification import verify_triplets
 from contstim.optimization.selection.triplets import select_triplets
+from contstim.sentence import Sentence
 from contstim.stimuli import Triplet, content_id, read_triplets, write_triplets
 from tests.optimization.selection.triplet_recount import (
     counted_rules,
@@ -43,10 +44,13 @@ def triplet(
     texts: tuple[str, str, str],
 ) -> Triplet:
     natural_1, natural_2, rejected_1, rejected_2 = log_probs
+    natural, synthetic_1, synthetic_2 = texts
     return Triplet(
         content_id("triplet", number),
         *models,
-        *texts,
+        Sentence.parse(natural),
+        Sentence.parse(synthetic_1),
+        Sentence.parse(synthetic_2),
         log_prob_natural_model_1=natural_1,
         log_prob_natural_model_2=natural_2,
         log_prob_synthetic_1_model_1=rejected_1,
@@ -120,10 +124,10 @@ def allowed_sets(triplets: list[Triplet], question: TripletQuestion) -> Iterator
 
 def keeps_joint_rules(parts: tuple[list[Triplet], ...], question: TripletQuestion) -> bool:
     chosen = [t for part in parts for t in part]
-    naturals = Counter(t.natural.strip(".!") for t in chosen)
+    naturals = Counter(t.natural.bare for t in chosen)
     texts = [s for t in chosen for s in (t.natural, t.synthetic_1, t.synthetic_2)]
-    words = Counter(" ".join(text.strip(".!").lower() for text in texts).split())
-    tokens = {f"{text}.": n for text, n in TOKENS.items()}
+    words = Counter(" ".join(sentence.bare.lower() for sentence in texts).split())
+    tokens = {Sentence.parse(text): n for text, n in TOKENS.items()}
     surplus = [sum(tokens[t.synthetic_1] - tokens[t.synthetic_2] for t in part) for part in parts]
     most = np.inf if question.token_balance is None else question.token_balance
     return (
@@ -261,7 +265,7 @@ def forge_drop(found: TripletSelection) -> TripletSelection:
 
 
 def forge_text(found: TripletSelection) -> TripletSelection:
-    first = replace(found.triplets[0], natural="Pigs fly.")
+    first = replace(found.triplets[0], natural=Sentence.parse("Pigs fly."))
     return replace(found, triplets=(first, *found.triplets[1:]))
 
 

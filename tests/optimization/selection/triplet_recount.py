@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from contstim.optimization.selection.quantiles import quantile_name
-from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,16 +85,15 @@ def quantile_places(values: FloatArray, n: int) -> IntArray:
 def surplus(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
     """Tokens under a model of the sentence that it rejects, less those of the one it accepts."""
     first, second = (
-        tokens[Sentence.parse(text).text, model]
-        for text in (triplet.synthetic_1, triplet.synthetic_2)
+        tokens[sentence.text, model] for sentence in (triplet.synthetic_1, triplet.synthetic_2)
     )
     return first - second if triplet.model_1 == model else second - first
 
 
 def words_of(triplet: Triplet) -> list[str]:
     """All words of a triplet's sentences, in lower case, as often as they stand there."""
-    texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
-    return [word.lower() for text in texts for word in Sentence.parse(text).words]
+    sentences = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
+    return [word.lower() for sentence in sentences for word in sentence.words]
 
 
 def counted_rules(
@@ -109,7 +107,7 @@ def counted_rules(
         rules |= _rules_of_pair(triplets, places, pair, question, tokens)
     if question.natural_once:
         for place, triplet in enumerate(triplets):
-            _count(rules, f"natural sentence {Sentence.parse(triplet.natural).bare!r}", place, 1)
+            _count(rules, f"natural sentence {triplet.natural.bare!r}", place, 1)
     if question.word_cap is not None:
         exempt = {word.lower() for word in question.uncapped}
         for place, triplet in enumerate(triplets):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.sentence import Sentence
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -85,10 +84,7 @@ def require_values(
 
 
 def _texts(trials: Iterable[Trial]) -> list[tuple[str, str]]:
-    return [
-        (Sentence.parse(trial.sentence_1).text, Sentence.parse(trial.sentence_2).text)
-        for trial in trials
-    ]
+    return [(trial.sentence_1.text, trial.sentence_2.text) for trial in trials]
 
 
 def differences_of(trials: Iterable[Trial], features: Features, feature: str) -> FloatArray:

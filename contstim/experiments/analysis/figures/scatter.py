@@ -8,7 +8,6 @@ import numpy as np
 
 from contstim.experiments.analysis.measures import MIDDLE
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, widest
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -78,14 +77,13 @@ def _points(
     ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
 ) -> tuple[FloatArray, FloatArray]:
     """Ranks (n_trials, 2 sentences, 2 models); the sign of the majority, 1 for sentence_2."""
-    texts = [Sentence.parse(text).text for text in scores.sentences or ()]
-    ranks = dict(zip(texts, scores.ranks()[:, [scores.models.index(m) for m in pair]], strict=True))
+    ranks = scores.ranks()[:, [scores.models.index(m) for m in pair]]
     points, preferred = [], []
     for group in ratings.groups:
         for column, trial in enumerate(group.trials):
             if trial.condition is condition and {trial.model_1, trial.model_2} == set(pair):
                 both = (trial.sentence_1, trial.sentence_2)
-                points.append([ranks[Sentence.parse(text).text] for text in both])
+                points.append(ranks[scores.rows_of(both)])
                 preferred.append(np.sign(np.sign(group.ratings[:, column] - MIDDLE).sum()))
     return np.array(points), np.array(preferred)
 

@@ -11,7 +11,7 @@ from contstim.stimuli import Condition, Kind
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
 
     Kinds: TypeAlias = tuple[Kind | None, Kind | None]
 
@@ -25,7 +25,7 @@ FACTS = (
     "kind_left",
     "kind_right",
 )
-"""What `Answer.about` may hold: of the trial, or of the sentence shown on a side.
+"""What `RecordedAnswer.about` may hold: of the trial, or of the sentence shown on a side.
 
 Where sides have models of their own, the two together are the models of the trial; which sentence
 either rejects is for the scores to say.
@@ -49,7 +49,7 @@ _KINDS = {
 }
 
 
-def description(answer: Answer) -> frozenset[object]:
+def description(answer: RecordedAnswer) -> frozenset[object]:
     """What is said of a trial, whatever side its sentences were shown on."""
     sides = ("left", "right")
     of_sides = {
@@ -61,7 +61,7 @@ def description(answer: Answer) -> frozenset[object]:
     return frozenset({*of_sides, models, answer.about.get("condition", ""), answer.trial_id})
 
 
-def kinds_of(answer: Answer) -> Kinds:
+def kinds_of(answer: RecordedAnswer) -> Kinds:
     """What the platform says of both sentences, left and right; None where it says nothing."""
     left, right = (_kind(answer, f"kind_{side}") for side in ("left", "right"))
     if _same_words(answer) and Kind.SHUFFLED not in (left, right):
@@ -69,12 +69,12 @@ def kinds_of(answer: Answer) -> Kinds:
     return left, right
 
 
-def _same_words(answer: Answer) -> bool:
+def _same_words(answer: RecordedAnswer) -> bool:
     first, second = (sorted(Sentence.parse(text.lower()).words) for text in answer.shown)
     return first == second
 
 
-def _kind(answer: Answer, name: str) -> Kind | None:
+def _kind(answer: RecordedAnswer, name: str) -> Kind | None:
     said = answer.about.get(name, "")
     if said and said.lower() not in _KINDS:
         raise InputError(
@@ -84,7 +84,7 @@ def _kind(answer: Answer, name: str) -> Kind | None:
     return _KINDS.get(said.lower())
 
 
-def models_of(answer: Answer) -> tuple[str, str]:
+def models_of(answer: RecordedAnswer) -> tuple[str, str]:
     """Both models that a trial is about, in alphabetical order where sides name them."""
     about = answer.about
     stated = (about.get("model_1", ""), about.get("model_2", ""))
@@ -92,7 +92,7 @@ def models_of(answer: Answer) -> tuple[str, str]:
     return (of_sides[0], of_sides[1]) if not any(stated) else stated
 
 
-def condition_of(answer: Answer, kinds: Kinds, models: tuple[str, str]) -> Condition:
+def condition_of(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) -> Condition:
     """What a trial compares: as stated, else as its sentences and models tell.
 
     Raises:
@@ -117,7 +117,7 @@ def condition_of(answer: Answer, kinds: Kinds, models: tuple[str, str]) -> Condi
     return condition
 
 
-def _inferred(answer: Answer, kinds: Kinds, models: tuple[str, str]) -> Condition:
+def _inferred(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) -> Condition:
     if Kind.SHUFFLED in kinds or _same_words(answer):
         return Condition.CATCH
     synthetic = sum(kind in SYNTHETIC for kind in kinds)

@@ -26,10 +26,9 @@ from contstim.experiments.platforms.gorilla.columns import (
 )
 from contstim.experiments.platforms.gorilla.describing import FACTS
 from contstim.experiments.platforms.gorilla.trials import build_trials
-from contstim.experiments.responses.answer import Answer
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.checks import Finding, Problem
-from contstim.experiments.responses.sides import shown_by_side
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.checks import Problem, ResponseFinding
+from contstim.experiments.responses.recorded import RecordedAnswer, shown_by_side
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import listed, number, read_csv
@@ -157,10 +156,10 @@ def _turned(cells: dict[str, str]) -> dict[str, str]:
 
 def _answers(
     rows: Sequence[_Row], options: GorillaOptions, files: str
-) -> tuple[list[Answer], list[str], list[Finding]]:
+) -> tuple[list[RecordedAnswer], list[str], list[ResponseFinding]]:
     """Every rating and every trial shown without one; what other rows are; ratings of nothing."""
     rate = _scale(rows, options, files)
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     shown: dict[tuple[str, frozenset[str]], _Row] = {}
     stray: dict[str, list[str]] = defaultdict(list)
     aside: Counter[str] = Counter()
@@ -185,17 +184,17 @@ def _answers(
     idle = {_participant(row) for row in rows} - {a.participant for a in answers} - {""}
     if idle:
         notes.append(f"These participants rated nothing: {', '.join(sorted(idle))}.")
-    findings = [Finding(Problem.NO_PAIR, who, tuple(where)) for who, where in stray.items()]
+    findings = [ResponseFinding(Problem.NO_PAIR, who, tuple(where)) for who, where in stray.items()]
     return _positioned([*answers, *unrated]), notes, findings
 
 
-def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> Answer:
+def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> RecordedAnswer:
     cells = row.cells
     about = {
         name: options.constants.get(name) or options.values.get(cells[name], cells[name])
         for name in FACTS
     }
-    return Answer(
+    return RecordedAnswer(
         row.where,
         _participant(row),
         options.constants.get("group") or cells["group"],
@@ -229,7 +228,7 @@ def _position(row: _Row) -> int:
     return int(position)
 
 
-def _positioned(answers: Sequence[Answer]) -> list[Answer]:
+def _positioned(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """Positions from 1: by the export's trial numbers where they differ, else by its order."""
     by_participant: dict[str, list[int]] = defaultdict(list)
     for index, answer in enumerate(answers):

@@ -17,7 +17,7 @@ from contstim.experiments.platforms.gorilla.describing import (
     kinds_of,
     models_of,
 )
-from contstim.experiments.responses.grouping import is_group_number
+from contstim.experiments.responses.alignment import is_group_number
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.wording import counted
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.experiments.platforms.gorilla.describing import Kinds
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.scores import ScoreTable
 
 
 def build_trials(
-    answers: Sequence[Answer], scores: ScoreTable | None
-) -> tuple[tuple[Trial, ...], tuple[Answer, ...], tuple[str, ...]]:
+    answers: Sequence[RecordedAnswer], scores: ScoreTable | None
+) -> tuple[tuple[Trial, ...], tuple[RecordedAnswer, ...], tuple[str, ...]]:
     """One trial for each pair of sentences that a group was shown, in canonical order.
 
     The condition is the one stated, or follows from the kinds of sentences: natural and synthetic
@@ -75,10 +75,10 @@ def build_trials(
     return tuple(ordered), tuple(answers), (*notes, *build.notes)
 
 
-def _as_scored(answers: Sequence[Answer], scores: ScoreTable) -> list[Answer]:
+def _as_scored(answers: Sequence[RecordedAnswer], scores: ScoreTable) -> list[RecordedAnswer]:
     """Every answer with the end marks of the scored sentences, which platforms do not show."""
     scored: dict[str, list[str]] = {}
-    for sentence in map(Sentence.parse, scores.sentences or ()):
+    for sentence in scores.sentences or ():
         scored.setdefault(sentence.bare, []).append(sentence.text)
 
     def as_scored(text: str) -> str:
@@ -88,7 +88,7 @@ def _as_scored(answers: Sequence[Answer], scores: ScoreTable) -> list[Answer]:
     return [replace(a, shown=(as_scored(a.shown[0]), as_scored(a.shown[1]))) for a in answers]
 
 
-def _grouped(answers: Sequence[Answer]) -> list[Answer]:
+def _grouped(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """Every answer with the number of its group, from 1 in order of appearance.
 
     Where no group is stated, participants who saw a pair in common are in the same group.
@@ -122,15 +122,13 @@ class _Builder:
 
     def __init__(self, scores: ScoreTable | None) -> None:
         self._scores = scores
-        texts = (scores.sentences or ()) if scores else ()
-        self._row = {Sentence.parse(text).text: row for row, text in enumerate(texts)}
         self._doubts: Counter[str] = Counter()
 
     @property
     def notes(self) -> list[str]:
         return [f"{counted(count, 'trial')}: {doubt}." for doubt, count in self._doubts.items()]
 
-    def trial(self, answer: Answer) -> Trial:
+    def trial(self, answer: RecordedAnswer) -> Trial:
         kinds = kinds_of(answer)
         models = models_of(answer)
         condition = condition_of(answer, kinds, models)
@@ -152,18 +150,20 @@ class _Builder:
             texts = texts if lead[0] > lead[1] else (texts[1], texts[0])
             natural = condition is Condition.NATURAL_CONTROVERSIAL
             canonical = (Kind.NATURAL, Kind.NATURAL) if natural else SYNTHETIC
+        first, second = map(Sentence.parse, texts)
         return Trial(
             answer.trial_id or content_id("trial", answer.group, condition, *models, *texts),
             int(answer.group),
             condition,
             *models,
-            *texts,
+            first,
+            second,
             *canonical,
             answer.about.get("source_id", ""),
         )
 
     def _lead(
-        self, answer: Answer, texts: tuple[str, str], models: tuple[str, str]
+        self, answer: RecordedAnswer, texts: tuple[str, str], models: tuple[str, str]
     ) -> tuple[float, float]:
         """By how many nats each of two models prefers the second text."""
         if self._scores is None:
@@ -184,19 +184,20 @@ class _Builder:
             self._doubts["by the scores the two models do not prefer different sentences"] += 1
         return lead
 
-    def _leads(self, answer: Answer, texts: tuple[str, str]) -> list[float]:
+    def _leads(self, answer: RecordedAnswer, texts: tuple[str, str]) -> list[float]:
         assert self._scores is not None
-        for text in texts:
-            if text not in self._row:
-                raise InputError(f"{answer.where}: there are no scores of {text!r}.")
-        first, second = (self._scores.log_probs[self._row[text]] for text in texts)
+        sentences = [Sentence.parse(text) for text in texts]
+        for sentence in sentences:
+            if sentence not in self._scores.rows:
+                raise InputError(f"{answer.where}: there are no scores of {sentence.text!r}.")
+        first, second = (self._scores.log_probs[self._scores.rows[s]] for s in sentences)
         differ = first != second  # two probabilities of zero differ by nothing
         leads: list[float] = np.subtract(
             second, first, out=np.zeros(len(first)), where=differ
         ).tolist()
         return leads
 
-    def _unshuffled_first(self, answer: Answer, kinds: Kinds) -> tuple[str, str]:
+    def _unshuffled_first(self, answer: RecordedAnswer, kinds: Kinds) -> tuple[str, str]:
         """By the stated kinds; else by the one capital at the start; else by most models."""
         texts = answer.shown
         capital = [text[0].isupper() for text in texts]
@@ -213,14 +214,14 @@ class _Builder:
         return (texts[1], texts[0]) if swap else texts
 
 
-def _natural_first(answer: Answer, kinds: Kinds) -> tuple[str, str]:
+def _natural_first(answer: RecordedAnswer, kinds: Kinds) -> tuple[str, str]:
     if Kind.NATURAL not in kinds or kinds[0] == kinds[1]:
         raise _which(answer, "synthetic")
     left, right = answer.shown
     return (left, right) if kinds[0] is Kind.NATURAL else (right, left)
 
 
-def _which(answer: Answer, kind: str) -> InputError:
+def _which(answer: RecordedAnswer, kind: str) -> InputError:
     return InputError(
         f"{answer.where}: which of {' / '.join(answer.shown)} is the {kind} sentence? Name the "
         "columns that tell (kind_left and kind_right), or state the trials (--trials)."

@@ -130,8 +130,8 @@ def is_page(folder: Path) -> bool:
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     page = resources.files(_ROOM) / "page"
     # No file of ours may be called jatos.js: that is the name of JATOS's own.
-    homes = ["parts/homes/no_server.js", f"parts/homes/{settings.save}_home.js"]
-    scripts = [*_SCRIPTS, *homes, "experiment.js"]
+    backend = f"parts/backends/{settings.save}_backend.js"
+    scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
     own = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_json, read_text, shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.answer import Answer
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.grouping import texts_of
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import RecordedAnswer, texts_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, mirrored, simulated_cell
 from contstim.tables import number, read_csv
 from contstim.wording import counted
@@ -51,7 +50,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
             and see `align`.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         rows, runs = _read(path)
@@ -77,9 +76,9 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     return align(kept, trials, notes)
 
 
-def _distinct(answers: Sequence[Answer]) -> list[Answer]:
+def _distinct(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """The answers without those that an earlier one equals in all but its place in the files."""
-    kept: dict[tuple[object, ...], Answer] = {}
+    kept: dict[tuple[object, ...], RecordedAnswer] = {}
     for answer in answers:
         rt_ms = None if math.isnan(answer.rt_ms) else answer.rt_ms
         key = (answer.participant, answer.trial_id, answer.shown, answer.rating)
@@ -89,7 +88,7 @@ def _distinct(answers: Sequence[Answer]) -> list[Answer]:
 
 def _answer(
     where: str, row: Mapping[str, Any], participant: str, position: int, by_id: Mapping[str, Trial]
-) -> Answer:
+) -> RecordedAnswer:
     for name in _READ:
         value = row.get(name)
         if isinstance(value, bool) or not isinstance(value, str | int | float | None):
@@ -104,7 +103,7 @@ def _answer(
         )
     trial = by_id.get(trial_id)
     texts = texts_of(trial) if trial else ("", "")
-    return Answer(
+    return RecordedAnswer(
         where,
         participant,
         "",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.jspsych.settings import SaveTo
-from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -82,8 +81,8 @@ def study_script(study: Mapping[str, Any]) -> str:
 def _shown(trial: Trial) -> dict[str, Any]:
     return {
         "trial_id": trial.trial_id,
-        "sentence_1": Sentence.parse(trial.sentence_1).bare,
-        "sentence_2": Sentence.parse(trial.sentence_2).bare,
+        "sentence_1": trial.sentence_1.bare,
+        "sentence_2": trial.sentence_2.bare,
         "stratum": _STRATA[trial.condition],
     }
 

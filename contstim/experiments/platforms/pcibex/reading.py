@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from contstim.errors import InputError
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.sides import milliseconds, sided_answer, whole
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer, whole
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
 
 _COLUMN = re.compile(r"#\s*([0-9]{1,6})\.\s+(.+?)\.?\s*$")
@@ -54,7 +54,7 @@ def import_pcibex(
             that cannot be; and see `align`.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         runs: dict[tuple[str, ...], _Run] = {}
@@ -96,7 +96,7 @@ class _Run:
         ):
             self.selected.append((cells[_VALUE], cells[_EVENT]))
 
-    def answers(self, by_id: Mapping[str, Trial]) -> Iterator[Answer]:
+    def answers(self, by_id: Mapping[str, Trial]) -> Iterator[RecordedAnswer]:
         """One for each selection; one without a rating where there is none."""
         for button, time in self.selected or [("NA", "Never")]:
             rated = button not in ("NA", "")
@@ -114,7 +114,7 @@ class _Run:
         return milliseconds(self.where, time, _EVENT) - milliseconds(self.where, self.start, _EVENT)
 
 
-def _positioned(found: Sequence[tuple[_Run, Answer]]) -> list[Answer]:
+def _positioned(found: Sequence[tuple[_Run, RecordedAnswer]]) -> list[RecordedAnswer]:
     """The answers of each participant, numbered by the order of their items."""
     theirs: dict[str, set[int]] = defaultdict(set)
     for run, answer in found:

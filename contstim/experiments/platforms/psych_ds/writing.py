@@ -14,8 +14,9 @@ from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.platforms.psych_ds.variables import COLUMNS, variable
-from contstim.experiments.responses.origin import Origin, origin_of
+from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
+from contstim.sentence import Sentence
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None
         )
 
 
-def _check_origin(origin: Origin, *, simulated: bool) -> None:
+def _check_origin(origin: ResponseOrigin, *, simulated: bool) -> None:
     if origin.simulated and not simulated:
         raise InputError(
             f"{origin.warning} A public data set must say so: export with --simulated, which names "
@@ -145,7 +146,7 @@ def _check_origin(origin: Origin, *, simulated: bool) -> None:
         )
 
 
-def _named(about: Description, origin: Origin) -> Description:
+def _named(about: Description, origin: ResponseOrigin) -> Description:
     """What is said of the whole, with the artificial participants in its name."""
     if not origin.simulated:
         return about
@@ -177,7 +178,7 @@ def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if isinstance(value, str):
+    if isinstance(value, str | Sentence):
         return guarded(str(value))
     if isinstance(value, bool):
         return str(value).lower()
@@ -196,8 +197,11 @@ def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
             "stimuli or responses is called so; score under another name."
         )
     return [
-        {"sentence": guarded(text), **dict(zip(scores.models, map(float, row), strict=True))}
-        for text, row in zip(scores.sentences, scores.log_probs, strict=True)
+        {
+            "sentence": guarded(sentence.text),
+            **dict(zip(scores.models, map(float, row), strict=True)),
+        }
+        for sentence, row in zip(scores.sentences, scores.log_probs, strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION, displayed
+from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
 from contstim.experiments.platforms.psychopy.cells import psychopy_cell, unquotable
@@ -69,7 +69,7 @@ def _check(trials: Sequence[Trial]) -> None:
 
 def _problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
-    for text in (displayed(trial.sentence_1), displayed(trial.sentence_2)):
+    for text in (trial.sentence_1.bare, trial.sentence_2.bare):
         if problem := unquotable(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):

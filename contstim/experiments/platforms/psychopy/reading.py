@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.sides import milliseconds, sided_answer
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer
 from contstim.experiments.responses.table import UNKNOWN
 from contstim.tables import listed, read_csv
 from contstim.wording import counted
@@ -26,7 +26,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
 
 _RATINGS = ("keys", "response", "clicked_name")
@@ -54,7 +54,7 @@ def import_psychopy(
             none of 1 to 6; and see `align`.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         rows = _rows(path)

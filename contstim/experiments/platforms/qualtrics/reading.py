@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.responses.answers import Imported, align
-from contstim.experiments.responses.sides import milliseconds, sided_answer, whole
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer, whole
 from contstim.tables import read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.experiments.responses.answer import Answer
+    from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
 
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
@@ -67,7 +67,7 @@ def import_qualtrics(
     """
     questions = _questions(Path(key))
     by_id = {trial.trial_id: trial for trial in trials}
-    answers: list[Answer] = []
+    answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
         rows, previews = _people(path, participant)
@@ -101,7 +101,7 @@ def _answer(
     question: _Question,
     participant: str,
     by_id: Mapping[str, Trial],
-) -> Answer:
+) -> RecordedAnswer:
     where = f"{path}, {question.tag} of {row[participant] or 'nobody'}"
     cell = row[question.tag]
     if not cell.replace(".0", "").isdecimal():

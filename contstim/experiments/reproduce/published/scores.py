@@ -56,8 +56,8 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} does not hold a score of each sentence: {error!r}.") from error
-    texts = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
-    return ScoreTable(tuple(text.text for text in texts), MODELS, np.array(columns).T)
+    given = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
+    return ScoreTable(given, MODELS, np.array(columns).T)
 
 
 def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
@@ -69,7 +69,7 @@ def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
     Raises:
         InputError: a file is missing or is no array of numbers.
     """
-    sentences = read_stimulus_scores(folder).sentences or ()
+    sentences = list(map(str, read_stimulus_scores(folder).sentences or ()))
     features = {}
     for feature, name in _FEATURES.items():
         path = _resources(folder) / name

@@ -41,8 +41,7 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
         InputError: a file is missing, lacks a column, or has a sentence without scores.
     """
     path = Path(folder) / _PAIRS
-    sentences = read_stimulus_scores(folder).sentences or ()
-    rows = {sentence: row for row, sentence in enumerate(sentences)}
+    rows = read_stimulus_scores(folder).rows
     table = _columns(
         path,
         ("model_1", "model_2", "sentence1", "sentence2"),
@@ -50,20 +49,22 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
     )
     pairs = []
     for model_1, model_2, first, second, *ranks in table:
-        text_1, text_2 = (Sentence.parse(sentence).text for sentence in (first, second))
-        for text in (text_1, text_2):
-            if text not in rows:
-                raise InputError(f"{path}: {text!r} is not among the study's scored stimuli.")
-        trial_id = content_id("pair", model_1, model_2, text_1, text_2)
+        sentence_1, sentence_2 = map(Sentence.parse, (first, second))
+        for sentence in (sentence_1, sentence_2):
+            if sentence not in rows:
+                raise InputError(
+                    f"{path}: {sentence.text!r} is not among the study's scored stimuli."
+                )
+        trial_id = content_id("pair", model_1, model_2, sentence_1, sentence_2)
         pairs.append(
             Pair(
                 trial_id,
                 model_1,
                 model_2,
-                text_1,
-                text_2,
-                rows[text_1],
-                rows[text_2],
+                sentence_1,
+                sentence_2,
+                rows[sentence_1],
+                rows[sentence_2],
                 *map(float, ranks),
             )
         )
@@ -88,7 +89,7 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
 def _triplet(
     model_1: str, model_2: str, sentences: tuple[str, ...], log_probs: list[float]
 ) -> Triplet:
-    natural, synthetic_1, synthetic_2 = (Sentence.parse(sentence).text for sentence in sentences)
+    natural, synthetic_1, synthetic_2 = map(Sentence.parse, sentences)
     natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2 = log_probs
     return Triplet(
         content_id("triplet", model_1, model_2, natural, synthetic_1, synthetic_2),

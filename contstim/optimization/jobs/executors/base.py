@@ -1,4 +1,4 @@
-"""What every way of running workers guarantees."""
+"""What every executor guarantees, and the events that it reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from contstim.optimization.jobs.bench import Bench, Reply, Task
+    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Died:
-    """A worker is gone, and with it the task that it had; another takes its number."""
+    """A worker has ended, and with it the task that it had; another takes its number."""
 
     worker: int
     reason: str
@@ -45,7 +46,7 @@ Event: TypeAlias = Ready | Answered | Died
 
 
 class Executor(ABC):
-    """A way of running workers, each at a bench of its own.
+    """A way of running workers, each with a context of its own.
 
     What an implementation guarantees, and the contract test class proves:
 
@@ -61,15 +62,15 @@ class Executor(ABC):
     """How many workers there are, numbered from 0; known once started."""
 
     @abstractmethod
-    def start(self, bench: Bench) -> None:
-        """Start the workers, each with a copy of the bench.
+    def start(self, context: WorkerContext) -> None:
+        """Start the workers, each with a copy of the context.
 
         Raises:
             ContstimError: they cannot be started here.
         """
 
     @abstractmethod
-    def send(self, worker: int, task: Task) -> None:
+    def send(self, worker: int, task: SynthesisTask) -> None:
         """Give a worker that has nothing to do a task."""
 
     @abstractmethod

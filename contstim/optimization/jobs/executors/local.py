@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from contstim.optimization.jobs.executors.base import Answered, Event, Executor, Ready
 
 if TYPE_CHECKING:
-    from contstim.optimization.jobs.bench import Bench, Task
+    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.optimization.jobs.worker_context import WorkerContext
 
 
 class LocalExecutor(Executor):
@@ -18,15 +19,15 @@ class LocalExecutor(Executor):
     size = 1
 
     def __init__(self) -> None:
-        self._bench: Bench | None = None
-        self._events: deque[Ready | Task] = deque()
+        self._context: WorkerContext | None = None
+        self._events: deque[Ready | SynthesisTask] = deque()
 
-    def start(self, bench: Bench) -> None:
+    def start(self, context: WorkerContext) -> None:
         """See `Executor.start`."""
-        self._bench = bench
+        self._context = context
         self.replace(0)
 
-    def send(self, worker: int, task: Task) -> None:
+    def send(self, worker: int, task: SynthesisTask) -> None:
         """See `Executor.send`."""
         del worker
         self._events.append(task)
@@ -36,16 +37,16 @@ class LocalExecutor(Executor):
         event = self._events.popleft()
         if isinstance(event, Ready):
             return event
-        assert self._bench is not None
-        return Answered(0, self._bench.answer(event))
+        assert self._context is not None
+        return Answered(0, self._context.answer(event))
 
     def replace(self, worker: int) -> None:
         """See `Executor.replace`."""
-        assert self._bench is not None
-        self._bench = self._bench.fresh()
+        assert self._context is not None
+        self._context = self._context.fresh()
         self._events.append(Ready(worker, f"process {os.getpid()}"))
 
     def close(self) -> None:
         """See `Executor.close`."""
         self._events.clear()
-        self._bench = None
+        self._context = None

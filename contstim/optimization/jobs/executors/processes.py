@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import socket
+import subprocess
 import threading
 from dataclasses import dataclass
 from multiprocessing import connection
@@ -13,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
-from contstim.optimization.jobs.executors.gpus import visible_gpus
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
-    from contstim.optimization.jobs.bench import Bench, Task
+    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.optimization.jobs.worker_context import WorkerContext
 
 _PATIENCE = 10  # seconds for a process to vanish
 
@@ -44,105 +46,121 @@ class ProcessExecutor(Executor):
         if workers is not None and workers < 1:
             raise InputError(f"There must be 1 worker or more, not {workers}.")
         self._wanted = workers
-        self._crew: dict[int, _Worker] = {}
+        self._workers: dict[int, _Worker] = {}
 
-    def start(self, bench: Bench) -> None:
+    def start(self, context: WorkerContext) -> None:
         """See `Executor.start`."""
-        self._bench = bench
-        self._gpus = [] if bench.device == "cpu" else visible_gpus()
+        self._context = context
+        self._gpus = [] if context.device == "cpu" else visible_gpus()
         processors = os.cpu_count() or 1
         self.size = self._wanted or len(self._gpus) or processors
         self._threads = max(1, processors // self.size)
         for worker in range(self.size):
-            self._hire(worker)
+            self._spawn(worker)
 
-    def _hire(self, worker: int) -> None:
-        surroundings = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(self._threads))}
+    def _spawn(self, worker: int) -> None:
+        # Workers share the processors, and take turns with the GPUs.
+        environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(self._threads))}
         if self._gpus:
-            surroundings["CUDA_VISIBLE_DEVICES"] = self._gpus[worker % len(self._gpus)]
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(
-            target=_work, args=(theirs, self._bench, surroundings), daemon=True
+            environment["CUDA_VISIBLE_DEVICES"] = self._gpus[worker % len(self._gpus)]
+        spawning = multiprocessing.get_context("spawn")
+        ours, theirs = spawning.Pipe()
+        process = spawning.Process(
+            target=_work, args=(theirs, self._context, environment), daemon=True
         )
         process.start()
         theirs.close()
-        self._crew[worker] = _Worker(process, ours)
+        self._workers[worker] = _Worker(process, ours)
 
-    def send(self, worker: int, task: Task) -> None:
+    def send(self, worker: int, task: SynthesisTask) -> None:
         """See `Executor.send`."""
         try:
-            self._crew[worker].pipe.send(task)
+            self._workers[worker].pipe.send(task)
         except OSError:
             return  # it died, which `receive` will tell
 
     def receive(self) -> Event:
         """See `Executor.receive`."""
-        pipes = {member.pipe: worker for worker, member in self._crew.items()}
+        # A text, a worker's first message, says that it is ready; the end of a pipe, that it died.
+        pipes = {process.pipe: worker for worker, process in self._workers.items()}
         pipe = connection.wait(list(pipes))[0]
         worker = pipes[pipe]  # type: ignore[index]
         try:
-            message = self._crew[worker].pipe.recv()
+            message = self._workers[worker].pipe.recv()
         except (EOFError, OSError):
-            return self._bury(worker)
+            return self._reap(worker)
         return Ready(worker, message) if isinstance(message, str) else Answered(worker, message)
 
-    def _bury(self, worker: int) -> Died:
-        member = self._crew.pop(worker)
-        _end(member)
-        self._hire(worker)
-        return Died(worker, _reason(member.process.exitcode))
+    def _reap(self, worker: int) -> Died:
+        """Clear away a worker that died, and start another under its number."""
+        dead = self._workers.pop(worker)
+        _end(dead)
+        self._spawn(worker)
+        exit_code = dead.process.exitcode
+        if exit_code is None or exit_code >= 0:
+            return Died(worker, f"exit status {exit_code}")
+        name = signal.Signals(-exit_code).name
+        hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
+        return Died(worker, f"killed by {name}{hint}")
 
     def replace(self, worker: int) -> None:
         """See `Executor.replace`."""
-        _end(self._crew.pop(worker))
-        self._hire(worker)
+        _end(self._workers.pop(worker))
+        self._spawn(worker)
 
     def close(self) -> None:
         """See `Executor.close`."""
-        for member in self._crew.values():
-            member.process.kill()
-        for member in self._crew.values():
-            _end(member)
-        self._crew.clear()
+        for worker in self._workers.values():
+            worker.process.kill()
+        for worker in self._workers.values():
+            _end(worker)
+        self._workers.clear()
 
 
-def _end(member: _Worker) -> None:
-    member.pipe.close()
-    member.process.join(0.5)  # one that is dying anyway tells why
-    if member.process.is_alive():
-        member.process.kill()
-        member.process.join(_PATIENCE)
+def _end(worker: _Worker) -> None:
+    worker.pipe.close()
+    worker.process.join(0.5)  # one that is dying anyway then has an exit status that says why
+    if worker.process.is_alive():
+        worker.process.kill()
+        worker.process.join(_PATIENCE)
 
 
-def _reason(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        name = signal.Signals(-exit_code).name
-        hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
-        return f"killed by {name}{hint}"
-    return f"exit status {exit_code}"
-
-
-def _work(pipe: Connection, bench: Bench, surroundings: dict[str, str]) -> None:
-    """What a worker process does: answer tasks until nobody asks any more."""
+def _work(pipe: Connection, context: WorkerContext, environment: dict[str, str]) -> None:
+    """Answer tasks in a worker process until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides
-    os.environ.update(surroundings)
-    _die_with_the_driver()
+    os.environ.update(environment)
+
+    # A driver that is killed would leave its workers on the GPUs until their tasks end, but for a
+    # thread that waits for that.
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+    driver_end = driver.sentinel
+
+    def end_with_the_driver() -> None:
+        connection.wait([driver_end])
+        os._exit(1)
+
+    threading.Thread(target=end_with_the_driver, daemon=True).start()
     try:
         pipe.send(f"process {os.getpid()} on {socket.gethostname()}")
         while True:
-            pipe.send(bench.answer(pipe.recv()))
+            pipe.send(context.answer(pipe.recv()))
     except (EOFError, OSError):
         return
 
 
-def _die_with_the_driver() -> None:
-    """Else a driver that is killed would leave its workers on the GPUs until their tasks end."""
-    driver = multiprocessing.parent_process()
-    assert driver is not None
+def visible_gpus() -> list[str]:
+    """What `CUDA_VISIBLE_DEVICES` may name, GPU by GPU, told without loading PyTorch.
 
-    def watch() -> None:
-        connection.wait([driver.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    Empty where there is no GPU.
+    """
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [gpu.strip() for gpu in named.split(",") if gpu.strip() not in ("", "-1")]
+    try:
+        listed = subprocess.run(
+            ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return re.findall(r"^GPU (\d+):", listed, re.MULTILINE)

@@ -15,7 +15,8 @@ from contstim.optimization.jobs.executors import watcher
 from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
 
 if TYPE_CHECKING:
-    from contstim.optimization.jobs.bench import Bench, Reply, Task
+    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
 
 
 _PATIENCE = 10  # seconds for a cluster to answer
@@ -47,14 +48,21 @@ class RayExecutor(Executor):
             raise InputError(f"There must be 1 worker or more, not {workers}.")
         if gpus_per_worker is not None and gpus_per_worker < 0:
             raise InputError(f"GPUs for each worker must be 0 or more, not {gpus_per_worker}.")
-        self._ray = _import_ray()
+        try:
+            import ray
+        except ImportError as error:
+            raise WorkerError(
+                "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
+                "--executor processes on one machine."
+            ) from error
+        self._ray: Any = ray
         self._wanted, self._share, self._address = workers, gpus_per_worker, address
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
-        self._asked: dict[Any, int] = {}  # what each worker was asked last, by Ray's reference
+        self._pending: dict[Any, int] = {}  # the worker of each answer to come, by Ray's reference
 
-    def start(self, bench: Bench) -> None:
+    def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
 
         Raises:
@@ -66,7 +74,8 @@ class RayExecutor(Executor):
         gpus, processors = float(has.get("GPU", 0)), int(has.get("CPU", 1))
         share = self._share
         if share is None:
-            share = 1.0 if gpus and bench.device != "cpu" else 0.0
+            share = 1.0 if gpus and context.device != "cpu" else 0.0
+        # A worker takes one processor and its share of a GPU.
         room = min(processors, int(gpus / share)) if share else processors
         self.size = self._wanted or max(room, 1)
         if self.size > room:
@@ -75,10 +84,10 @@ class RayExecutor(Executor):
                 f"{processors} processors and {gpus:g} GPUs, room for {room}. Lower --workers or "
                 f"--gpus-per-worker."
             )
-        self._bench = bench
-        self._hirable = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0)(_Actor)
+        self._context = context
+        self._actor_class = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0)(_Actor)
         for worker in range(self.size):
-            self._hire(worker)
+            self._spawn(worker)
 
     def _connect(self) -> None:
         if self._ray.is_initialized():
@@ -120,37 +129,38 @@ class RayExecutor(Executor):
             self._watcher.communicate(watcher.DONE)
             self._watcher = None
 
-    def _hire(self, worker: int) -> None:
-        actor = self._hirable.remote(self._bench.fresh())
+    def _spawn(self, worker: int) -> None:
+        actor = self._actor_class.remote(self._context.fresh())
         self._actors[worker] = actor
-        self._asked[actor.place.remote()] = worker
+        self._pending[actor.place.remote()] = worker
 
-    def send(self, worker: int, task: Task) -> None:
+    def send(self, worker: int, task: SynthesisTask) -> None:
         """See `Executor.send`."""
-        self._asked[self._actors[worker].answer.remote(task)] = worker
+        self._pending[self._actors[worker].answer.remote(task)] = worker
 
     def receive(self) -> Event:
         """See `Executor.receive`."""
-        (reference,), _ = self._ray.wait(list(self._asked), num_returns=1)
-        worker = self._asked.pop(reference)
+        # A worker's first answer, from `place`, says that it is ready.
+        (reference,), _ = self._ray.wait(list(self._pending), num_returns=1)
+        worker = self._pending.pop(reference)
         try:
             message = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            self._hire(worker)
+            self._spawn(worker)
             return Died(worker, _first_line(error))
         return Ready(worker, message) if isinstance(message, str) else Answered(worker, message)
 
     def replace(self, worker: int) -> None:
         """See `Executor.replace`."""
         self._ray.kill(self._actors[worker])
-        self._hire(worker)
+        self._spawn(worker)
 
     def close(self) -> None:
         """See `Executor.close`."""
         for actor in self._actors.values():
             self._ray.kill(actor)
         self._actors.clear()
-        self._asked.clear()
+        self._pending.clear()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -158,27 +168,16 @@ class RayExecutor(Executor):
 
 
 class _Actor:
-    """A bench in a process of Ray's."""
+    """A worker's context in a process that Ray starts."""
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
+    def __init__(self, context: WorkerContext) -> None:
+        self._context = context
 
     def place(self) -> str:
         return f"process {os.getpid()} on {socket.gethostname()}"
 
-    def answer(self, task: Task) -> Reply:
-        return self._bench.answer(task)
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise WorkerError(
-            "Ray is not installed. Install it with pip install 'contstim[ray]', or use "
-            "--executor processes on one machine."
-        ) from error
-    return ray
+    def answer(self, task: SynthesisTask) -> Reply:
+        return self._context.answer(task)
 
 
 def _check_reachable(address: str | None) -> None:

@@ -27,29 +27,24 @@ _LOOKS = 300
 
 def belonging(mark: str, folder: str) -> list[int]:
     """The processes of this user that carry a mark or write files of a folder."""
-    found = []
+    marked = f"{VARIABLE}={mark}".encode()
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-            if _marked(process, mark) or (folder and _writes_into(process, folder)):
-                found.append(int(process.name))
-    return found
-
-
-def _marked(process: Path, mark: str) -> bool:
-    return f"{VARIABLE}={mark}".encode() in (process / "environ").read_bytes().split(b"\0")
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if marked in variables or (folder and _writes_into(process, folder)):
+                processes.append(int(process.name))
+    return processes
 
 
 def _writes_into(process: Path, folder: str) -> bool:
-    return any(
-        str(opened.readlink()).startswith(f"{folder}/")
-        and _writes(process / "fdinfo" / opened.name)
-        for opened in (process / "fd").iterdir()
-    )
-
-
-def _writes(about: Path) -> bool:
-    (flags,) = (line.split()[1] for line in about.read_text().splitlines() if "flags:" in line)
-    return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
+    for opened in (process / "fd").iterdir():
+        if str(opened.readlink()).startswith(f"{folder}/"):
+            lines = (process / "fdinfo" / opened.name).read_text().splitlines()
+            (flags,) = (line.split()[1] for line in lines if "flags:" in line)
+            if int(flags, 8) & os.O_ACCMODE != os.O_RDONLY:
+                return True
+    return False
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from contstim.experiments.design.summary_figure import summary_figure
 from contstim.frequencies import WordFrequencies
 from contstim.reporting.canvas import styled
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 from tests.evaluation.acceptability.tables import simulated
 from tests.experiments import stimuli
@@ -68,7 +69,9 @@ def analysis_figures(n: int, *, long: bool) -> list[Figure]:
 
 def comparison_figures(n: int, *, long: bool) -> list[Figure]:
     scores = -np.random.default_rng(0).gamma(9, 6, (30, n))
-    table = ScoreTable(tuple(f"s{i}" for i in range(30)), names(n, long=long), scores)
+    table = ScoreTable(
+        tuple(Sentence.parse(f"s{i}") for i in range(30)), names(n, long=long), scores
+    )
     return [comparison.agreement_figure(table), comparison.ranks_figure(table)]
 
 
@@ -112,7 +115,9 @@ def desiderata_figures(n: int, *, long: bool) -> list[Figure]:
         ModelDesiderata(name, correlation, correlation, correlation, (), splitting, 0.2)
         for name in models
     )
-    table = ScoreTable(tuple(f"s{i}" for i in range(30)), models, -rng.gamma(9, 6, (30, n)))
+    table = ScoreTable(
+        tuple(Sentence.parse(f"s{i}") for i in range(30)), models, -rng.gamma(9, 6, (30, n))
+    )
     words = WordScores(-rng.gamma(3, 3, (20, 1)), rng.integers(1, 3, 20))
     found = [
         Desiderata(

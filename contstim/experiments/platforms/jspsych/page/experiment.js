@@ -40,12 +40,13 @@ class Experiment {
   }
 
   async run() {
-    this.home = await contstim.homes[this.study.save.to](this.study, this.screens);
-    this.parameters = contstim.parametersOf(this.home);
+    this.backend = await contstim.backends[this.study.save.to](this.study, this.screens);
+    this.parameters = contstim.parametersOf(this.backend);
     this.platform = contstim.platformOf(this.parameters);
     const simulation = contstim.simulationMode();
     this.simulated = Boolean(simulation);
-    this.keep = contstim.keeping(simulation ? `${this.home.place}:simulated` : this.home.place);
+    const { place } = this.backend;
+    this.keep = contstim.keeping(simulation ? `${place}:simulated` : place);
     this.record = recordToResume(this.keep, this.study, this.platform);
     if (this.record?.done) return this.end();
     const jsPsych = initJsPsych({
@@ -64,7 +65,7 @@ class Experiment {
     return null;
   }
 
-  /** Consent comes first; nobody is known to the data's home before. */
+  /** Consent comes first; the backend knows nobody before. */
   consent() {
     const { label, consent } = this.texts;
     const choices = [label("agree"), label("disagree")];
@@ -83,7 +84,7 @@ class Experiment {
   async join() {
     const { study, screens } = this;
     const groups = Object.keys(study.groups);
-    const group = this.parameters.group ?? this.home.group ?? null;
+    const group = this.parameters.group ?? this.backend.group ?? null;
     if (group !== null && !groups.includes(String(group))) {
       throw new contstim.Refused(`There is no group ${group} in this study.`);
     }
@@ -95,16 +96,16 @@ class Experiment {
       simulated: this.simulated,
       groups,
     };
-    const joined = await contstim.retrying(() => this.home.join(wish), screens.delayed);
+    const joined = await contstim.retrying(() => this.backend.join(wish), screens.delayed);
     this.record = this.merged(joined);
     this.keep.write(this.record);
-    this.outbox = new contstim.Outbox(this.home, this.record, this.keep);
-    if (this.home.asItHappens && this.outbox.pending.length) this.outbox.send();
+    this.outbox = new contstim.Outbox(this.backend, this.record, this.keep);
+    if (this.backend.asItHappens && this.outbox.pending.length) this.outbox.send();
     stage().innerHTML = "";
     this.addTrials();
   }
 
-  /** What the data's home says of a participant, and what this browser knows of the same one. */
+  /** What the backend says of a participant, and what this browser knows of the same one. */
   merged({ answered = [], saved, ...who }) {
     const same = this.record?.participant === who.participant;
     if (this.record && !same) this.keep.setAside(this.record);
@@ -141,13 +142,13 @@ class Experiment {
 
   /** Wait until every answer is safe; only then is the study complete. */
   async finish() {
-    const { screens, record, outbox, home } = this;
+    const { screens, record, outbox, backend } = this;
     screens.waiting("saving");
     addEventListener("beforeunload", this.warn);
     const delayed = (error) => screens.delayed(error, record);
     record.done = await contstim.retrying(async () => {
       while (outbox.pending.length) await outbox.send(delayed);
-      return home.complete(record);
+      return backend.complete(record);
     }, delayed);
     removeEventListener("beforeunload", this.warn);
     this.keep.write(record);

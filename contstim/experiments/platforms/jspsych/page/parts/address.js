@@ -3,9 +3,9 @@
 contstim.query = new URLSearchParams(location.search);
 
 /** Parameters of the address, without those left empty or unfilled by a platform ({{%…%}}). */
-contstim.parametersOf = (home) => {
+contstim.parametersOf = (backend) => {
   const own = Object.fromEntries(contstim.query);
-  const all = Object.entries({ ...own, ...home.parameters });
+  const all = Object.entries({ ...own, ...backend.parameters });
   return Object.fromEntries(all.filter(([, value]) => value && !/^\{\{.*\}\}$/.test(value)));
 };
 

@@ -69,10 +69,10 @@ contstim.pause = (milliseconds) =>
     addEventListener("online", finish);
   });
 
-/** Answers on their way to the data's home: each stays in the local copy until it is safe there. */
+/** Answers on their way to the backend: each stays in the local copy until it is safe there. */
 contstim.Outbox = class {
-  constructor(home, record, keep) {
-    Object.assign(this, { home, record, keep, problem: null, running: null });
+  constructor(backend, record, keep) {
+    Object.assign(this, { backend, record, keep, problem: null, running: null });
   }
 
   get pending() {
@@ -83,7 +83,7 @@ contstim.Outbox = class {
   add(answer) {
     this.record.answers.push(answer);
     this.keep.write(this.record);
-    if (this.home.asItHappens) this.send();
+    if (this.backend.asItHappens) this.send();
   }
 
   /** Start sending, if nobody does; the promise ends when nothing is left, or with a refusal. */
@@ -97,7 +97,7 @@ contstim.Outbox = class {
   async drain() {
     while (this.pending.length) {
       const saved = await contstim.retrying(
-        () => this.home.save(this.record, this.pending),
+        () => this.backend.save(this.record, this.pending),
         (error) => this.whileWaiting?.(error),
       );
       this.record.saved.push(...saved.filter((name) => !this.record.saved.includes(name)));

@@ -42,6 +42,6 @@ contstim.writeTable = (columns, rows) => {
 };
 
 /** A text with an apostrophe in front where a spreadsheet would run it, as in responses.csv. */
-contstim.inert = (text) => {
+contstim.escapeFormula = (text) => {
   return /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 };

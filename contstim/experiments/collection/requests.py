@@ -1,0 +1,159 @@
+"""Requests, read within limits and checked by pydantic: what is wrong is refused with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError
+
+from contstim.documents import parse_json
+from contstim.errors import InputError
+from contstim.experiments.responses.table import SCALE
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from contstim.experiments.collection.limits import RequestLimits
+
+LONGEST_TEXT = 16_384  # characters
+_LAST_POSITION = 1_000_000
+_LONGEST_TIME = 1e10  # milliseconds, about four months
+
+
+class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not ours
+    """A request that is answered with a 4xx status and a sentence.
+
+    Attributes:
+        status: of HTTP.
+        facts: what the answer says beside the sentence.
+        wait: seconds after which to try again; None: trying again does not help.
+    """
+
+    def __init__(
+        self, status: int, sentence: str, *, wait: float | None = None, **facts: object
+    ) -> None:
+        super().__init__(sentence)
+        self.status, self.wait, self.facts = status, wait, facts
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT)]
+OptionalText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)] | None
+
+
+class _Body(BaseModel):
+    """Strict: 3.0 and "3" are not whole numbers. Further fields are ignored."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class PlatformIdentity(_Body):
+    """Who somebody is on a recruiting platform; what is unknown is empty or missing."""
+
+    prolific_pid: OptionalText = Field(None, alias="PROLIFIC_PID")
+    study_id: OptionalText = Field(None, alias="STUDY_ID")
+    session_id: OptionalText = Field(None, alias="SESSION_ID")
+
+
+class JoinRequest(_Body):
+    """Somebody takes part; pages that do not speak of simulation are people's."""
+
+    group: Text | None = None
+    platform: PlatformIdentity | None = None
+    simulated: bool | None = None
+
+
+class ResumeRequest(_Body):
+    """A participant comes back."""
+
+    participant: Text
+    secret: Text
+
+
+class ReceivedAnswer(_Body):
+    """The answer to one trial; see `Response`. A reaction time of None was not measured."""
+
+    trial_id: Text
+    rating: Annotated[int, Field(ge=SCALE[0], le=SCALE[-1])]
+    left: Annotated[int, Field(ge=1, le=2)]
+    position: Annotated[int, Field(ge=1, le=_LAST_POSITION)]
+    rt_ms: Annotated[float, Field(ge=0, le=_LONGEST_TIME)] | None = None
+
+
+class ParticipantRequest(_Body):
+    """A participant asks for something; the secret is in the header."""
+
+    participant: Text
+
+
+class SaveRequest(ParticipantRequest):
+    """A participant's answers; the first that is wrong ends the check."""
+
+    responses: Annotated[list[ReceivedAnswer], FailFast(), Field(min_length=1)]
+
+
+_Kind = TypeVar("_Kind", bound=_Body)
+
+
+async def read_json(request: Request, limits: RequestLimits) -> Any:
+    """The JSON value that a request holds.
+
+    Raises:
+        RequestRefusal: the body is too large, too slow, not said to be JSON, or not JSON in UTF-8.
+    """
+    # Browsers let any page send text to any server, but JSON only to its own
+    media_type = request.headers.get("content-type", "").partition(";")[0]
+    if media_type.strip().lower() != "application/json":
+        raise RequestRefusal(415, "Content-Type must be application/json.")
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            body = b""
+            async for part in request.stream():
+                body += part
+                if len(body) > limits.body:
+                    raise RequestRefusal(413, f"A request may hold {limits.body} bytes.")
+    except TimeoutError:
+        raise RequestRefusal(408, "The request took too long to arrive.") from None
+    try:
+        return parse_json(body, "The body")
+    except InputError:
+        raise RequestRefusal(400, "The body is not JSON in UTF-8.") from None
+
+
+def check_fields(content: object, kind: type[_Kind]) -> _Kind:
+    """What a request asks for.
+
+    Raises:
+        RequestRefusal: a field is missing or wrong (names it).
+    """
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        # Field and rule, never the value: it may be a secret, or say who somebody is
+        mistake = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        field = ".".join(map(str, mistake["loc"])) or "The body"
+        rule = _RULES.get(mistake["type"]) or mistake["msg"].partition(" ")[2]
+        raise RequestRefusal(422, f"{field} {rule}.") from None
+
+
+# What Python and pydantic call otherwise; other messages begin with "Input should" or the like.
+_RULES = {
+    "missing": "is missing",
+    "model_type": "must be an object",
+    "list_type": "must be a list",
+    "string_type": "must be a text",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+}
+
+
+def bearer(request: Request) -> str:
+    """The secret of the header Authorization; empty where there is none."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else ""
+
+
+def address(request: Request) -> str:
+    """Where a request comes from, as far as limits are concerned."""
+    return request.client.host if request.client else ""

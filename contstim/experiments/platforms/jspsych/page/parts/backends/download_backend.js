@@ -1,0 +1,17 @@
+"use strict";
+
+/** The last resort: at the end the person downloads a file and sends it to the researcher. */
+contstim.backends.download = (study, screens) => ({
+  place: location.pathname,
+  asItHappens: false,
+  join: (wish) => contstim.joinAlone(wish),
+
+  async save(record, answers) {
+    const name = `${record.participant}.csv`;
+    await screens.download(name);
+    contstim.offer(name, contstim.table(record));
+    return answers.map((answer) => answer.trial_id);
+  },
+
+  complete: async () => study.completion,
+});

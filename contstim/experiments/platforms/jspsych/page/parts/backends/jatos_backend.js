@@ -1,0 +1,61 @@
+"use strict";
+
+// Asked for at once, because JATOS tells only those who have asked when it is ready.
+const jatosIsReady =
+  typeof jatos === "undefined" ? null : new Promise((resolve) => jatos.onLoad(resolve));
+
+/**
+ * JATOS: answers are sent as they come, as a JSON list for each time the page is loaded.
+ *
+ * JATOS itself keeps what Prolific says of the person, apart from the answers. Groups are filled up
+ * evenly by a count of starts in the batch session, unless the link or the batch's JSON input
+ * names one.
+ */
+contstim.backends.jatos = async (study) => {
+  if (typeof jatos === "undefined") {
+    throw new contstim.Refused("This page was made for JATOS: import its .jzip file there.");
+  }
+  await jatosIsReady;
+  const earlier = new Set(); // answers that an earlier load of the page has sent
+  const passing = (error) => {
+    throw new contstim.Passing(String(error?.responseText ?? error));
+  };
+  // Older versions call it batchJsonInput, and so on.
+  const input = (of) => (jatos[`${of}Input`] ?? jatos[`${of}JsonInput`])?.group;
+  const leastFilled = async (groups) => {
+    const counts = jatos.batchSession.get("contstim_started") ?? {};
+    const least = Math.min(...groups.map((group) => counts[group] ?? 0));
+    const candidates = groups.filter((group) => (counts[group] ?? 0) === least);
+    const chosen = candidates[contstim.drawn(candidates.length)];
+    const updated = { ...counts, [chosen]: least + 1 };
+    // JATOS refuses a change that was made from an older state: then everything is tried again.
+    await Promise.resolve(jatos.batchSession.set("contstim_started", updated)).catch(passing);
+    return [chosen, "jatos"];
+  };
+  return {
+    place: `jatos:${jatos.studyResultId}`,
+    asItHappens: true,
+    parameters: jatos.urlQueryParameters ?? {},
+    group: input("batch") ?? input("component"),
+
+    async join(wish) {
+      const joined = await contstim.joinAlone(wish, leastFilled);
+      wish.record?.saved.forEach((name) => earlier.add(name));
+      const name = `${wish.simulated ? "simulated-" : ""}jatos-${jatos.studyResultId}`;
+      return wish.record ? joined : { ...joined, participant: name };
+    },
+
+    async save(record, answers) {
+      const here = record.answers.filter((answer) => !earlier.has(answer.trial_id));
+      const data = JSON.stringify(contstim.rows(record, here));
+      await Promise.resolve(jatos.submitResultData(data)).catch(passing);
+      return answers.map((answer) => answer.trial_id);
+    },
+
+    async complete() {
+      const end = jatos.endStudyWithoutRedirect ?? jatos.endStudyAjax; // the older name
+      await Promise.resolve(end(true)).catch(console.error); // the answers are safe either way
+      return study.completion;
+    },
+  };
+};

@@ -1,0 +1,45 @@
+"use strict";
+
+// What backends have in common that are not `contstim collect`: the page itself finds the group and
+// draws the seed, and the completion code is in the study.
+
+contstim.drawn = (below) => {
+  const numbers = crypto.getRandomValues(new Uint32Array(1));
+  return Math.floor((numbers[0] / 2 ** 32) * below);
+};
+
+/** A random name; that of an artificial participant says so, also where the column is lost. */
+contstim.newParticipant = (simulated) => {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return `${simulated ? "simulated-" : "p"}${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+};
+
+/** The same group for the same Prolific participant, whenever they come. */
+contstim.groupOfPlatform = (platform, groups) => {
+  let sum = 0;
+  for (const sign of platform.PROLIFIC_PID) sum = (sum * 31 + sign.codePointAt(0)) % 1_000_003;
+  return groups[sum % groups.length];
+};
+
+/** Join without a server: go on with the record, or begin with the group that `choose` finds. */
+contstim.joinAlone = async (wish, choose = async () => null) => {
+  const { record, group, platform, groups, simulated } = wish;
+  if (record) return { ...record, answered: record.answers, saved: record.saved };
+  const found = async () => {
+    if (group !== null) return [group, "address"];
+    if (groups.length === 1) return [groups[0], "only"];
+    const chosen = await choose(groups);
+    if (chosen) return chosen;
+    if (platform?.PROLIFIC_PID) return [contstim.groupOfPlatform(platform, groups), "platform"];
+    return [groups[contstim.drawn(groups.length)], "chance"];
+  };
+  const [own, assigned_by] = await found();
+  return {
+    participant: contstim.newParticipant(simulated),
+    secret: null,
+    group: own,
+    seed: contstim.drawn(2 ** 31),
+    assigned_by,
+    answered: [],
+  };
+};

@@ -1,0 +1,43 @@
+"use strict";
+
+/** `contstim collect`: every answer is kept as it comes, and the server fills up the groups. */
+contstim.backends.server = () => {
+  const AT_ONCE = 50; // answers in a request
+  const authorised = (record) => ({ Authorization: `Bearer ${record.secret}` });
+  return {
+    place: location.pathname,
+    asItHappens: true,
+
+    async join({ record, group, platform, simulated }) {
+      if (location.protocol === "file:") {
+        throw new contstim.Refused("This page saves to a server: start it with contstim collect.");
+      }
+      if (record) {
+        const { participant, secret } = record;
+        try {
+          return await contstim.post("api/resume", { participant, secret });
+        } catch (error) {
+          if (error.status !== 403) throw error; // unknown there: join anew
+        }
+      }
+      const joined = await contstim.post("api/participants", { group, platform, simulated });
+      return { ...joined, assigned_by: group === null ? "server" : "address" };
+    },
+
+    async save(record, answers) {
+      const body = { participant: record.participant, responses: answers.slice(0, AT_ONCE) };
+      return (await contstim.post("api/responses", body, authorised(record))).saved;
+    },
+
+    async complete(record) {
+      const body = { participant: record.participant };
+      try {
+        return await contstim.post("api/complete", body, authorised(record));
+      } catch (error) {
+        if (error.status !== 409) throw error;
+        record.saved = []; // the server lacks answers that it once had: send all of them again
+        throw new contstim.Passing(error.message);
+      }
+    },
+  };
+};

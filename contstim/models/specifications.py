@@ -1,0 +1,230 @@
+"""Model specifications: how a user names a model.
+
+    [NAME=][family:]location[@rule][+transform]
+
+such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2`. The name stands in columns,
+files and figures. What precedes the first `=` is the name unless it holds a `:` or a `/`: then it
+belongs to the specification, as in `server:host/api?tokenizer=gpt2` or in `./a=b.arpa`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.documents import read_json_object
+from contstim.errors import ModelError
+from contstim.files import is_file
+from contstim.models.families import FAMILIES, families, family_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RECURRENT_CONFIGURATION = "recurrent.json"
+"""The file by which a folder is known to hold a recurrent model."""
+
+
+RESERVED_NAMES = frozenset(
+    {
+        *("sentence", "id", "item", "label", "judgement", "phenomenon", "paradigm", "paradigms"),
+        *("word", "place", "token", "position", "log_prob", "surprisal", "zipf"),
+        *("model", "models", "ceiling", "people", "method", "pairs", "unread", "identical"),
+        *("contrast", "condition", "trial_id", "group"),
+    }
+)
+"""Columns and rows that tables have beside those of models, in small letters."""
+
+_LONGEST = 60  # characters: names become parts of file names, which take 255 bytes
+_SIGNS = " ._-"
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A model of the 2023 study: its name here, its specification, and what it is."""
+
+    name: str
+    specification: str
+    summary: str
+
+    @property
+    def loadable(self) -> bool:
+        """Whether this version has the family."""
+        return self.specification.partition(":")[0] in FAMILIES
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A parsed model specification.
+
+    Attributes:
+        family: the name of a family.
+        location: a file, a folder, or a name on the hub.
+        rule: empty for the default.
+        transform: a key of `TRANSFORMS`, or empty.
+        argument: what the transform is given, such as a file.
+    """
+
+    family: str
+    location: str
+    rule: str = ""
+    transform: str = ""
+    argument: str = ""
+
+
+TRANSFORMS: dict[str, str] = {
+    "mean": "+mean: log p / number of tokens that the rule scores",
+    "slor": "+slor:UNIGRAM.arpa: (log p - unigram log p of the words) / number of words",
+}
+
+CATALOGUE: dict[str, CatalogueEntry] = {
+    entry.name: entry
+    for entry in (
+        CatalogueEntry("2-gram", "kenlm:bigram.arpa", "n-gram; train it on your text"),
+        CatalogueEntry("3-gram", "kenlm:trigram.arpa", "n-gram; train it on your text"),
+        CatalogueEntry("RNN", "rnn:rnn", "recurrent; train it on your text"),
+        CatalogueEntry("LSTM", "lstm:lstm", "recurrent; train it on your text"),
+        CatalogueEntry("bert-large-cased", "hf:bert-large-cased", "masked transformer"),
+        CatalogueEntry("roberta-large", "hf:roberta-large", "masked transformer"),
+        CatalogueEntry("xlm-mlm-en-2048", "hf:xlm-mlm-en-2048", "masked transformer"),
+        CatalogueEntry(
+            "electra-large-generator", "hf:google/electra-large-generator", "masked transformer"
+        ),
+        CatalogueEntry("gpt2-xl", "hf:gpt2-xl", "causal transformer"),
+    )
+}
+
+_SPECIFICATION = re.compile(
+    r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>[\w-]+))?"
+    r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
+)
+
+
+@dataclass(frozen=True)
+class NamedSpecification:
+    """A model by the name that it bears in tables and figures, not loaded yet.
+
+    Attributes:
+        name: what it is called in columns, files and figures.
+        specification: see `parse_specification`.
+    """
+
+    name: str
+    specification: str
+
+    @classmethod
+    def parse(cls, text: str) -> NamedSpecification:
+        """Read `[NAME=]SPECIFICATION`; a model without a name is called by its specification.
+
+        Raises:
+            ModelError: the text before the `=` cannot be a name.
+        """
+        name, equals, specification = text.partition("=")
+        if not equals or ":" in name or "/" in name:
+            return cls(text, text)
+        _check_name(name.strip(), text)
+        return cls(name.strip(), specification.strip())
+
+    @property
+    def text(self) -> str:
+        """What `parse` reads as this."""
+        if self.name == self.specification:
+            return self.name
+        return f"{self.name}={self.specification}"
+
+
+def parse_specification(text: str) -> Specification:
+    """Read `[family:]location[@rule][+transform]`; the location may be a name of the catalogue.
+
+    The family may be told by the file's ending or by a file in the folder.
+
+    Raises:
+        ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
+    """
+    match = _SPECIFICATION.fullmatch(text)
+    if match is None:
+        raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
+    family, location = match["family"], match["location"]
+    if family is None and location in CATALOGUE:
+        family, _, location = CATALOGUE[location].specification.partition(":")
+    kind = family_named(family or _family_of(location))
+    if kind is None:
+        raise ModelError(
+            f"{text!r} does not name a model that this version can load. Families: "
+            + "; ".join(f"{f.name}: ({f.summary})" for f in families())
+            + ". 'contstim models' lists them."
+        )
+    rule, transform, argument = (match[g] or "" for g in ("rule", "transform", "argument"))
+    if rule and rule not in kind.rules:
+        raise ModelError(
+            f"{kind.name} models have no rule {rule!r}; they have {', '.join(kind.rules)}."
+        )
+    if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
+        raise ModelError(
+            f"'+{transform}' in {text!r} is not a transform; there are "
+            f"{'; '.join(TRANSFORMS.values())}."
+        )
+    return Specification(kind.name, location, rule, transform, argument)
+
+
+def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
+    """Read `[NAME=]SPECIFICATION` for each of several models, none of which is loaded.
+
+    Raises:
+        ModelError: a name or a model occurs twice, or see `NamedSpecification.parse` and
+            `parse_specification`.
+    """
+    models = [NamedSpecification.parse(text) for text in texts]
+    names = [model.name for model in models]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ModelError(
+            f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
+            f"them out, or tell them apart as NAME=MODEL."
+        )
+    same: dict[Specification, NamedSpecification] = {}
+    for model in models:
+        parsed = parse_specification(model.specification)
+        # two ways to write a path name one model
+        plain = replace(parsed, location=os.path.normpath(parsed.location))
+        other = same.setdefault(plain, model)
+        if other is not model:
+            raise ModelError(
+                f"{other.text} and {model.text} are the same model given twice. Leave one of them "
+                f"out."
+            )
+    return models
+
+
+def _check_name(name: str, text: str) -> None:
+    allowed = all(sign.isalnum() or sign in _SIGNS for sign in name)
+    if not allowed or not name[:1].isalnum():
+        raise ModelError(
+            f"{name!r} in {text!r} is not a name for a model: write NAME=MODEL, where NAME begins "
+            f"with a letter or digit and has letters, digits, spaces, '.', '_' and '-' only. A "
+            f"file whose own name holds '=' is given with its folder, such as ./{text}."
+        )
+    if len(name) > _LONGEST:
+        raise ModelError(
+            f"{name!r} has {len(name)} characters; a name for a model has {_LONGEST} at most."
+        )
+    if name.lower() in RESERVED_NAMES:
+        raise ModelError(
+            f"{name!r} in {text!r} cannot name a model: tables have a column or a row of that "
+            f"name. Choose another, such as 'my {name}'."
+        )
+
+
+def _family_of(location: str) -> str:
+    for family in FAMILIES.values():
+        if family.endings and location.endswith(family.endings):
+            return family.name
+    if is_file(Path(location) / "config.json"):
+        return "hf"
+    try:
+        facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
+        return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""

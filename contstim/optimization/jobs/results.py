@@ -1,0 +1,170 @@
+"""What is found: triplets, failures, statistics of each pair, under the names of the user's models.
+
+Searches and stores know models by their specifications, so that another name costs no search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from contstim.store.triplets import JobState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from contstim.models.base import Convention
+    from contstim.models.specifications import NamedSpecification
+    from contstim.models.training_text import TrainingText
+    from contstim.stimuli import Triplet
+    from contstim.store.triplets import Job, TripletStore
+
+
+@dataclass(frozen=True)
+class TripletResults:
+    """Triplets of all pairs of models, and what stands in the way of more.
+
+    Attributes:
+        triplets: in the order of the pairs of models, then in that in which sentences were
+            assigned.
+        unchanged: in the same order, those whose three sentences are not all different, because no
+            search found anything, or both found the same; they are not among `triplets`.
+        failures: the jobs that failed, in the same order.
+        pairs: statistics of each pair of models.
+        conventions: how each model's scores came about, by its name.
+        training_texts: the sentences that each was trained on, where they are known.
+    """
+
+    triplets: tuple[Triplet, ...]
+    unchanged: tuple[Triplet, ...]
+    failures: tuple[Job, ...]
+    pairs: tuple[PairStatistics, ...]
+    conventions: Mapping[str, Convention]
+    training_texts: Mapping[str, TrainingText | None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every triplet that was wanted is there."""
+        return not any(pair.failed or pair.unchanged or pair.missing for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class PairStatistics:
+    """One pair of models; means over its triplets, in nats, are None where there is no triplet.
+
+    Triplets are those whose three sentences are all different.
+
+    Attributes:
+        model_1: as in the triplets.
+        model_2: as in the triplets.
+        triplets: how many were found.
+        unchanged: natural sentences for which no search found anything, or both the same.
+        failed: jobs that failed three times.
+        inadmissible: natural sentences that one of the models finds impossible, and that others
+            took the place of.
+        missing: triplets wanted for which there was no sentence left.
+        controversiality: mean of Eq. 4 of Golan et al. (2023).
+        drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1).
+        drop_2: the same for model_2.
+        rows: sequences that passed through the two networks.
+        tokens: tokens in them.
+    """
+
+    model_1: str
+    model_2: str
+    triplets: int
+    unchanged: int
+    failed: int
+    inadmissible: int
+    missing: int
+    controversiality: float | None
+    drop_1: float | None
+    drop_2: float | None
+    rows: int
+    tokens: int
+
+
+def pair_statistics(
+    pairs: Sequence[tuple[str, str]], store: TripletStore, missing: Mapping[tuple[str, str], int]
+) -> tuple[PairStatistics, ...]:
+    """Statistics of each pair of models, in the order given.
+
+    Args:
+        pairs: the models' names.
+        store: where the outcomes are.
+        missing: triplets of each pair for which there was no sentence left.
+    """
+    # Counters and lists answer for pairs without an outcome too.
+    triplets: defaultdict[tuple[str, str], list[Triplet]] = defaultdict(list)
+    unchanged: Counter[tuple[str, str]] = Counter()
+    for triplet in store.triplets():
+        pair = (triplet.model_1, triplet.model_2)
+        if triplet.distinct:
+            triplets[pair].append(triplet)
+        else:
+            unchanged[pair] += 1
+    states = [(job.model_1, job.model_2, job.state) for job in store.jobs()]
+    costs = store.costs()
+    return tuple(
+        PairStatistics(
+            *pair,
+            triplets=len(triplets[pair]),
+            unchanged=unchanged[pair],
+            failed=states.count((*pair, JobState.FAILED)),
+            inadmissible=states.count((*pair, JobState.INADMISSIBLE)),
+            missing=missing[pair],
+            controversiality=_mean([t.controversiality for t in triplets[pair]]),
+            drop_1=_mean(
+                [
+                    t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
+                    for t in triplets[pair]
+                ]
+            ),
+            drop_2=_mean(
+                [
+                    t.log_prob_natural_model_2 - t.log_prob_synthetic_2_model_2
+                    for t in triplets[pair]
+                ]
+            ),
+            rows=costs.get(pair, (0, 0, 0))[0],
+            tokens=costs.get(pair, (0, 0, 0))[1],
+        )
+        for pair in pairs
+    )
+
+
+def _mean(values: list[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> TripletResults:
+    """The same with each model's name for its specification."""
+    names = {model.specification: model.name for model in given}
+
+    def rename(rows: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(
+            replace(row, model_1=names[row.model_1], model_2=names[row.model_2]) for row in rows
+        )
+
+    return replace(
+        results,
+        triplets=rename(results.triplets),
+        unchanged=rename(results.unchanged),
+        failures=rename(results.failures),
+        pairs=rename(results.pairs),
+        conventions={names[model]: how for model, how in results.conventions.items()},
+        training_texts={names[model]: text for model, text in results.training_texts.items()},
+    )
+
+
+def rename_columns(
+    columns: dict[str, list[Any]], given: Sequence[NamedSpecification]
+) -> dict[str, list[Any]]:
+    """A table with each model's name for its specification in the columns accept and reject."""
+    names = {model.specification: model.name for model in given}
+    return {
+        column: [names[cell] for cell in cells] if column in ("accept", "reject") else cells
+        for column, cells in columns.items()
+    }

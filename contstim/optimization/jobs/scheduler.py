@@ -1,0 +1,89 @@
+"""The one loop of a job: hand out tasks, receive results, replace what fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import WorkerError
+from contstim.optimization.jobs.executors.base import Answered, Died, Ready
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.errors import ContstimError
+    from contstim.optimization.jobs.executors.base import Executor
+    from contstim.optimization.jobs.task_queue import TaskQueue
+    from contstim.optimization.jobs.tasks import SynthesisTask
+
+_FALSE_STARTS = 3  # workers that die in a row before any is ready, until the job is given up
+
+
+class Scheduler:
+    """Gives the workers of an executor the tasks of a queue.
+
+    Args:
+        executor: has been started.
+        say: told what a user should know, such as the death of a worker.
+    """
+
+    def __init__(self, executor: Executor, say: Callable[[str], None]) -> None:
+        self._executor = executor
+        self._say = say
+        self._idle: dict[int, tuple[str, ...]] = {}  # the models that each has loaded
+        self._busy: dict[int, SynthesisTask] = {}
+        self._places: dict[int, str] = {}
+        self._false_starts = 0
+        self._attempts: Counter[SynthesisTask] = Counter()
+
+    def work_off(self, queue: TaskQueue[Any]) -> None:
+        """Have all tasks of a queue done, whatever happens to workers on the way.
+
+        A worker that dies or that fails in an unforeseen way is replaced.
+
+        Raises:
+            WorkerError: workers die again and again before they are ready.
+        """
+        while not queue.finished:
+            for worker in sorted(self._idle):
+                task = queue.take(self._idle[worker])
+                if task is not None:
+                    del self._idle[worker]
+                    self._busy[worker] = task
+                    self._executor.send(worker, task)
+            match self._executor.receive():
+                case Ready(worker, place):
+                    self._false_starts = 0
+                    self._places[worker] = place
+                    self._idle[worker] = ()
+                case Answered(worker, reply):
+                    task = self._busy.pop(worker)
+                    if reply.error is None:
+                        self._attempts.pop(task, None)
+                        queue.done(task, reply.result)
+                    else:
+                        self._on_failure(task, reply.error, queue)
+                    if reply.detail:  # unforeseen: a GPU that failed once may fail for ever
+                        self._executor.replace(worker)
+                    else:
+                        self._idle[worker] = reply.loaded
+                case Died(worker, reason):
+                    self._on_worker_death(worker, reason, queue)
+
+    def _on_worker_death(self, worker: int, reason: str, queue: TaskQueue[Any]) -> None:
+        """Return the worker's task to its queue; the executor has another worker on the way."""
+        place = self._places.pop(worker, "")
+        self._idle.pop(worker, None)
+        task = self._busy.pop(worker, None)
+        if not place:  # it has never been ready
+            self._false_starts += 1
+            if self._false_starts == _FALSE_STARTS:
+                raise WorkerError(f"Workers die before they are ready ({reason}).")
+            return
+        self._say(f"Worker {worker} ({place}) died ({reason}) and is replaced.")
+        if task is not None:
+            self._on_failure(task, WorkerError(f"its worker died ({reason})"), queue)
+
+    def _on_failure(self, task: SynthesisTask, error: ContstimError, queue: TaskQueue[Any]) -> None:
+        self._attempts[task] += 1
+        queue.failed(task, error, self._attempts[task])

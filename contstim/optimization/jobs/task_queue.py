@@ -1,0 +1,265 @@
+"""What is left to do, and what to do next so that few models have to be loaded."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from contstim.errors import ModelError, WorkerError
+from contstim.optimization.jobs.plan import seed_for
+from contstim.optimization.jobs.tasks import (
+    InspectionTask,
+    ModelProfile,
+    SynthesisTask,
+    TripletTask,
+)
+from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
+from contstim.store.triplets import JobState, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from contstim.errors import ContstimError
+    from contstim.optimization.jobs.plan import SynthesisPlan
+    from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
+    from contstim.store.triplets import Job
+
+_ATTEMPTS = 3
+
+TaskT = TypeVar("TaskT", bound=SynthesisTask)
+
+
+class TaskQueue(ABC, Generic[TaskT]):
+    """Tasks for workers, and what becomes of them.
+
+    Every task that is taken comes back once, by `done` or by `failed`.
+    """
+
+    @property
+    @abstractmethod
+    def finished(self) -> bool:
+        """Whether nothing is left to take and nothing that was taken is still out."""
+
+    @abstractmethod
+    def take(self, loaded: Sequence[str]) -> TaskT | None:
+        """The next task for a worker that has these models loaded; None for nothing now."""
+
+    @abstractmethod
+    def done(self, task: TaskT, result: Any) -> None:
+        """Receive a task's result."""
+
+    @abstractmethod
+    def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
+        """Receive a task that failed, for the nth time; it may be taken again."""
+
+
+class ModelInspection(TaskQueue[InspectionTask]):
+    """Every model, to be inspected once.
+
+    Attributes:
+        profiles: what has been told of each model, by its name.
+
+    Raises, as results come in:
+        ModelError: two of the models are one and the same, one cannot be loaded, or its scores are
+            not log-probabilities.
+    """
+
+    def __init__(self, models: Iterable[str]) -> None:
+        # The first models come last, so that they are still loaded when searches begin.
+        self._waiting = [InspectionTask(model) for model in reversed(tuple(models))]
+        self._running = 0
+        self.profiles: dict[str, ModelProfile] = {}
+
+    @property
+    def finished(self) -> bool:
+        """See `TaskQueue.finished`."""
+        return not self._waiting and not self._running
+
+    def take(self, loaded: Sequence[str]) -> InspectionTask | None:
+        """See `TaskQueue.take`."""
+        del loaded
+        if not self._waiting:
+            return None
+        self._running += 1
+        return self._waiting.pop(0)
+
+    def done(self, task: InspectionTask, result: ModelProfile) -> None:
+        """See `TaskQueue.done`."""
+        self._running -= 1
+        result.convention.require_log_probability(task.model, NEEDS_LOG_PROBABILITIES)
+        for name, profile in self.profiles.items():
+            if profile.convention.fingerprint == result.convention.fingerprint:
+                raise ModelError(
+                    f"{task.model} and {name} are the same model: they can never disagree. Leave "
+                    f"one of them out."
+                )
+        self.profiles[task.model] = result
+
+    def failed(self, task: InspectionTask, error: ContstimError, attempt: int) -> None:
+        """See `TaskQueue.failed`: again after a worker's death, but not if a model cannot load."""
+        self._running -= 1
+        if not isinstance(error, WorkerError) or attempt == _ATTEMPTS:
+            raise error
+        self._waiting.append(task)
+
+
+class PairQueue:
+    """The searches of one pair of models, by their places among the sentences assigned to it.
+
+    Places are taken in order, until as many as wanted have a triplet or failed; a sentence that
+    turns out inadmissible makes room for the next. So which sentences are taken depends on nothing
+    but their order.
+
+    Attributes:
+        pair: the models' names.
+        waiting: the places whose searches are to be taken.
+        running: how many searches have been taken and have not come back.
+        settled: how many have ended, inadmissible sentences apart.
+        missing: how many triplets are wanted for which there is no sentence.
+    """
+
+    def __init__(
+        self,
+        pair: tuple[str, str],
+        settled: Mapping[int, JobState],
+        wanted: int,
+        has_sentence: Callable[[int], bool],
+    ) -> None:
+        """Begin where settled jobs, by place, leave off.
+
+        Args:
+            pair: the models' names.
+            settled: what became of jobs before.
+            wanted: how many triplets.
+            has_sentence: whether there is a sentence at a place.
+        """
+        self.pair = pair
+        self.missing = 0
+        self.settled = sum(state is not JobState.INADMISSIBLE for state in settled.values())
+        self.running = 0
+        self.waiting: deque[int] = deque()
+        self._has_sentence = has_sentence
+        self._length = 0  # places that are planned so far, whatever became of them
+        for _ in range(wanted):
+            self._plan_one_more(settled)
+
+    def _plan_one_more(self, settled: Mapping[int, JobState]) -> None:
+        """Plan the next place that is not inadmissible already."""
+        while self._has_sentence(self._length):
+            place, self._length = self._length, self._length + 1
+            if place not in settled:
+                self.waiting.append(place)
+            if settled.get(place) is not JobState.INADMISSIBLE:
+                return
+        self.missing += 1
+
+    def settle(self, state: JobState) -> None:
+        """Note the end of a search that was running."""
+        self.running -= 1
+        if state is JobState.INADMISSIBLE:
+            self._plan_one_more({})
+        else:
+            self.settled += 1
+
+
+class TripletQueue(TaskQueue[TripletTask]):
+    """The searches for every pair's triplets; each outcome is saved as it comes.
+
+    Args:
+        plan: what is wanted.
+        profiles: what has been told of each model.
+        allocator: has assigned each pair its sentences.
+        settled: the jobs that came to an end before.
+        save: told of each outcome as it comes.
+        progress: told how many jobs have come to an end, and how many are wanted.
+
+    Attributes:
+        pairs: each pair's searches.
+    """
+
+    def __init__(
+        self,
+        plan: SynthesisPlan,
+        profiles: Mapping[str, ModelProfile],
+        allocator: SentenceAllocator,
+        settled: Sequence[Job],
+        save: Callable[[TripletTask, Outcome], None],
+        progress: Callable[[int, int], None],
+    ) -> None:
+        self._plan, self._profiles, self._allocator = plan, profiles, allocator
+        self._save, self._progress = save, progress
+        states: dict[tuple[str, str], dict[int, JobState]] = {pair: {} for pair in plan.pairs}
+        for job in settled:
+            states[job.model_1, job.model_2][job.place] = job.state
+        self.pairs = {
+            pair: PairQueue(pair, states[pair], plan.per_pair, partial(self._has_sentence, number))
+            for number, pair in enumerate(plan.pairs)
+        }
+        self._assigned = dict(zip(plan.pairs, allocator.assigned, strict=True))
+        self._order = [self.pairs[pair] for pair in pairs_sharing_models(plan.models)]
+        self._report_progress()
+
+    def _has_sentence(self, pair: int, place: int) -> bool:
+        """Whether a pair has a sentence at a place, if need be after further rounds for all."""
+        while len(self._allocator.assigned[pair]) <= place:
+            if not self._allocator.assign_round():
+                return False
+        return True
+
+    def _report_progress(self) -> None:
+        missing = sum(pair.missing for pair in self._order)
+        wanted = len(self._order) * self._plan.per_pair - missing
+        self._progress(sum(pair.settled for pair in self._order), wanted)
+
+    @property
+    def finished(self) -> bool:
+        """See `TaskQueue.finished`."""
+        return not any(pair.waiting or pair.running for pair in self._order)
+
+    def take(self, loaded: Sequence[str]) -> TripletTask | None:
+        """See `TaskQueue.take`.
+
+        Of the pairs for which fewest models must be loaded, one at which fewest workers are; of
+        these the first in an order in which consecutive pairs share a model.
+        """
+        # Of equals, `min` takes the first.
+        open_pairs = [pair for pair in self._order if pair.waiting]
+        if not open_pairs:
+            return None
+        chosen = min(open_pairs, key=lambda p: (len({*p.pair} - {*loaded}), p.running))
+        chosen.running += 1
+        place = chosen.waiting.popleft()
+        natural = self._assigned[chosen.pair][place]
+        first, second = (self._profiles[model].convention.fingerprint for model in chosen.pair)
+        seed = seed_for(self._plan.seed, (first, second), natural.text)
+        return TripletTask(chosen.pair, (first, second), place, natural, seed, self._plan.recipe)
+
+    def done(self, task: TripletTask, result: Outcome) -> None:
+        """See `TaskQueue.done`."""
+        self._save(task, result)
+        self.pairs[task.models].settle(result.state)
+        self._report_progress()
+
+    def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
+        """See `TaskQueue.failed`: the third time is saved as the job's outcome."""
+        if attempt == _ATTEMPTS:
+            self.done(task, Outcome(JobState.FAILED, str(error)))
+        else:
+            pair = self.pairs[task.models]
+            pair.running -= 1
+            pair.waiting.appendleft(task.place)
+
+
+def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
+    """All unordered pairs, in an order in which each shares a model with the one before.
+
+    With two models in memory, every pair after the first then costs one load, which is the least
+    possible: of a, b, c, d the order is ab, ac, ad, bd, bc, cd.
+    """
+    rows: list[list[tuple[str, str]]] = [[] for _ in models]
+    for (i, first), (_, second) in combinations(enumerate(models), 2):
+        rows[i].append((first, second))
+    return [pair for i, row in enumerate(rows) for pair in (reversed(row) if i % 2 else row)]

@@ -1,0 +1,130 @@
+"""What a worker has at hand: options, and the models that it has loaded."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import ContstimError
+from contstim.models.catalog import free_memory, load_model
+from contstim.optimization.jobs.words import shared_words, usable_words
+
+if TYPE_CHECKING:
+    from contstim.models.base import LanguageModel
+    from contstim.models.checkpoints import Device, Precision
+    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A task's result, or the error that it ended with.
+
+    Attributes:
+        result: what the task returned; None where it failed.
+        error: what went wrong; None where it went well.
+        detail: where the error arose, for errors that nobody foresaw.
+        loaded: the models that the worker has loaded now, the least recently used first.
+    """
+
+    result: Any
+    error: ContstimError | None
+    detail: str
+    loaded: tuple[str, ...]
+
+
+@dataclass
+class WorkerContext:
+    """A worker's options and models; models are loaded when needed, and the last few stay.
+
+    Until the first task it holds options only, and can be sent to another process.
+
+    Attributes:
+        device: where networks run; `auto` is a GPU where there is one.
+        dtype: what transformers compute in.
+        prompt: what causal transformers read before a sentence.
+        vocabulary: words to use; None for those frequent in the models' own training text.
+        allow_unknown: also use words that a word-level model cannot tell.
+        capacity: how many models stay loaded, at least as many as a task needs.
+        trust_remote_code: whether transformers may run code that comes with a checkpoint.
+        folder: what relative file names in specifications start from.
+        loads: how many times a model was loaded.
+    """
+
+    device: Device = "auto"
+    dtype: Precision = "auto"
+    prompt: str | None = None
+    vocabulary: Vocabulary | None = None
+    allow_unknown: bool = False
+    capacity: int = 2
+    trust_remote_code: bool = False
+    folder: Path = field(default_factory=Path.cwd)
+    loads: int = field(default=0, init=False)
+    _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
+    _words: dict[tuple[str, str], Vocabulary] = field(default_factory=dict, init=False)
+
+    def fresh(self) -> WorkerContext:
+        """A copy with the same options and nothing loaded."""
+        return replace(self)
+
+    def answer(self, task: SynthesisTask) -> Reply:
+        """Do a task; the reply tells whatever goes wrong."""
+        try:
+            return Reply(task.perform(self), None, "", tuple(self._models))
+        except ContstimError as error:
+            return Reply(None, error, "", tuple(self._models))
+        except Exception as error:
+            unforeseen = ContstimError(f"{type(error).__name__}: {error}")
+            return Reply(None, unforeseen, traceback.format_exc(), tuple(self._models))
+
+    def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
+        """The models of these names, loaded if need be.
+
+        Raises:
+            ModelError: a model cannot be loaded.
+        """
+        for name in names:
+            if name not in self._models:
+                self._make_room(for_models=names)
+                if self.folder.is_dir():  # on another machine it need not be there
+                    os.chdir(self.folder)
+                self.loads += 1
+                self._models[name] = load_model(
+                    name,
+                    name=name,
+                    device=self.device,
+                    dtype=self.dtype,
+                    prompt=self.prompt,
+                    trust_remote_code=self.trust_remote_code,
+                )
+        for name in names:
+            self._models[name] = self._models.pop(name)  # last in order: most recently used
+        return [self._models[name] for name in names]
+
+    def _make_room(self, for_models: tuple[str, ...]) -> None:
+        """Drop models that a task does not need, the least recently used first."""
+        room = max(self.capacity, len(for_models)) - 1
+        for name in [name for name in self._models if name not in for_models]:
+            if len(self._models) <= room:
+                return
+            del self._models[name]
+            free_memory()
+
+    def words(self, pair: tuple[str, str]) -> Vocabulary:
+        """The words that a search between two models may use.
+
+        Raises:
+            VocabularyError: there is none.
+        """
+        if pair not in self._words:
+            usable = tuple(self.usable_words(model) for model in self.models(pair))
+            # Of one pair only: a worker mostly stays with a pair, and vocabularies are large.
+            self._words = {pair: shared_words(pair, usable)}
+        return self._words[pair]
+
+    def usable_words(self, model: LanguageModel) -> Vocabulary | None:
+        """The words that a model lets a search use; see `words.usable_words`."""
+        return usable_words(model, self.vocabulary, allow_unknown=self.allow_unknown)

@@ -1,0 +1,164 @@
+"""Artificial participants who go through the exported page itself, in Chromium.
+
+The page reads its answers from `window.contstimSimulation` ({trial_id: rating}) when its address
+says `?simulate=data`, and does everything else as it does with people.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from contstim.errors import InputError, WorkerError
+from contstim.experiments.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.experiments.design.artificial import ArtificialParticipants
+
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where the page lets itself be simulated
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+def take_part_in_browser(
+    people: ArtificialParticipants,
+    url: str,
+    participants: int,
+    *,
+    patience: float = 300.0,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> tuple[Response, ...]:
+    """Let artificial participants go through a served page, one after another.
+
+    Args:
+        people: who they are; their trials must be the study's.
+        url: of the study.
+        participants: how many.
+        patience: seconds that one participant may take.
+        progress: told how many of how many participants have completed.
+
+    Returns:
+        What the pages sent and the server acknowledged.
+
+    Raises:
+        InputError: the address is not one of a server, or not of this machine.
+        WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
+    """
+    _check_address(url)
+    try:
+        from playwright import sync_api as playwright
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            "Browsers are driven by Playwright, which is not installed: pip install "
+            "'contstim[browser]'. Without --browser, participants answer over the protocol."
+        ) from error
+    # a Chromium of this machine; None means the one that Playwright brought
+    chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    responses: list[Response] = []
+    with playwright.sync_playwright() as driver:
+        try:
+            browser = driver.chromium.launch(executable_path=chromium)
+        except playwright.Error as error:
+            raise WorkerError(
+                f"Chromium does not start ({error}). Install it, or leave out --browser."
+            ) from error
+        try:
+            for number in range(1, participants + 1):
+                responses += _visit(browser, playwright.Error, people, url, number, patience)
+                progress(number, participants)
+        finally:
+            browser.close()
+    return tuple(responses)
+
+
+def _check_address(url: str) -> None:
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https") or not address.netloc:
+        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
+    if address.hostname not in _THIS_MACHINE:
+        raise InputError(
+            f"The page of {url} takes no artificial participants: it does so only where it is "
+            f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."
+        )
+
+
+def _visit(
+    browser: Any,
+    failure: type[Exception],
+    people: ArtificialParticipants,
+    url: str,
+    number: int,
+    patience: float,
+) -> list[Response]:
+    """One participant, from the first screen to the completion code."""
+    context = browser.new_context()  # with a storage of its own, as another person's browser
+    saved = _SavedAnswers()
+    try:
+        page = context.new_page()
+        ratings = json.dumps(json.dumps(people.ratings(number)))  # no literal: it lacks __proto__
+        page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
+        page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
+        page.on("response", saved.listen)
+        with page.expect_response(
+            lambda response: response.ok and response.url.endswith("/api/complete"),
+            timeout=1000 * patience,
+        ):
+            page.goto(f"{url.rstrip('/')}/?simulate=data")
+        return saved.responses()
+    except failure as error:
+        raise WorkerError(
+            f"Artificial participant {number} did not get to the end of {url}: {error}"
+        ) from error
+    finally:
+        context.close()
+
+
+class _SavedAnswers:
+    """What a page sent and the server acknowledged."""
+
+    def __init__(self) -> None:
+        self._group = 0
+        self._sent: dict[str, Any] = {}
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    def listen(self, response: Any) -> None:
+        if not response.ok or response.request.method != "POST":
+            return
+        if response.url.endswith(("/api/participants", "/api/resume")):
+            self._group = int(response.json()["group"])
+        elif response.url.endswith("/api/responses"):
+            self._sent = response.request.post_data_json
+            # what is sent again is not answered again: the first one stands, as at the server
+            for answer in self._sent["responses"]:
+                self._answers.setdefault(answer["trial_id"], answer)
+
+    def responses(self) -> list[Response]:
+        return [
+            Response(
+                self._sent["participant"],
+                self._group,
+                answer["trial_id"],
+                answer["rating"],
+                answer["left"],
+                answer["position"],
+                math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"]),
+                simulated=True,
+            )
+            for answer in self._answers.values()
+        ]
+
+
+def _handle(route: Any, host: str) -> None:
+    """Load what the page needs, say who joins, but do not follow it to a recruiting platform."""
+    request = route.request
+    if request.is_navigation_request() and urlsplit(request.url).netloc != host:
+        route.abort()
+    elif request.method == "POST" and request.url.endswith("/api/participants"):
+        # said for the page, which may come from an export that does not know of it
+        route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
+    else:
+        route.continue_()

@@ -1,0 +1,252 @@
+"""A participant's side of the protocol: tries again, and keeps a copy of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from contstim.documents import parse_json_object
+from contstim.errors import InputError, WorkerError
+from contstim.files import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.experiments.responses import Response
+
+_AGAIN = (408, 429, 500, 502, 503, 504)
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What the server gave a participant on joining."""
+
+    participant: str
+    secret: str
+    group: str
+    seed: int
+
+
+@dataclass
+class LocalCopy:
+    """What one participant has here, should the server or the network be gone.
+
+    Attributes:
+        joined: None before.
+        answers: every answer given, saved or not.
+        saved: trials that the server has acknowledged.
+        completed: whether the server has said so.
+        code: of completion; None before, and where the study has none.
+    """
+
+    joined: Membership | None = None
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    saved: set[str] = field(default_factory=set)
+    completed: bool = False
+    code: str | None = None
+
+    def update(self, entry: dict[str, Any]) -> None:
+        """Add what one line of a journal says."""
+        if "joined" in entry:
+            self.joined = Membership(**entry["joined"])
+        if "answer" in entry:
+            self.answers[entry["answer"]["trial_id"]] = entry["answer"]
+        self.saved.update(entry.get("saved", ()))
+        self.completed = self.completed or "code" in entry
+        self.code = entry.get("code", self.code)
+
+
+class _RefusedError(WorkerError):
+    """The server understands a request and will not do it."""
+
+
+class Journal:
+    """Copies of many participants in one file, a line for everything that happens.
+
+    Args:
+        path: read if it is there, so that an interrupted run goes on.
+        run: what the answers depend on; stands in the first line.
+
+    Raises:
+        InputError: the file cannot be used, or holds what happened in another run.
+    """
+
+    def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
+        self.path = path
+        self._copies: dict[int, LocalCopy] = {}
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            complete = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
+            entries = [parse_json_object(line, path) for line in complete]
+            events = [entry for entry in entries if "run" not in entry]
+            for entry in events:
+                self.copy(entry["number"]).update(entry)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _unusable(path, error) from error
+        if events and entries[0].get("run") != run:
+            raise InputError(
+                f"{path} belongs to a run of another model, seed or server; delete it or name "
+                "another --out."
+            )
+        # Anew and at once, without a line that a kill has cut
+        write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
+        try:
+            self._file = path.open("a", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise _unusable(path, error) from error
+
+    def copy(self, number: int) -> LocalCopy:
+        """What participant `number` has."""
+        return self._copies.setdefault(number, LocalCopy())
+
+    def record(self, number: int, **entry: Any) -> None:
+        """Write down what happened to participant `number`."""
+        self._file.write(json.dumps({"number": number, **entry}) + "\n")
+        self.copy(number).update(entry)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+
+def _unusable(path: Path, error: Exception) -> InputError:
+    return InputError(f"Cannot use {path} as a journal of answers: {error}.")
+
+
+class ParticipantClient:
+    """One participant of a study that `contstim collect` hands out.
+
+    Args:
+        http: at the study's address.
+        journal: where the copy of answers is kept.
+        number: of the copy.
+        patience: seconds of silence after which to give up.
+        simulated: whether this is an artificial participant, which the server notes.
+    """
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        journal: Journal,
+        number: int,
+        *,
+        patience: float,
+        simulated: bool = False,
+    ) -> None:
+        self._http, self._journal, self._number = http, journal, number
+        self._patience, self._simulated = patience, simulated
+
+    @property
+    def copy(self) -> LocalCopy:
+        """What the participant has."""
+        return self._journal.copy(self._number)
+
+    async def join(self) -> Membership:
+        """Take part, or go on taking part.
+
+        Raises:
+            WorkerError: see `answer`; or the journal is of another database.
+        """
+        if self.copy.joined is None:
+            body = {"group": None, "platform": None, "simulated": self._simulated}
+            reply = await self._post("api/participants", body)
+        else:
+            names = ("participant", "secret")
+            who = {name: getattr(self.copy.joined, name) for name in names}
+            try:
+                reply = await self._post("api/resume", who)
+            except _RefusedError as error:
+                raise WorkerError(
+                    f"{error} {self._journal.path} is of participants whom this server's database "
+                    "does not know; delete it or name another --out."
+                ) from error
+        joined = Membership(*(reply[name] for name in ("participant", "secret", "group", "seed")))
+        self._journal.record(self._number, joined=asdict(joined))
+        for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
+            self._journal.record(self._number, answer=answer, saved=[answer["trial_id"]])
+        return joined
+
+    async def answer(self, responses: Sequence[Response]) -> None:
+        """Keep answers here, then at the server, together with what it has not acknowledged.
+
+        Raises:
+            WorkerError: the server refuses them, or is silent for too long.
+        """
+        names = ("trial_id", "rating", "left", "position", "rt_ms")
+        for response in responses:
+            sent = {name: getattr(response, name) for name in names}
+            self._journal.record(self._number, answer=sent)
+        # with what an outage kept from being saved; the server takes a repetition for a success
+        unsaved = [a for name, a in self.copy.answers.items() if name not in self.copy.saved]
+        joined = self._joined()
+        body = {"participant": joined.participant, "responses": unsaved}
+        reply = await self._post("api/responses", body, joined.secret)
+        self._journal.record(self._number, saved=reply["saved"])
+
+    async def complete(self) -> str | None:
+        """The completion code, if the study has one, once the server has everything.
+
+        Raises:
+            WorkerError: see `answer`.
+        """
+        joined = self._joined()
+        reply = await self._post("api/complete", {"participant": joined.participant}, joined.secret)
+        code = reply["code"]
+        self._journal.record(self._number, code=code)
+        return None if code is None else str(code)
+
+    def _joined(self) -> Membership:
+        if self.copy.joined is None:
+            raise WorkerError("Who has not joined cannot answer.")
+        return self.copy.joined
+
+    async def _post(
+        self, address: str, body: dict[str, Any], secret: str | None = None
+    ) -> dict[str, Any]:
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        request = self._http.build_request("POST", address, json=body, headers=headers)
+        return await request_json(self._http, request, self._patience)
+
+
+async def request_json(
+    http: httpx2.AsyncClient, request: httpx2.Request, patience: float
+) -> dict[str, Any]:
+    """The JSON object that a server answers with, asked again while it or the network is gone.
+
+    Raises:
+        WorkerError: the server refuses, or is silent for so many seconds.
+    """
+    clock = asyncio.get_running_loop().time
+    start, wait, trouble = clock(), _FIRST_WAIT, ""
+    while clock() - start < patience:
+        pause = wait * random.uniform(0.5, 1.5)  # not everybody at the same moment
+        try:
+            reply = await http.send(request)
+            if reply.is_success:
+                return dict(reply.json())
+            trouble = _sentence(reply)
+            if reply.status_code not in _AGAIN:
+                raise _RefusedError(f"The server refuses this: {trouble}")
+            pause = max(pause, float(reply.headers.get("Retry-After", 0)))
+        except (httpx2.TransportError, ValueError) as error:
+            trouble = str(error) or type(error).__name__
+        await asyncio.sleep(pause)
+        wait = min(_LONGEST_WAIT, 2 * wait)
+    raise WorkerError(
+        f"The server has not answered for {patience:g} s ({trouble}). Answers are kept here: run "
+        "the same command again to go on."
+    )
+
+
+def _sentence(reply: httpx2.Response) -> str:
+    try:
+        return str(reply.json()["error"])
+    except (ValueError, KeyError, TypeError):  # not our server's: a proxy may answer instead
+        return f"status {reply.status_code}"

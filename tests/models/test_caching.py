@@ -1,0 +1,163 @@
+"""What is kept between calls: whole vocabularies outlive many short lists of words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.models import words as tokenization
+from contstim.models.caching import SizedCache
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.tables import NgramTables
+from contstim.sentence import Sentence
+from tests.models.tiny import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from contstim.models.base import LanguageModel
+
+SENTENCE = Sentence.parse("She sleeps in the house.")
+EVERY = tuple(sorted({word for text in TEXTS for word in Sentence.parse(text).words}))
+N_SHORT = 40
+
+
+@given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 200))
+def test_results_are_the_functions_and_few_are_kept(calls: list[int], most: int) -> None:
+    """Witness: the function itself; and a plain list, its oldest dropped while it is too heavy."""
+    asked: list[int] = []
+
+    def repeat(n: int) -> list[int]:
+        asked.append(n)
+        return [n] * n
+
+    remembered, kept = SizedCache(repeat, len, most), list[int]()
+    for n in calls:
+        before = len(asked)
+        assert remembered(n) == [n] * n
+        assert (len(asked) == before) == (n in kept)
+        kept = [*(k for k in kept if k != n), n]
+        while sum(max(16, k) for k in kept) > most and len(kept) > 1:
+            del kept[0]
+
+
+def test_short_lists_do_not_drive_out_long_ones() -> None:
+    asked: list[int] = []
+
+    def numbers(n: int) -> list[int]:
+        asked.append(n)
+        return [0] * n
+
+    remembered = SizedCache(numbers, len, 50_000)
+    for n in (23_180, *range(200), 23_180):
+        remembered(n)
+    assert asked.count(23_180) == 1
+
+
+@pytest.fixture
+def tokenised(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """All texts that a tokenizer was given."""
+    texts: list[str] = []
+    encode = tokenization._encode_texts
+
+    def counted(tokenizer: Any, sentences: Any, some: list[str], special_tokens: bool) -> Any:
+        texts.extend(some)
+        return encode(tokenizer, sentences, some, special_tokens)
+
+    monkeypatch.setattr(tokenization, "_encode_texts", counted)
+    return texts
+
+
+def network(kind: str, folder: Path) -> LanguageModel:
+    checkpoint = load_checkpoint(str(folder), device="cpu")
+    if kind in {"spaced", "gpt2"}:
+        return CausalModel(checkpoint)
+    return MaskedModel(checkpoint, rule="pll-word-l2r")
+
+
+@pytest.mark.parametrize("kind", ["spaced", "gpt2", "roberta"])
+@pytest.mark.parametrize("position", [0, 2, 4])
+def test_a_vocabulary_is_tokenised_once(
+    tiny_checkpoint: Callable[[str], Path], tokenised: list[str], kind: str, position: int
+) -> None:
+    model = network(kind, tiny_checkpoint(kind))
+    first = model.replacements(SENTENCE, position, EVERY)
+    assert len(tokenised) > len(EVERY)
+    for start in range(N_SHORT):
+        model.replacements(SENTENCE, position, EVERY[start : start + 3])
+        model.replacement_log_probs(SENTENCE, position, EVERY[start : start + 3])
+    tokenised.clear()
+    again = model.replacements(SENTENCE, position, EVERY)
+    assert len(tokenised) <= 1
+    assert (first.estimate == again.estimate).all()
+
+
+def test_a_words_tokens_are_known_from_any_list_that_held_it(
+    tiny_checkpoint: Callable[[str], Path], tokenised: list[str]
+) -> None:
+    model = network("spaced", tiny_checkpoint("spaced"))
+    model.replacements(SENTENCE, 1, EVERY)
+    tokenised.clear()
+    for start in range(N_SHORT):
+        model.replacements(SENTENCE, 1, EVERY[start : start + 3])
+    assert len(tokenised) <= 1
+
+
+def test_plans_of_many_patterns_are_kept(tiny_checkpoint: Callable[[str], Path]) -> None:
+    model = MaskedModel(load_checkpoint(str(tiny_checkpoint("roberta")), device="cpu"))
+    patterns = [(-2, *range(n), *(n,) * k, -1, -2) for n in range(4) for k in range(1, 31)]
+    plans = [model._plan(pattern) for pattern in patterns]
+    assert all(model._plan(p) is plan for p, plan in zip(patterns, plans, strict=True))
+    assert sum(plan.n_bytes for plan in plans) < 2**26
+
+
+def test_ids_of_a_vocabulary_are_looked_up_once(
+    trigram: KenlmModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ids = NgramTables.ids
+
+    def counted(tables: NgramTables, words: Any) -> Any:
+        asked.append(len(words))
+        return ids(tables, words)
+
+    monkeypatch.setattr(NgramTables, "ids", counted)
+    model = KenlmModel(trigram.path)
+    model.replacements(SENTENCE, 2, EVERY)
+    for start in range(N_SHORT):
+        model.replacements(SENTENCE, 2, EVERY[start : start + 3])
+    model.replacements(SENTENCE, 2, EVERY)
+    assert asked.count(len(EVERY)) == 1
+
+
+@pytest.mark.parametrize("kind", ["spaced", "roberta"])
+def test_a_model_remembers_what_did_not_fit_into_memory(
+    tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Witness: the scores of the same sentences where memory suffices."""
+    model = network(kind, tiny_checkpoint(kind))
+    sentences = [Sentence.parse(text) for text in TEXTS]
+    expected = model.log_probs(sentences)
+    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), device="cpu")
+    forward, failed = checkpoint.model.forward, []
+
+    def in_little_memory(*arguments: Any, input_ids: Any, **options: Any) -> Any:
+        if input_ids.numel() > 100:
+            failed.append(input_ids.shape)
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`")
+        return forward(*arguments, input_ids=input_ids, **options)
+
+    monkeypatch.setattr(checkpoint.model, "forward", in_little_memory)
+    for call in range(10):
+        found = model.log_probs(sentences)
+        if call == 0:
+            first = len(failed)
+    assert first == len(failed) > 0
+    assert found == pytest.approx(expected, abs=1e-4)

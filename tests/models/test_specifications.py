@@ -1,0 +1,101 @@
+"""`[NAME=]SPECIFICATION`, by hand and as a property."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import ModelError
+from contstim.models.base import conventions
+from contstim.models.catalog import load_model, load_models, load_scorer
+from contstim.models.specifications import RESERVED_NAMES, NamedSpecification, parse_models
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "specification"),
+    [
+        ("gpt2=hf:gpt2@chain", "gpt2", "hf:gpt2@chain"),
+        ("my model 2.0_b-c = kenlm:a.arpa", "my model 2.0_b-c", "kenlm:a.arpa"),
+        ("hf:gpt2", "hf:gpt2", "hf:gpt2"),
+        ("kenlm:runs/a=b.arpa", "kenlm:runs/a=b.arpa", "kenlm:runs/a=b.arpa"),
+        ("./a=b.arpa", "./a=b.arpa", "./a=b.arpa"),
+        ("a=b=c.arpa", "a", "b=c.arpa"),
+        ("llama=server:host:80/v1?tokenizer=x", "llama", "server:host:80/v1?tokenizer=x"),
+        ("server:host:80/v1?tokenizer=x", *["server:host:80/v1?tokenizer=x"] * 2),
+        ("été=hf:gpt2", "été", "hf:gpt2"),
+    ],
+)
+def test_what_precedes_the_first_equals_sign(text: str, name: str, specification: str) -> None:
+    """Witness: each name and specification told apart by hand."""
+    assert NamedSpecification.parse(text) == NamedSpecification(name, specification)
+
+
+NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)
+
+
+@given(
+    NAMES.filter(lambda name: name.lower() not in RESERVED_NAMES), st.text("a=/:@+.", min_size=1)
+)
+def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> None:
+    """Property: parsing the text of a given model returns it."""
+    model = NamedSpecification(name, f"kenlm:{location}")
+    assert NamedSpecification.parse(model.text) == model
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("=hf:gpt2", "begins with a letter"),
+        ("-q=hf:gpt2", "begins with a letter"),
+        ("..=hf:gpt2", "begins with a letter"),
+        ("$x$=hf:gpt2", "letters, digits, spaces"),
+        ("[bold]=hf:gpt2", "letters, digits, spaces"),
+        ("a\nb=hf:gpt2", "letters, digits, spaces"),
+        ("x" * 61 + "=hf:gpt2", "61 characters"),
+        ("Sentence=hf:gpt2", "column or a row of that name"),
+        ("ceiling=hf:gpt2", "column or a row of that name"),
+    ],
+)
+def test_a_name_that_cannot_stand_in_tables_and_files(text: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        parse_models([text])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a=kenlm:x.arpa", "a=kenlm:y.arpa"], "given twice: a"),
+        (["kenlm:x.arpa", "kenlm:x.arpa"], "given twice: kenlm:x.arpa"),
+        (["a=kenlm:x.arpa", "b=kenlm:x.arpa"], "a=kenlm:x.arpa and b=kenlm:x.arpa are the same"),
+        (["kenlm:x.arpa", "./x.arpa"], "are the same model"),
+        (["gpt2-xl", "big=hf:gpt2-xl"], "are the same model"),
+    ],
+)
+def test_a_model_given_twice_is_refused_before_it_is_loaded(texts: list[str], message: str) -> None:
+    """No file of these names exists: a message about the file would come from loading."""
+    with pytest.raises(ModelError, match=message):
+        load_models(texts)
+
+
+def test_the_record_keeps_the_specification_beside_the_convention(trained: Path) -> None:
+    specification = f"kenlm:{trained / '2gram.arpa'}"
+    named, plain = load_model(f"big={specification}"), load_model(specification)
+    assert (named.name, plain.name) == ("big", specification)
+    assert named.convention == plain.convention
+    records = conventions([named, plain])
+    assert records["big"] == records[specification]
+    assert records["big"]["specification"] == specification
+    mean = load_scorer(f"per token={specification}+mean")
+    assert conventions([mean])["per token"]["specification"] == f"{specification}+mean"
+
+
+def test_a_file_whose_name_holds_an_equals_sign_is_given_with_a_name(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "n=2.arpa").write_bytes((trained / "2gram.arpa").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    for text in ("two=n=2.arpa", "./n=2.arpa"):
+        assert load_model(text).convention == load_model(f"{trained / '2gram.arpa'}").convention

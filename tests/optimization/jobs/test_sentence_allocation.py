@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import InputError
+from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
+from contstim.sentence import Sentence
+
+SENTENCES = [Sentence((f"word{i}", "follows")) for i in range(40)]
+AB, AC = ("a", "b"), ("a", "c")
+
+
+def everyone(_: Sentence) -> bool:
+    return True
+
+
+def even(sentence: Sentence) -> bool:
+    return int(sentence.words[0][4:]) % 2 == 0
+
+
+@given(
+    n=st.integers(0, 40),
+    wishes=st.lists(st.sets(st.integers(0, 39)), min_size=1, max_size=5),
+    rounds=st.integers(0, 12),
+    seed=st.integers(0, 5),
+)
+def test_sentences_are_disjoint_usable_by_their_pairs_and_nothing_usable_is_left(
+    n: int, wishes: list[set[int]], rounds: int, seed: int
+) -> None:
+    """Witness: each rule of the allocation, checked by itself."""
+    usable = [{SENTENCES[i] for i in wish}.__contains__ for wish in wishes]
+    allocator = SentenceAllocator(SENTENCES[:n], usable, seed=seed)
+    for _ in range(rounds):
+        allocator.assign_round()
+    for first, second in combinations(allocator.assigned, 2):
+        assert not {*first} & {*second}
+    for some, can_use in zip(allocator.assigned, usable, strict=True):
+        assert len(some) <= rounds
+        assert all(map(can_use, some))
+        if len(some) < rounds:
+            taken = {s for other in allocator.assigned for s in other}
+            assert not any(can_use(s) for s in allocator.pool if s not in taken)
+
+
+@given(short=st.integers(1, 6), more=st.integers(0, 6), seed=st.integers(0, 5))
+def test_more_rounds_begin_like_fewer(short: int, more: int, seed: int) -> None:
+    allocations = []
+    for rounds in (short, short + more):
+        allocator = SentenceAllocator(SENTENCES, [everyone, even, everyone], seed=seed)
+        for _ in range(rounds):
+            allocator.assign_round()
+        allocations.append(allocator.assigned)
+    for before, after in zip(*allocations, strict=True):
+        assert after[: len(before)] == before
+
+
+def test_the_order_of_the_file_and_repeated_lines_do_not_matter() -> None:
+    shuffled = [*SENTENCES, *SENTENCES[:7]]
+    random.Random(1).shuffle(shuffled)
+    allotted = []
+    for sentences in (SENTENCES, shuffled):
+        allocator = SentenceAllocator(sentences, [everyone, even], seed=3)
+        allocator.assign(10, [AB, AC])
+        allotted.append(allocator.assigned)
+    assert allotted[0] == allotted[1]
+    other = SentenceAllocator(SENTENCES, [everyone, even], seed=4)
+    other.assign(10, [AB, AC])
+    assert other.assigned != allotted[0]
+
+
+def test_too_few_sentences_are_refused_with_how_many_more_are_needed() -> None:
+    """Of 40 sentences b can use 20; at 25 a pair, a gets 25 and b what is left of the even ones."""
+    allocator = SentenceAllocator(SENTENCES, [everyone, even], seed=0)
+    with pytest.raises(InputError) as refused:
+        allocator.assign(25, [AB, AC])
+    got_a, got_b = map(len, allocator.assigned)
+    assert "2 pairs of models × 25 sentences are 50" in str(refused.value)
+    assert f"Give at least {50 - got_a - got_b} more" in str(refused.value)
+    with pytest.raises(InputError, match="a × b gets 13, and 2 other pairs too few"):
+        SentenceAllocator(SENTENCES[:39], [everyone] * 3, seed=0).assign(20, [AB, AC, ("b", "c")])

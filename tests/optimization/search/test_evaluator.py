@@ -1,0 +1,102 @@
+"""What a search counts: every pass once, and none that depends on what its models did before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+
+from contstim.arrays import FloatArray
+from contstim.models.base import LanguageModel, Replacements
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.symmetric import synthesize_pair
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+from tests.models.tiny import TEXTS, build
+from tests.optimization.search.toys import NATURAL, WORDS, TableModel
+
+SHORT = Sentence.parse("She sleeps in the house.")
+ENGLISH = Vocabulary.from_sentences([Sentence.parse(text) for text in TEXTS])
+
+
+class Passing(TableModel):
+    """Notes for itself how many sentences pass through it."""
+
+    passed = 0
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        self.passed += len(sentences)
+        return super().log_probs(sentences)
+
+    def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
+        self.passed += self.says != "exact"
+        return super().replacements(sentence, position, words)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("says", ["exact", "estimate", "bound"])
+def test_every_pass_is_counted_once(recipe: str, says: str) -> None:
+    """Witness: what the models noted themselves."""
+    accept, reject = Passing(0, says), Passing(1, says)
+    synthesis = synthesize(accept, reject, NATURAL, WORDS, recipe=RECIPES[recipe])
+    counted = {name: cost.rows for name, cost in synthesis.costs.items()}
+    assert counted == {model.name: model.passed for model in (accept, reject)}
+
+
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageModel]:
+    folder = tmp_path_factory.mktemp("networks")
+    gpt2, roberta = (
+        load_checkpoint(str(build(name, folder)), device="cpu") for name in ("gpt2", "roberta")
+    )
+    return {"gpt2": CausalModel(gpt2), "roberta": MaskedModel(roberta, pass_budget=128)}
+
+
+@pytest.mark.parametrize(
+    ("pair", "recipe"),
+    [
+        (("roberta", "gpt2"), "default"),
+        (("trigram", "gpt2"), "default"),
+        (("trigram", "gpt2"), "golan2023"),
+    ],
+)
+def test_a_search_does_not_depend_on_what_its_models_scored_before(
+    networks: dict[str, LanguageModel], trigram: KenlmModel, pair: tuple[str, str], recipe: str
+) -> None:
+    """Witness: the same search again, after the models have read something else."""
+    accept, reject = (({**networks, "trigram": trigram})[name] for name in pair)
+    other = Sentence.parse("They saw a difficult home.")
+    for model in (accept, reject):
+        model.replacements(other, 2, ("small", "a"))
+    first = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe])
+    for model, position in product((accept, reject), range(len(SHORT))):
+        model.replacements(SHORT, position, SHORT.words[position : position + 1])
+    again = synthesize(accept, reject, SHORT, ENGLISH, recipe=RECIPES[recipe])
+    assert again.costs == first.costs
+    assert [step.cost for step in again.climb.steps] == [step.cost for step in first.climb.steps]
+    assert again.synthetic == first.synthetic
+    assert len(again.evaluations) == len(first.evaluations)
+
+
+def test_nor_does_a_search_for_a_symmetric_pair(
+    networks: dict[str, LanguageModel], trigram: KenlmModel
+) -> None:
+    """Witness: the same search again, after the model has read something else."""
+    gpt2 = networks["gpt2"]
+    gpt2.replacements(Sentence.parse("They saw a difficult home."), 2, ("small", "a"))
+    published = RECIPES["golan2023"]
+    first = synthesize_pair(trigram, gpt2, SHORT, ENGLISH, recipe=published)
+    for position, word in enumerate(SHORT.words):
+        gpt2.replacements(SHORT, position, (word,))
+    again = synthesize_pair(trigram, gpt2, SHORT, ENGLISH, recipe=published)
+    assert (again.costs, again.sentence_1, again.sentence_2) == (
+        first.costs,
+        first.sentence_1,
+        first.sentence_2,
+    )
