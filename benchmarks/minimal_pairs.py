@@ -18,10 +18,10 @@ from time import perf_counter
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.evaluation.minimal_pairs.comparison import compare
+from contstim.evaluation.minimal_pairs.accuracy_report import write_minimal_pairs
 from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
-from contstim.evaluation.minimal_pairs.outputs import write_minimal_pairs
-from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample
+from contstim.evaluation.minimal_pairs.pair_scores import score_pairs
+from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample_pairs
 from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
@@ -63,15 +63,15 @@ def main() -> None:
         with timed("loading"):
             model = KenlmModel(folder / "model.arpa", name="n-gram")
         with timed("reading pairs"):
-            pairs = sample(read_pairs(), 10 if quick else 1_000, seed=0)
+            pairs = sample_pairs(read_pairs(), 10 if quick else 1_000, seed=0)
         what = f"scoring {len(pairs):,} pairs by all methods"
         with Store(folder / "scores.sqlite") as store, timed(what):
-            compared = compare([model], pairs, list(Method), store=store)
+            scoring = score_pairs([model], pairs, list(Method), store=store)
         with timed("tables, figures and report"):
-            found = evaluate_minimal_pairs(compared, models=[model])
-            write_minimal_pairs(found, folder / "out", models=[model])
-        for method, one in found.found.items():
-            print(f"{method}: accuracy {one.mean()[0]:.4f} in {len(one.paradigms)} paradigms")
+            evaluation = evaluate_minimal_pairs(scoring, models=[model])
+            write_minimal_pairs(evaluation, folder / "out", models=[model])
+        for method, table in evaluation.accuracies.items():
+            print(f"{method}: accuracy {table.mean()[0]:.4f} in {len(table.paradigms)} paradigms")
 
 
 if __name__ == "__main__":

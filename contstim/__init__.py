@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contstim.english.minimal_pairs import generate_pairs
     from contstim.errors import ContstimError
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-    from contstim.evaluation.desiderata.run import evaluate_desiderata
+    from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
     from contstim.experiments.analysis.outputs import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
@@ -118,7 +118,7 @@ _HOMES = {
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
     "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",
-    "evaluate_desiderata": "contstim.evaluation.desiderata.run",
+    "evaluate_desiderata": "contstim.evaluation.desiderata.evaluation",
     # what goes wrong
     "ContstimError": "contstim.errors",
 }

@@ -25,8 +25,8 @@ from contstim.counts import read_pair_counts, read_token_counts
 from contstim.english.minimal_pairs import read_paradigms
 from contstim.errors import ContstimError
 from contstim.evaluation.acceptability.reading import read_judgements
-from contstim.evaluation.acceptability.scores import published_scores
-from contstim.evaluation.minimal_pairs.people import (
+from contstim.evaluation.acceptability.sentence_scores import published_scores
+from contstim.evaluation.minimal_pairs.published_results import (
     read_human_agreement,
     read_published_accuracies,
 )

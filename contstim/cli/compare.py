@@ -56,9 +56,9 @@ def compare(
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
     """
+    from contstim.evaluation.comparison.comparison_report import write_comparison
+    from contstim.evaluation.comparison.contests import Contest, select_command
     from contstim.evaluation.comparison.gathering import gather
-    from contstim.evaluation.comparison.pitting import Bout, select_command
-    from contstim.evaluation.comparison.report import write_comparison
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store
@@ -74,16 +74,16 @@ def compare(
         scoring_progress(total, quiet=quiet) as progress,
     ):
         table, left_out = gather(tables, models, texts, store=kept, progress=progress)
-    bout = None
+    contest = None
     if len(models) > 1:
         try:
-            bout = Bout.between(models, table, vocabulary)
+            contest = Contest.between(models, table, vocabulary)
         except ContstimError as error:
             if synthesize or vocabulary:
                 raise
             remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
     commands = [select_command(out, len(table.log_probs))]
-    commands += bout.commands(vocabulary, loading.prompt) if bout else []
+    commands += contest.commands(vocabulary, loading.prompt) if contest else []
     data = [path for path in (*(scores or []), sentences, vocabulary) if path]
     write_comparison(
         table,
@@ -102,8 +102,8 @@ def compare(
             quiet=quiet,
         )
     print("Set them against each other:", *commands, sep="\n  ")
-    if synthesize and bout is not None:
-        triplets = bout.run(seed=seed)
+    if synthesize and contest is not None:
+        triplets = contest.run(seed=seed)
         write_triplets(out / "synthesized.csv", triplets)
         _show_synthesized(triplets)
 
@@ -118,16 +118,17 @@ def _length(table: ScoreTable) -> int:
 
 
 def _show(table: ScoreTable) -> None:
-    from contstim.evaluation.comparison.measures import likenesses
+    from contstim.evaluation.comparison.agreement import model_agreements
 
     names = names_for_tables(table.models)
     title = f"How alike they order {counted(len(table.log_probs), 'sentence')}"
     measures = ("spearman", "kendall", "pearson", "agreement")
     shown = results_table("models", *measures, title=title)
-    for one in likenesses(table):
-        numbers = (one.spearman, one.kendall, one.pearson, one.agreement)
+    for pair in model_agreements(table):
+        numbers = (pair.spearman, pair.kendall, pair.pearson, pair.agreement)
         shown.add_row(
-            f"{names[one.model_1]}\n{names[one.model_2]}", *(f"{number:.3f}" for number in numbers)
+            f"{names[pair.model_1]}\n{names[pair.model_2]}",
+            *(f"{number:.3f}" for number in numbers),
         )
     print_table(shown, names)
 

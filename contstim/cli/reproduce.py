@@ -77,16 +77,19 @@ def adc(
     Example: `contstim reproduce adc --data li-adger --out adc`
     """
     from contstim.cli.evaluate.acceptability import show as show_criteria
-    from contstim.evaluation.acceptability.outputs import Origin, write_acceptability
+    from contstim.evaluation.acceptability.acceptability_report import (
+        ScoreSources,
+        write_acceptability,
+    )
     from contstim.experiments.reproduce.adc import claims, reproduce_adc
 
     found = reproduce_adc(data)
     made = claims(found)
     title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
-    write_acceptability(found.evaluation, out, Origin(tables=found.tables), title=title)
+    write_acceptability(found.evaluation, out, ScoreSources(tables=found.tables), title=title)
     _write_claims(made, out / "claims.csv")
     show_criteria(found.evaluation, 0, quiet=quiet)
-    _judge(made, out / "report.md", quiet=quiet)
+    _judge(made, out / "report.html", quiet=quiet)
 
 
 def _write_claims(made: Iterable[Claim], path: Path) -> None:

@@ -77,7 +77,7 @@ class Job:
     Attributes:
         model_1: as in the triplet.
         model_2: as in the triplet.
-        place: the sentence's place, from 0, among those dealt to the pair.
+        place: the sentence's place, from 0, among those assigned to the pair.
         natural: the sentence.
         state: what became of it.
         reason: why there is no triplet, or why its sentences are not all different; else empty.

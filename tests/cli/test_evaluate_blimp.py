@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take seconds to save: tests of tables go without."""
-    monkeypatch.setattr("contstim.evaluation.outputs.save", lambda *_: b"")
+    monkeypatch.setattr("contstim.evaluation.output_folder.save", lambda *_: b"")
 
 
 def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> None:

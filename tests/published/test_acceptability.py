@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ScoreError
-from contstim.evaluation.acceptability.comparison import delta_correlations, fits
 from contstim.evaluation.acceptability.criteria import Criterion, z_scores
 from contstim.evaluation.acceptability.evaluation import (
-    Evaluation,
+    AcceptabilityEvaluation,
     evaluate_acceptability,
 )
 from contstim.evaluation.acceptability.reading import read_judgements
-from contstim.evaluation.acceptability.scores import published_scores
+from contstim.evaluation.acceptability.results import delta_correlations, fits
+from contstim.evaluation.acceptability.sentence_scores import published_scores
 
 BEST = "bert-large-cased_mlm"
 pytestmark = pytest.mark.published
@@ -46,7 +46,7 @@ def table(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(folder: Path, table: Path) -> Evaluation:
+def found(folder: Path, table: Path) -> AcceptabilityEvaluation:
     judgements = read_judgements(folder)
     return evaluate_acceptability(judgements, published_scores(judgements, table))
 
@@ -81,7 +81,7 @@ def counted(folder: Path, table: Path, model: str, delta: float | None) -> tuple
     return met, total
 
 
-def test_the_published_counts(found: Evaluation) -> None:
+def test_the_published_counts(found: AcceptabilityEvaluation) -> None:
     column = found.models.index(BEST)
     met = [int(found.met(criterion)[:, column].sum()) for criterion in found.criteria]
     assert met == [2_061, 888, 1_561, 2_051]
@@ -92,14 +92,16 @@ def test_the_published_counts(found: Evaluation) -> None:
 
 @pytest.mark.parametrize("delta", [None, 0.5, 1.0, 5.0, 0.25])
 def test_every_column_at_every_delta(
-    folder: Path, table: Path, found: Evaluation, delta: float | None
+    folder: Path, table: Path, found: AcceptabilityEvaluation, delta: float | None
 ) -> None:
     met = found.met(Criterion(delta)).sum(axis=0)
     for column, model in enumerate(found.models):
         assert counted(folder, table, model, delta) == (met[column], len(found.pairs))
 
 
-def test_z_scores_are_the_authors_own(folder: Path, table: Path, found: Evaluation) -> None:
+def test_z_scores_are_the_authors_own(
+    folder: Path, table: Path, found: AcceptabilityEvaluation
+) -> None:
     columns = [f"{model}_zscores" for model in found.models]
     theirs = published_scores(read_judgements(folder), table, columns)
     np.testing.assert_allclose(found.sentence_scores, theirs.values, atol=1e-12)
@@ -108,7 +110,7 @@ def test_z_scores_are_the_authors_own(folder: Path, table: Path, found: Evaluati
         assert (given.met(criterion) == found.met(criterion)).all()
 
 
-def test_pairs_without_a_judgement_are_counted(found: Evaluation, table: Path) -> None:
+def test_pairs_without_a_judgement_are_counted(found: AcceptabilityEvaluation, table: Path) -> None:
     """Were no pair discarded, the two pairs without a judgement would still be left out."""
     judgements = found.judgements
     kept = replace(judgements, pairs=tuple(replace(p, discarded=False) for p in judgements.pairs))
@@ -116,7 +118,7 @@ def test_pairs_without_a_judgement_are_counted(found: Evaluation, table: Path) -
     assert list(all_pairs.excluded_for().values()) == [0, 2, 0]
 
 
-def test_correlations_and_fits(found: Evaluation) -> None:
+def test_correlations_and_fits(found: AcceptabilityEvaluation) -> None:
     """Witness: scipy and numpy on the same numbers."""
     names, matrix = delta_correlations(found)
     assert names[0] == "people"
@@ -133,7 +135,7 @@ def test_correlations_and_fits(found: Evaluation) -> None:
 
 
 def test_a_table_of_pairs_gives_the_same_scores(
-    folder: Path, table: Path, found: Evaluation, tmp_path: Path
+    folder: Path, table: Path, found: AcceptabilityEvaluation, tmp_path: Path
 ) -> None:
     """The format of the authors' table of all models: NAME_gramm and NAME_ungramm for a pair.
 

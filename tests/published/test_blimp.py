@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from contstim.evaluation.minimal_pairs.accuracies import accuracies
-from contstim.evaluation.minimal_pairs.comparison import compare
-from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample
-from contstim.evaluation.minimal_pairs.people import (
+from contstim.evaluation.minimal_pairs.pair_scores import score_pairs
+from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample_pairs
+from contstim.evaluation.minimal_pairs.published_results import (
     read_human_agreement,
     read_published_accuracies,
 )
@@ -52,18 +52,18 @@ def test_all_forty_prefix_paradigms_are_evaluated(
     pairs: list[MinimalPair], trigram: KenlmModel
 ) -> None:
     """Witness: the flags in the files, of which 20 and 20 paradigms carry each."""
-    found = compare([trigram], sample(pairs, 20, seed=0), list(Method))
-    assert [one.method for one in found.made] == list(Method)
-    sizes = [len(accuracies(one).paradigms) for one in found.made]
+    found = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
+    assert [one.method for one in found.by_method] == list(Method)
+    sizes = [len(accuracies(one).paradigms) for one in found.by_method]
     assert sizes == [67, 20, 20]
-    assert [len(one.pairs) for one in found.made] == [1_340, 400, 400]
-    assert all(np.isfinite(one.log_probs).all() for one in found.made)
+    assert [len(one.pairs) for one in found.by_method] == [1_340, 400, 400]
+    assert all(np.isfinite(one.log_probs).all() for one in found.by_method)
 
 
 def test_the_seven_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: KenlmModel) -> None:
     same = [pair for pair in pairs if pair.good == pair.bad]
     assert Counter(pair.paradigm for pair in same) == {"passive_1": 2, "principle_A_case_2": 5}
-    (found,) = compare([trigram], same, [Method.FULL_SENTENCE]).made
+    (found,) = score_pairs([trigram], same, [Method.FULL_SENTENCE]).by_method
     assert found.ties.all()
     assert not found.correct().any()
     assert (found.correct("half") == 0.5).all()
@@ -90,10 +90,12 @@ def test_published_averages_are_those_of_the_paradigms(
 ) -> None:
     """Witness: the averages that the published summary holds beside the paradigms."""
     file = blimp / "raw_results/summary/models_summary.jsonl"
-    (full,) = compare([trigram], sample(pairs, 1, seed=0), [Method.FULL_SENTENCE]).made
+    (full,) = score_pairs(
+        [trigram], sample_pairs(pairs, 1, seed=0), [Method.FULL_SENTENCE]
+    ).by_method
     table = accuracies(full)
     for model, accuracy in read_published_accuracies(file).items():
-        table = table.beside(model, accuracy)
+        table = table.with_column(model, accuracy)
     overall = dict(zip(table.columns, table.mean(), strict=True))
     assert overall["ngram"] == pytest.approx(0.6124030, abs=5e-8)
     columns = read_table(file)

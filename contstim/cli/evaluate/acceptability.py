@@ -16,9 +16,9 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.evaluation.acceptability.evaluation import Evaluation
+    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
     from contstim.evaluation.acceptability.judgements import Judgements
-    from contstim.evaluation.acceptability.scores import SentenceScores
+    from contstim.evaluation.acceptability.sentence_scores import SentenceScores
     from contstim.models.base import Scorer
 
 
@@ -92,20 +92,23 @@ def acceptability(
     Counts the minimal pairs that meet the BLiMP criterion (the acceptable sentence scores higher)
     and the Acceptability Delta Criterion at each δ: scores, as z-scores over all sentences, differ
     in the same direction as people's judgements and by nearly as much. Writes tables (CSV),
-    figures (PNG, PDF) and report.md. An interrupted run goes on where it stopped.
+    figures (PNG, PDF) and a page. An interrupted run goes on where it stopped.
 
     Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
     hf:bert-large-cased@pll-original --out adc`
     """
+    from contstim.evaluation.acceptability.acceptability_report import (
+        ScoreSources,
+        write_acceptability,
+    )
     from contstim.evaluation.acceptability.criteria import DELTAS, Criterion
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-    from contstim.evaluation.acceptability.outputs import Origin, write_acceptability
-    from contstim.evaluation.acceptability.reading import Columns, read_judgements
-    from contstim.evaluation.acceptability.scores import joined, published_scores
+    from contstim.evaluation.acceptability.reading import JudgementColumns, read_judgements
+    from contstim.evaluation.acceptability.sentence_scores import joined, published_scores
 
     _check(model, scores, column, scores_as_given=scores_as_given)
     criteria = (Criterion(), *map(Criterion, delta or DELTAS))
-    columns = Columns(
+    columns = JudgementColumns(
         id=id_column,
         sentence=sentence_column,
         judgement=judgement_column,
@@ -117,7 +120,7 @@ def acceptability(
         discard=discard_column,
     )
     judgements = read_judgements(data, pairs, columns)
-    found = [
+    parts = [
         published_scores(
             judgements, table, column or (), allow_missing=allow_missing, data_columns=columns
         )
@@ -125,8 +128,8 @@ def acceptability(
     ]
     models = loading.scorers(model)
     if models:
-        found.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
-    together = joined(found)
+        parts.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
+    together = joined(parts)
     evaluation = evaluate_acceptability(
         judgements,
         together,
@@ -137,12 +140,12 @@ def acceptability(
     write_acceptability(
         evaluation,
         out,
-        Origin(models, scores or (), together.left_out),
+        ScoreSources(models, scores or (), together.left_out),
         scores_are="as given" if scores_as_given else "z-scores over all scored sentences",
         judgements_are="z-scores" if human_z_scores else "as given",
     )
-    show(evaluation, len({one.sentence for one in together.left_out}), quiet=quiet)
-    remark_folder(out / "report.md", quiet=quiet)
+    show(evaluation, len({omission.sentence for omission in together.left_out}), quiet=quiet)
+    remark_folder(out / "report.html", quiet=quiet)
 
 
 def _check(
@@ -164,29 +167,25 @@ def _scored(
     judgements: Judgements, models: Sequence[Scorer], store: Path, *, quiet: bool
 ) -> SentenceScores:
     """Scores under models, kept between runs, with a bar for each."""
-    from contstim.evaluation.acceptability.scores import model_scores
+    from contstim.evaluation.acceptability.sentence_scores import model_scores
     from contstim.store import Store
 
-    distinct = len({one.sentence for one in judgements.sentences})
-    with scoring_progress(distinct, quiet=quiet) as progress, Store(store) as kept:
-        return model_scores(judgements, models, store=kept, progress=progress)
+    distinct = len({judged.sentence for judged in judgements.sentences})
+    with scoring_progress(distinct, quiet=quiet) as progress, Store(store) as opened:
+        return model_scores(judgements, models, store=opened, progress=progress)
 
 
-def show(found: Evaluation, left_out: int, *, quiet: bool) -> None:
+def show(evaluation: AcceptabilityEvaluation, left_out: int, *, quiet: bool) -> None:
     """Print how many pairs meet each criterion on standard output, and what is not evaluated."""
-    _print(found)
-    for reason, number in found.excluded_for().items():
+    title = f"Criteria met by {len(evaluation.pairs):,} minimal pairs"
+    names = names_for_tables(evaluation.models)
+    criteria = {criterion.name: evaluation.met(criterion) for criterion in evaluation.criteria}
+    table = results_table("model", *criteria, title=title)
+    for column, name in enumerate(evaluation.models):
+        table.add_row(names[name], *(f"{int(m[:, column].sum()):,}" for m in criteria.values()))
+    print_table(table, names)
+    for reason, number in evaluation.excluded_for().items():
         if number:
             remark(f"Not evaluated: {counted(number, 'pair')}, {reason}.", quiet=quiet)
     if left_out:
         remark(f"Without a score: {counted(left_out, 'sentence')}; see left_out.csv.", quiet=quiet)
-
-
-def _print(found: Evaluation) -> None:
-    title = f"Criteria met by {len(found.pairs):,} minimal pairs"
-    names = names_for_tables(found.models)
-    table = results_table("model", *(one.name for one in found.criteria), title=title)
-    met = [found.met(criterion) for criterion in found.criteria]
-    for column, name in enumerate(found.models):
-        table.add_row(names[name], *(f"{int(one[:, column].sum()):,}" for one in met))
-    print_table(table, names)

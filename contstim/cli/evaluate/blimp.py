@@ -15,9 +15,10 @@ from contstim.cli.progress import reading_progress, scoring_progress, training_p
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from contstim.evaluation.minimal_pairs.comparison import Comparisons
-    from contstim.evaluation.minimal_pairs.curves import Learned, Learner
-    from contstim.evaluation.minimal_pairs.evaluation import Evaluation, Known
+    from contstim.evaluation.minimal_pairs.curves import CurvePoint, CurveSettings
+    from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
+    from contstim.evaluation.minimal_pairs.pair_scores import PairScoring
+    from contstim.evaluation.minimal_pairs.published_results import PublishedResults
 
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
 _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
@@ -98,20 +99,19 @@ def blimp(
 ) -> None:
     """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
 
-    Writes `report.md`, tables (CSV) and figures (PDF and PNG): accuracy by paradigm, phenomenon and
-    overall, people and published models beside; ties; contrasts; accuracy against length,
-    perplexity, log-probability and confidence. Every score is kept as soon as it is known: an
-    interrupted run, started again, goes on where it stopped.
+    Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
+    paradigm, phenomenon and overall, people and published models beside; ties; contrasts; accuracy
+    against length, perplexity, log-probability and confidence. Every score is kept as soon as it is
+    known: an interrupted run, started again, goes on where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
     from contstim.errors import InputError
-    from contstim.evaluation.minimal_pairs.comparison import compare, compare_scores
-    from contstim.evaluation.minimal_pairs.curves import Learner
+    from contstim.evaluation.minimal_pairs.accuracy_report import write_minimal_pairs
+    from contstim.evaluation.minimal_pairs.curves import CurveSettings
     from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
-    from contstim.evaluation.minimal_pairs.outputs import write_minimal_pairs
-    from contstim.evaluation.minimal_pairs.pairs import Method
-    from contstim.evaluation.minimal_pairs.pairs import sample as draw
+    from contstim.evaluation.minimal_pairs.pair_scores import pair_scores_from_table, score_pairs
+    from contstim.evaluation.minimal_pairs.pairs import Method, sample_pairs
     from contstim.evaluation.minimal_pairs.reading import (
         Fields,
         pair_files,
@@ -134,34 +134,36 @@ def blimp(
     files = pair_files(data)
     pairs = read_minimal_pairs(files, fields)
     if sample:
-        pairs = draw(pairs, sample, seed)
-    known, beside = _known(data, people, published)
+        pairs = sample_pairs(pairs, sample, seed)
+    beside, tables_beside = _published(data, people, published)
     models = loading.scorers(model)
-    learned: list[Learned] = []
+    points: list[CurvePoint] = []
     if sizes and text:
-        learner = Learner(train, order, epochs, loading.device)
-        learned = _learned(sizes, text, learner, out / "models", seed=seed, quiet=quiet)
-        models += [one.model for one in learned]
+        settings = CurveSettings(train, order, epochs, loading.device)
+        points = _train_points(sizes, text, settings, out / "models", seed=seed, quiet=quiet)
+        models += [point.model for point in points]
     if scores:
-        compared = compare_scores(ScoreTable.read(scores), pairs)
+        scoring = pair_scores_from_table(ScoreTable.read(scores), pairs)
     else:
-        with Store(store or out / "contstim.sqlite") as kept:
+        with Store(store or out / "contstim.sqlite") as scores_so_far:
             bars = partial(scoring_progress, quiet=quiet)
-            methods = [one for one in Method if one in (method or Method)]
-            compared = compare(models, pairs, methods, store=kept, bars=bars)
-    if not compared.made:
-        raise InputError(f"Nothing could be compared. {_why(compared)}")
-    found = evaluate_minimal_pairs(compared, ties=ties, known=known, learned=learned, models=models)
+            methods = [choice for choice in Method if choice in (method or Method)]
+            scoring = score_pairs(models, pairs, methods, store=scores_so_far, bars=bars)
+    if not scoring.by_method:
+        raise InputError(f"Nothing could be compared. {_why(scoring)}")
+    evaluation = evaluate_minimal_pairs(
+        scoring, ties=ties, published=beside, points=points, models=models
+    )
     write_minimal_pairs(
-        found,
+        evaluation,
         out,
         models=models,
-        data=[*files, *beside, *filter(None, (scores, text))],
+        data=[*files, *tables_beside, *filter(None, (scores, text))],
         pairs=len(pairs),
         sample=sample or "all",
         seed=seed,
     )
-    _show(found, out, quiet=quiet)
+    _show(evaluation, out, quiet=quiet)
 
 
 def _check_names(models: list[str], trained: str) -> None:
@@ -169,46 +171,45 @@ def _check_names(models: list[str], trained: str) -> None:
     from contstim.errors import InputError
     from contstim.models.specifications import parse_models
 
-    for one in parse_models(models):
-        if trained and re.fullmatch(rf"{trained}-\d+", one.name):
+    for given in parse_models(models):
+        if trained and re.fullmatch(rf"{trained}-\d+", given.name):
             raise InputError(
-                f"{one.name!r} is what --sizes calls a model that it trains. Choose another name "
-                f"for {one.specification}."
+                f"{given.name!r} is what --sizes calls a model that it trains. Choose another name "
+                f"for {given.specification}."
             )
 
 
-def _why(compared: Comparisons) -> str:
-    reasons = [one.reason for one in compared.refusals] + [one.reason for one in compared.left_out]
+def _why(scoring: PairScoring) -> str:
+    reasons = [refusal.reason for refusal in scoring.refusals]
+    reasons += [omission.reason for omission in scoring.left_out]
     return reasons[0] if reasons else "No pair has the fields that the method compares."
 
 
-def _known(data: Path, people: Path | None, published: Path | None) -> tuple[Known, list[Path]]:
-    """What others found, and the files that tell."""
-    from contstim.evaluation.minimal_pairs.evaluation import Known
-    from contstim.evaluation.minimal_pairs.people import (
+def _published(
+    data: Path, people: Path | None, published: Path | None
+) -> tuple[PublishedResults, list[Path]]:
+    """What others found, and the files that tell: those named, else those in the folder of data."""
+    from contstim.evaluation.minimal_pairs.published_results import (
+        PublishedResults,
         read_human_agreement,
         read_published_accuracies,
     )
 
-    answers = people or _if_there(data / _ANSWERS)
-    summary = published or _if_there(data / _SUMMARY)
-    known = Known(
+    answers = people or (data / _ANSWERS if (data / _ANSWERS).is_file() else None)
+    summary = published or (data / _SUMMARY if (data / _SUMMARY).is_file() else None)
+    results = PublishedResults(
         read_human_agreement(answers) if answers else {},
         read_published_accuracies(summary) if summary else {},
     )
-    return known, [path for path in (answers, summary) if path]
+    return results, [path for path in (answers, summary) if path]
 
 
-def _if_there(path: Path) -> Path | None:
-    return path if path.is_file() else None
-
-
-def _learned(
-    sizes: str, text: Path, learner: Learner, folder: Path, *, seed: int, quiet: bool
-) -> list[Learned]:
+def _train_points(
+    sizes: str, text: Path, settings: CurveSettings, folder: Path, *, seed: int, quiet: bool
+) -> list[CurvePoint]:
     from contstim.corpus import read_sentences
     from contstim.errors import InputError
-    from contstim.evaluation.minimal_pairs.curves import learn, nested
+    from contstim.evaluation.minimal_pairs.curves import nested_texts, train_point
 
     try:
         numbers = [int(size) for size in sizes.split(",")]
@@ -217,46 +218,46 @@ def _learned(
             f"--sizes is {sizes!r}; expected whole numbers such as 1000,10000,100000."
         ) from None
     sentences = list(reading_progress(read_sentences(text), quiet=quiet))
-    learned = []
+    points = []
     if max(numbers) > len(sentences):
         remark(
             f"{text} has {counted(len(sentences), 'sentence')}, not {max(numbers):,}: all are used."
         )
-    for part in nested(sentences, numbers, seed):
-        remark(f"Training {learner.kind} on {counted(len(part), 'sentence')}.", quiet=quiet)
+    for part in nested_texts(sentences, numbers, seed):
+        remark(f"Training {settings.kind} on {counted(len(part), 'sentence')}.", quiet=quiet)
         with training_progress(quiet=quiet) as progress:
-            learned.append(learn(part, learner, folder, seed=seed, on_progress=progress))
-    return learned
+            points.append(train_point(part, settings, folder, seed=seed, on_progress=progress))
+    return points
 
 
-def _show(found: Evaluation, out: Path, *, quiet: bool) -> None:
-
-    for one in found.compared.refusals:
-        remark(f"{one.method}: {one.reason}")
-    if found.compared.left_out:
-        unread = len({one.sentence for one in found.compared.left_out})
+def _show(evaluation: MinimalPairEvaluation, out: Path, *, quiet: bool) -> None:
+    for refusal in evaluation.scoring.refusals:
+        remark(f"{refusal.method}: {refusal.reason}")
+    if evaluation.scoring.left_out:
+        unread = len({omission.sentence for omission in evaluation.scoring.left_out})
         remark(
             f"Not read by every model: {counted(unread, 'sentence')}, see {out / 'left_out.csv'}."
         )
-    _print(found)
-    remark_folder(out / "report.md", quiet=quiet)
+    _print(evaluation)
+    remark_folder(out / "report.html", quiet=quiet)
 
 
-def _print(found: Evaluation) -> None:
+def _print(evaluation: MinimalPairEvaluation) -> None:
     """Overall accuracy and ties by method, a row for each model and for people."""
-    from contstim.evaluation.minimal_pairs.tables import cells as with_intervals
+    from contstim.evaluation.minimal_pairs.accuracy_report import with_intervals
 
     table = results_table("", title="Accuracy on minimal pairs (95 % interval)")
     cells: dict[str, list[str]] = {}
-    for comparison in found.compared.made:
-        accuracies = found.found[comparison.method]
-        judged = f"{comparison.method}\n{counted(accuracies.pairs_of(), 'pair')}"
+    for scores in evaluation.scoring.by_method:
+        accuracies = evaluation.accuracies[scores.method]
+        judged = f"{scores.method}\n{counted(accuracies.pairs_of(), 'pair')}"
         for heading in (judged, "ties"):
             table.add_column(heading, justify="right", overflow="fold")
+        # two columns a method after that of names; a row that begins late has empty cells first
         before = len(table.columns) - 3
-        ties = dict(zip(comparison.models, comparison.ties.sum(axis=0), strict=True))
-        shown = with_intervals(accuracies.mean(), accuracies.interval())
-        for name, cell in zip(accuracies.columns, shown, strict=True):
+        ties = dict(zip(scores.models, scores.ties.sum(axis=0), strict=True))
+        means = with_intervals(accuracies.mean(), accuracies.interval())
+        for name, cell in zip(accuracies.columns, means, strict=True):
             row = cells.setdefault(name, [])
             row += [""] * (before - len(row))
             row += [cell, f"{ties[name]:,}" if name in ties else ""]

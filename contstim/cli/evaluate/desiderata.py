@@ -16,7 +16,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.evaluation.desiderata.run import Desiderata
+    from contstim.evaluation.desiderata.evaluation import Desiderata
     from contstim.sentence import Sentence
 
 
@@ -70,8 +70,8 @@ def desiderata(
     """
     from contstim.corpus import read_lines
     from contstim.evaluation.desiderata.carriers import CARRIERS, Carrier
-    from contstim.evaluation.desiderata.report import write_desiderata
-    from contstim.evaluation.desiderata.run import evaluate_desiderata
+    from contstim.evaluation.desiderata.desiderata_report import write_desiderata
+    from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.frequencies import read_frequencies
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
@@ -105,7 +105,7 @@ def desiderata(
         if lost:
             told = counted(len(lost), what)
             remark(f"Left out: {told}; see {out / 'left_out.csv'}.", quiet=quiet)
-    remark(f"{out}: tables, scatter plots and report.md.", quiet=quiet)
+    remark(f"{out}: tables, scatter plots and report.html.", quiet=quiet)
 
 
 def _with_reference(model: list[str], reference: str | None) -> tuple[list[str], int | None]:
@@ -130,9 +130,7 @@ def _drawn(sentences: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
 
 
 def _show(found: Desiderata) -> None:
-    from contstim.evaluation.desiderata.report import desiderata_table
-
-    columns = desiderata_table(found)
+    columns = found.table()
     shown = [name for name in columns if name.endswith("_r")]
     shown += ["split_words", "advantage_of_several"]
     names = names_for_tables(columns["model"])

@@ -75,8 +75,8 @@ def acceptability(
 
     Each restart is a folder (`restart-1`, …) with training.json and curve.png that loads as
     `classifier:DIR`. Beside them: mean, standard deviation, maximum and majority of the restarts'
-    Matthews correlation, every prediction, and report.md. A training that was interrupted goes on
-    by the same command.
+    Matthews correlation, every prediction, and a page (report.html, report.md). A training that
+    was interrupted goes on by the same command.
 
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`
@@ -84,7 +84,7 @@ def acceptability(
     from contstim.evaluation.acceptability.restarts import (
         feature_spreads,
         judge,
-        spreads,
+        set_spreads,
         write_restarts,
     )
     from contstim.models.classifier.adapter import load_classifier
@@ -133,11 +133,11 @@ def acceptability(
         sets.append(judge(annotations.name, annotated.sentences, models, annotated.features))
     files = [path for path in (data, *(evaluate or ()), annotations) if path is not None]
     write_restarts(out, sets, models, files, base=base, seeds=list(done.seeds))
-    _show(spreads(sets), feature_spreads(sets))
+    _show(set_spreads(sets), feature_spreads(sets))
     left_out = {missing.sentence for judged in sets for missing in judged.left_out}
     if left_out:
         remark(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.", quiet=quiet)
-    remark(f"Load a classifier as {models[0].name}; read {out / 'report.md'}.", quiet=quiet)
+    remark(f"Load a classifier as {models[0].name}; read {out / 'report.html'}.", quiet=quiet)
 
 
 def _show(rows: Sequence[Spread], features: Sequence[Spread]) -> None:

@@ -25,7 +25,7 @@ def z_scores(values: FloatArray) -> FloatArray:
     Raises:
         InputError: all values of a column are the same.
     """
-    deviations = np.nanstd(values, axis=0)
+    deviations = np.nanstd(values, axis=0)  # of the population: divided by n, not n - 1
     if not np.all(deviations > 0):
         raise InputError("All values are the same: z-scores are undefined.")
     scores: FloatArray = (values - np.nanmean(values, axis=0)) / deviations
@@ -67,6 +67,6 @@ class Criterion:
         """
         if self.delta is None:
             return model > 0
-        same = np.sign(people) == np.sign(model)
+        same = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
         met: BoolArray = same & (np.abs(people - model) < self.delta)
         return met

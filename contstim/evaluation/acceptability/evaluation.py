@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability.criteria import DELTAS, Criterion, z_scores
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pandas import DataFrame
+
     from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.acceptability.judgements import (
-        Judged,
+        JudgedPair,
         Judgements,
-        MinimalPair,
     )
-    from contstim.evaluation.acceptability.scores import SentenceScores
+    from contstim.evaluation.acceptability.sentence_scores import SentenceScores
 
 PEOPLE = "people"  # their row among the models'
 PUBLISHED_CRITERIA = (Criterion(), *map(Criterion, DELTAS))
@@ -30,15 +32,15 @@ _UNSCORED = "a score is missing"
 
 
 @dataclass(frozen=True)
-class Excluded:
+class ExcludedPair:
     """A pair that is not evaluated, and why."""
 
-    pair: MinimalPair
+    pair: JudgedPair
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class AcceptabilityEvaluation:
     """Minimal pairs with their deltas: acceptable less unacceptable sentence.
 
     Attributes:
@@ -55,8 +57,8 @@ class Evaluation:
     models: tuple[str, ...]
     sentence_scores: FloatArray
     sentence_judgements: FloatArray
-    pairs: tuple[MinimalPair, ...]
-    excluded: tuple[Excluded, ...]
+    pairs: tuple[JudgedPair, ...]
+    excluded: tuple[ExcludedPair, ...]
     criteria: tuple[Criterion, ...]
 
     @cached_property
@@ -81,26 +83,45 @@ class Evaluation:
 
     def excluded_for(self) -> dict[str, int]:
         """How many pairs are excluded for each reason, in the order in which reasons are asked."""
-        reasons = [one.reason for one in self.excluded]
+        reasons = [excluded.reason for excluded in self.excluded]
         return {why: reasons.count(why) for why in (_DISCARDED, _UNJUDGED, _UNSCORED)}
 
-    def texts(self, pair: MinimalPair) -> tuple[str, str]:
-        """The acceptable and the unacceptable sentence."""
-        return tuple(  # type: ignore[return-value]
-            self._sentences[name].sentence.text for name in (pair.acceptable, pair.unacceptable)
-        )
+    def pair_columns(self, rows: Sequence[int] | None = None) -> dict[str, list[Any]]:
+        """What pairs are, and what people and experts say of them; all pairs by default."""
+        chosen = list(range(len(self.pairs)) if rows is None else rows)
+        text = {judged.id: judged.sentence.text for judged in self.judgements.sentences}
+        pairs = [self.pairs[row] for row in chosen]
+        return {
+            "source": [pair.source for pair in pairs],
+            "phenomenon": [pair.phenomenon for pair in pairs],
+            "acceptable_id": [pair.acceptable for pair in pairs],
+            "unacceptable_id": [pair.unacceptable for pair in pairs],
+            "acceptable": [text[pair.acceptable] for pair in pairs],
+            "unacceptable": [text[pair.unacceptable] for pair in pairs],
+            "delta_people": self.people[chosen].tolist(),
+            "people_dispute_experts": self.disputed[chosen].astype(int).tolist(),
+        }
 
-    @cached_property
-    def _sentences(self) -> dict[str, Judged]:
-        return {one.id: one for one in self.judgements.sentences}
+    def pairs_table(self) -> dict[str, list[Any]]:
+        """A row for each pair: `pair_columns`, every model's delta, and the criteria it meets."""
+        columns = self.pair_columns()
+        for column, model in enumerate(self.models):
+            columns[f"delta {model}"] = self.deltas[:, column].tolist()
+        for criterion in self.criteria:
+            met = self.met(criterion).astype(int)
+            for column, model in enumerate(self.models):
+                columns[f"{criterion.name} {model}"] = met[:, column].tolist()
+        return columns
+
+    def to_frame(self) -> DataFrame:
+        """What pairs.csv holds; see `pairs_table`."""
+        return frame_of(self.pairs_table())
 
     def _differences(self, values: FloatArray) -> FloatArray:
-        rows = {one.id: row for row, one in enumerate(self.judgements.sentences)}
-        sides = [
-            [rows[p.acceptable] for p in self.pairs],
-            [rows[p.unacceptable] for p in self.pairs],
-        ]
-        good, bad = np.array(sides, np.int64)
+        """Values of acceptable less those of unacceptable sentences, by pair."""
+        row_of = {judged.id: row for row, judged in enumerate(self.judgements.sentences)}
+        good = np.array([row_of[pair.acceptable] for pair in self.pairs], np.int64)
+        bad = np.array([row_of[pair.unacceptable] for pair in self.pairs], np.int64)
         differences: FloatArray = values[good] - values[bad]
         return differences
 
@@ -112,7 +133,7 @@ def evaluate_acceptability(
     *,
     scores_as_given: bool = False,
     standardize_people: bool = False,
-) -> Evaluation:
+) -> AcceptabilityEvaluation:
     """Deltas of every pair under people and models.
 
     Scores become z-scores over all sentences that have one, whether or not they are in a pair that
@@ -130,21 +151,26 @@ def evaluate_acceptability(
         InputError: no pair is left, a model gives every sentence the same score, or has no name or
             that of the people.
     """
-    _refuse_reserved(scores.models)
-    people = np.array([one.judgement for one in judgements.sentences])
-    _refuse_constant(scores)
+    _check_models(scores)
+    people = np.array([judged.judgement for judged in judgements.sentences])
+    # over all sentences, also those of excluded pairs, as published
     values = scores.values if scores_as_given else z_scores(scores.values)
-    ids = np.array([one.id for one in judgements.sentences])
+    ids = np.array([judged.id for judged in judgements.sentences])
     unjudged = set(ids[np.isnan(people)].tolist())
     unscored = set(ids[np.isnan(values).any(axis=1)].tolist())
     pairs, excluded = [], []
+    # each pair has one reason, in this order, so that the counts of `excluded_for` add up
     for pair in judgements.pairs:
-        reason = _reason(pair, unjudged, unscored)
-        if reason is None:
-            pairs.append(pair)
+        both = {pair.acceptable, pair.unacceptable}
+        if pair.discarded:
+            excluded.append(ExcludedPair(pair, _DISCARDED))
+        elif both & unjudged:
+            excluded.append(ExcludedPair(pair, _UNJUDGED))
+        elif both & unscored:
+            excluded.append(ExcludedPair(pair, _UNSCORED))
         else:
-            excluded.append(Excluded(pair, reason))
-    found = Evaluation(
+            pairs.append(pair)
+    evaluation = AcceptabilityEvaluation(
         judgements=judgements,
         models=scores.models,
         sentence_scores=values,
@@ -154,33 +180,21 @@ def evaluate_acceptability(
         criteria=tuple(criteria),
     )
     if not pairs:
-        why = ", ".join(f"{n:,}: {reason}" for reason, n in found.excluded_for().items() if n)
+        why = ", ".join(f"{n:,}: {reason}" for reason, n in evaluation.excluded_for().items() if n)
         raise InputError(f"None of {len(judgements.pairs):,} pairs can be evaluated ({why}).")
-    return found
+    return evaluation
 
 
-def _refuse_reserved(models: Sequence[str]) -> None:
-    """Refuse names under which results would take the place of others."""
-    for name in {"", PEOPLE} & set(models):
+def _check_models(scores: SentenceScores) -> None:
+    """Refuse names that are columns of the results, and scores that do not vary."""
+    for name in {"", PEOPLE} & set(scores.models):
         raise InputError(
             f"A model cannot be called {name!r}: tables of results have a column of that name. "
             f"Rename its column of scores, or choose others with --column."
         )
-
-
-def _refuse_constant(scores: SentenceScores) -> None:
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if len(np.unique(column[~np.isnan(column)])) < 2:
             raise InputError(
                 f"{model} gives every sentence the same score, or none at all: there is nothing to "
                 f"compare."
             )
-
-
-def _reason(pair: MinimalPair, unjudged: set[str], unscored: set[str]) -> str | None:
-    both = {pair.acceptable, pair.unacceptable}
-    if pair.discarded:
-        return _DISCARDED
-    if both & unjudged:
-        return _UNJUDGED
-    return _UNSCORED if both & unscored else None

@@ -20,7 +20,7 @@ _Value = TypeVar("_Value", str, tuple[str, str])
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSentence:
     """A sentence and how acceptable people find it: the more, the better; nan where unknown."""
 
     id: str
@@ -29,7 +29,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class MinimalPair:
+class JudgedPair:
     """Two sentences, by their identifiers, of which experts call the first acceptable.
 
     Attributes:
@@ -49,7 +49,7 @@ class MinimalPair:
 
 @dataclass(frozen=True)
 class Judgements:
-    """Judged sentences and their minimal pairs.
+    """JudgedSentence sentences and their minimal pairs.
 
     Attributes:
         sentences: with distinct identifiers.
@@ -61,13 +61,14 @@ class Judgements:
         InputError: an identifier or a pair is given twice, or a pair names an unknown sentence.
     """
 
-    sentences: tuple[Judged, ...]
-    pairs: tuple[MinimalPair, ...]
+    sentences: tuple[JudgedSentence, ...]
+    pairs: tuple[JudgedPair, ...]
     files: tuple[Path, ...] = ()
     named: bool = True
 
     def __post_init__(self) -> None:
-        ids = [one.id for one in self.sentences]
+        # every mistake is told with its examples, the most elementary first
+        ids = [judged.id for judged in self.sentences]
         _refuse("These identifiers of sentences are given twice", repeated(ids))
         both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]
         _refuse("These pairs are given twice", (" / ".join(pair) for pair in repeated(both)))

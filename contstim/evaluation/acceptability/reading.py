@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import shortened
 from contstim.errors import InputError, SentenceError
 from contstim.evaluation.acceptability.judgements import (
-    Judged,
+    JudgedPair,
+    JudgedSentence,
     Judgements,
-    MinimalPair,
 )
 from contstim.sentence import Sentence
 from contstim.tables import listed, parsed, read_table
@@ -30,12 +30,12 @@ LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
 _ACCEPTABLE = frozenset({"1", "1.0", "true", "yes", "acceptable", "grammatical", "good", "g", "ok"})
 _UNACCEPTABLE = frozenset({"0", "0.0", "false", "no", "unacceptable", "ungrammatical", "bad"})
-_KEPT = frozenset({"0", "0.0", "false", "no"})
+_NOT_DISCARDED = frozenset({"0", "0.0", "false", "no"})
 _MARKS = frozenset("*?#%()")  # as linguists write them
 
 
 @dataclass(frozen=True)
-class Columns:
+class JudgementColumns:
     """What the columns of a table of judged sentences, or of its pairs, are called.
 
     Attributes:
@@ -64,11 +64,11 @@ class Columns:
     discard: str = "discard"
 
 
-COLUMNS = Columns()
+COLUMNS = JudgementColumns()
 
 
 def read_judgements(
-    data: Path | str, pairs: Path | str | None = None, columns: Columns = COLUMNS
+    data: Path | str, pairs: Path | str | None = None, columns: JudgementColumns = COLUMNS
 ) -> Judgements:
     """Read judged sentences and their minimal pairs.
 
@@ -84,41 +84,30 @@ def read_judgements(
     """
     data = Path(data)
     if data.is_dir():
-        data, found = _published(data)
-        pairs = pairs or found
+        data, published_pairs = _published(data)
+        pairs = pairs or published_pairs
     table = read_table(data)
+    # Pairs come from a table of their own, or from items: labels then say which sentences are
+    # acceptable, and each of these makes a pair with each of the others.
     ids, sentences = _sentences(data, table, columns)
-    named = columns.id in table
     if pairs is not None:
-        pairs = Path(pairs)
+        files: tuple[Path, ...] = (data, Path(pairs))
         for what in ("item", "label"):
             _optional(data, table, columns, what, ())
-        formed = _given_pairs(pairs, read_table(pairs), columns)
-        return _judgements(sentences, formed, (data, pairs), named)
-    _refuse_columns_of_pairs(columns)
-    return _judgements(sentences, _pairs_of_items(data, table, ids, columns), (data,), named)
-
-
-def _judgements(
-    sentences: tuple[Judged, ...],
-    pairs: tuple[MinimalPair, ...],
-    files: tuple[Path, ...],
-    named: bool,
-) -> Judgements:
+        formed = _pairs_of_table(files[1], read_table(pairs), columns)
+    else:
+        for what in ("acceptable", "unacceptable", "discard"):
+            name = getattr(columns, what)
+            if name != getattr(COLUMNS, what):
+                raise InputError(
+                    f"{name!r} is to be a column in a table of pairs, and there is none: give one, "
+                    f"or leave the column's name out."
+                )
+        files, formed = (data,), _pairs_of_items(data, table, ids, columns)
     try:
-        return Judgements(sentences, pairs, files, named)
+        return Judgements(sentences, formed, files, named=columns.id in table)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
-
-
-def _refuse_columns_of_pairs(columns: Columns) -> None:
-    for what in ("acceptable", "unacceptable", "discard"):
-        name = getattr(columns, what)
-        if name != getattr(COLUMNS, what):
-            raise InputError(
-                f"{name!r} is to be a column in a table of pairs, and there is none: give one, or "
-                f"leave the column's name out."
-            )
 
 
 def _published(folder: Path) -> tuple[Path, Path]:
@@ -147,7 +136,7 @@ def _require(path: Path, table: Table, *names: str) -> list[Sequence[Any]]:
 
 
 def _optional(
-    path: Path, table: Table, columns: Columns, what: str, absent: Sequence[Any]
+    path: Path, table: Table, columns: JudgementColumns, what: str, absent: Sequence[Any]
 ) -> Sequence[Any]:
     """A column, or what stands in for it where it has its usual name and is not there.
 
@@ -176,11 +165,13 @@ def number(path: Path, row: int, name: str, value: object) -> float:
         ) from None
 
 
-def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], tuple[Judged, ...]]:
+def _sentences(
+    path: Path, table: Table, columns: JudgementColumns
+) -> tuple[list[str], tuple[JudgedSentence, ...]]:
     texts, values = _require(path, table, columns.sentence, columns.judgement)
     numbered = _optional(path, table, columns, "id", range(len(texts)))
     ids = parsed(path, columns.id, numbered, cell_text, "text")
-    found = []
+    sentences = []
     for row, (name, text, value) in enumerate(zip(ids, texts, values, strict=True)):
         try:
             sentence = Sentence.parse(text)
@@ -189,36 +180,31 @@ def _sentences(path: Path, table: Table, columns: Columns) -> tuple[list[str], t
         judgement = number(path, row, columns.judgement, value)
         if math.isinf(judgement):
             raise InputError(f"{path}, row {row}: the judgement {shortened(value)} is not finite.")
-        found.append(Judged(name, sentence, judgement))
-    return ids, tuple(found)
+        sentences.append(JudgedSentence(name, sentence, judgement))
+    return ids, tuple(sentences)
 
 
-def _given_pairs(path: Path, table: Table, columns: Columns) -> tuple[MinimalPair, ...]:
+def _pairs_of_table(path: Path, table: Table, columns: JudgementColumns) -> tuple[JudgedPair, ...]:
     names = (columns.acceptable, columns.unacceptable)
     good, bad = (
         parsed(path, name, cells, cell_text, "text")
         for name, cells in zip(names, _require(path, table, *names), strict=True)
     )
     nothing = [""] * len(good)
-    phenomena, marks = (
-        _optional(path, table, columns, what, nothing) for what in ("phenomenon", "discard")
-    )
+    phenomena = _optional(path, table, columns, "phenomenon", nothing)
+    cells = _optional(path, table, columns, "discard", nothing)
+    marks = ["" if cell is None else str(cell).strip() for cell in cells]
     sources = table.get("dataset", nothing)
     return tuple(
-        MinimalPair(
+        JudgedPair(
             acceptable=a,
             unacceptable=u,
             phenomenon=str(phenomenon or "") or f"{_type(a)} / {_type(u)}",
             source=str(source or ""),
-            discarded=_discarded(mark),
+            discarded=mark not in MISSING and mark.lower() not in _NOT_DISCARDED,
         )
         for a, u, phenomenon, source, mark in zip(good, bad, phenomena, sources, marks, strict=True)
     )
-
-
-def _discarded(mark: object) -> bool:
-    text = "" if mark is None else str(mark).strip()
-    return text not in MISSING and text.lower() not in _KEPT
 
 
 def _type(identifier: str) -> str:
@@ -228,29 +214,28 @@ def _type(identifier: str) -> str:
 
 
 def _pairs_of_items(
-    path: Path, table: Table, ids: Sequence[str], columns: Columns
-) -> tuple[MinimalPair, ...]:
+    path: Path, table: Table, ids: Sequence[str], columns: JudgementColumns
+) -> tuple[JudgedPair, ...]:
     items, labels = _require(path, table, columns.item, columns.label)
     phenomena = _optional(path, table, columns, "phenomenon", [""] * len(ids))
-    sides: dict[str, tuple[list[int], list[int]]] = {}
+    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and of other sentences
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
         if item is None or str(item).strip() in MISSING:
             continue
-        sides.setdefault(str(item), ([], []))[not _accepted(path, row, label)].append(row)
+        acceptable, unacceptable = sides.setdefault(str(item), ([], []))
+        text = str(label).strip().lower()
+        if text in _ACCEPTABLE:
+            acceptable.append(row)
+        elif text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
+            unacceptable.append(row)
+        else:
+            raise InputError(
+                f"{path}, row {row}: the label {shortened(label)} is neither acceptable "
+                f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable "
+                f"({', '.join(sorted(_UNACCEPTABLE))})."
+            )
     return tuple(
-        MinimalPair(ids[good], ids[bad], str(phenomena[good] or ""))
+        JudgedPair(ids[good], ids[bad], str(phenomena[good] or ""))
         for both in sides.values()
         for good, bad in product(*both)
-    )
-
-
-def _accepted(path: Path, row: int, label: object) -> bool:
-    text = str(label).strip().lower()
-    if text in _ACCEPTABLE:
-        return True
-    if text in _UNACCEPTABLE or (text and set(text) <= _MARKS):
-        return False
-    raise InputError(
-        f"{path}, row {row}: the label {shortened(label)} is neither acceptable "
-        f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable ({', '.join(sorted(_UNACCEPTABLE))})."
     )

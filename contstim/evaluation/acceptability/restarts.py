@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.evaluation.outputs import write_evaluation
-from contstim.evaluation.scored import LeftOut, refused_by
+from contstim.evaluation.benchmark_scores import LeftOut, refused_by
+from contstim.evaluation.output_folder import write_evaluation
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure, styled
-from contstim.reporting.markdown import markdown_table
+from contstim.reporting.report import Heading, Paragraph, Table, code
+from contstim.tables import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.classifier.adapter import ClassifierModel
     from contstim.models.training.cola import LabelledSentence
+    from contstim.reporting.report import Part
+
+    Columns = dict[str, list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,7 @@ class JudgedSet:
     @property
     def labels(self) -> BoolArray:
         """Which sentences experts accept, (n_sentences,)."""
-        return np.array([one.acceptable for one in self.sentences], np.bool_)
+        return np.array([sentence.acceptable for sentence in self.sentences], np.bool_)
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,9 @@ class Spread:
 
 def matthews(labels: BoolArray, predicted: BoolArray) -> float:
     """Matthews correlation of two classes; 0 where either has one value only, as is customary."""
-    yes, no = predicted[labels], predicted[~labels]
+    yes, no = predicted[labels], predicted[~labels]  # of acceptable and of unacceptable sentences
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
+    # Python's integers: the product of four counts may exceed 64 bits from 110,000 sentences on
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return (tp * tn - fp * fn) / product**0.5 if product else 0.0
 
@@ -82,14 +87,20 @@ def majority(probabilities: FloatArray) -> BoolArray:
     Args:
         probabilities: (n_sentences, n_classifiers) of the label acceptable.
     """
-    votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)
+    votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)  # 1 for acceptable, -1 against
     surer = (probabilities - 0.5).sum(axis=1) > 0
     chosen: BoolArray = np.where(votes == 0, surer, votes > 0)
     return chosen
 
 
 def spread(about: str, labels: BoolArray, probabilities: FloatArray) -> Spread:
-    """Mean, standard deviation, maximum and majority of Matthews correlation."""
+    """Mean, standard deviation, maximum and majority of Matthews correlation.
+
+    Args:
+        about: the set, or the feature.
+        labels: (n_sentences,), whether experts accept a sentence.
+        probabilities: (n_sentences, n_classifiers) of the label acceptable.
+    """
     each = [matthews(labels, column > 0.5) for column in probabilities.T]
     sd = float(np.std(each, ddof=1)) if len(each) > 1 else float("nan")
     together = matthews(labels, majority(probabilities))
@@ -103,33 +114,33 @@ def judge(
     features: Mapping[str, Sequence[bool]] | None = None,
 ) -> JudgedSet:
     """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
-    plain = [one.plain for one in sentences]
+    plain = [sentence.plain for sentence in sentences]
     left_out = refused_by(classifiers, plain)
-    refused = {one.sentence for one in left_out}
-    kept = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
-    asked = [plain[row] for row in kept]
+    refused = {omission.sentence for omission in left_out}
+    rows = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
+    readable = [plain[row] for row in rows]
     return JudgedSet(
         name,
-        tuple(sentences[row] for row in kept),
-        np.stack([model.probabilities(asked) for model in classifiers], axis=1),
+        tuple(sentences[row] for row in rows),
+        np.stack([model.probabilities(readable) for model in classifiers], axis=1),
         tuple(left_out),
-        {name: np.array(has, np.bool_)[kept] for name, has in (features or {}).items()},
+        {name: np.array(has, np.bool_)[rows] for name, has in (features or {}).items()},
     )
 
 
-def spreads(sets: Sequence[JudgedSet]) -> list[Spread]:
+def set_spreads(sets: Sequence[JudgedSet]) -> tuple[Spread, ...]:
     """A row for each set of sentences."""
-    return [spread(one.name, one.labels, one.probabilities) for one in sets]
+    return tuple(spread(judged.name, judged.labels, judged.probabilities) for judged in sets)
 
 
-def feature_spreads(sets: Sequence[JudgedSet]) -> list[Spread]:
+def feature_spreads(sets: Sequence[JudgedSet]) -> tuple[Spread, ...]:
     """A row for each feature that any sentence has, over the sentences that have it."""
-    return [
-        spread(name, one.labels[has], one.probabilities[has])
-        for one in sets
-        for name, has in one.features.items()
+    return tuple(
+        spread(name, judged.labels[has], judged.probabilities[has])
+        for judged in sets
+        for name, has in judged.features.items()
         if has.any()
-    ]
+    )
 
 
 def write_restarts(
@@ -139,7 +150,7 @@ def write_restarts(
     files: Sequence[Path],
     **facts: Any,
 ) -> None:
-    """Write tables (CSV), a figure and report.md.
+    """Write tables (CSV), a figure, report.html and report.md.
 
     restarts.csv     Matthews correlation and accuracy of each classifier on each set
     summary.csv      their mean, standard deviation, maximum, and that of the majority
@@ -150,93 +161,88 @@ def write_restarts(
     Raises:
         InputError: a file cannot be written or read.
     """
-    rows, features = spreads(sets), feature_spreads(sets)
+    left_out = [omission for judged in sets for omission in judged.left_out]
+    summary = _spreads_table("set", set_spreads(sets))
     tables = {
-        "restarts": _restarts(sets, classifiers),
-        "summary": _columns(rows, "set"),
-        "predictions": _predictions(sets, classifiers),
-        "left_out": {
-            name: [getattr(one, name) for judged in sets for one in judged.left_out]
-            for name in ("sentence", "model", "reason")
-        },
+        **_tables(sets, classifiers),
+        "summary": summary,
+        "left_out": columns_of(LeftOut, left_out),
     }
-    if features:
-        tables["features"] = _columns(features, "feature")
-    parts = [
-        f"Matthews correlation of {len(classifiers)} restarts; `sd` is the standard deviation of "
-        f"the sample.",
-        _markdown(rows, "set"),
+    parts: list[Part] = [
+        Paragraph(
+            (
+                f"Matthews correlation of {len(classifiers)} restarts; ",
+                code("sd"),
+                " is the standard deviation of the sample.",
+            )
+        ),
+        _page_table(summary),
     ]
-    if features:
-        parts += ["## By feature", _markdown(features, "feature")]
+    by_feature = feature_spreads(sets)
+    if by_feature:
+        tables["features"] = _spreads_table("feature", by_feature)
+        parts += [Heading("By feature"), _page_table(tables["features"])]
     with styled():
         write_evaluation(
             folder,
             title="Classifiers of acceptability",
-            summary="\n\n".join(parts),
+            parts=parts,
             tables=tables,
             figures={"restarts": _figure(sets)},
             models=classifiers,
             data=files,
             data_files=[path.name for path in files],
-            sentences_left_out=sum(len({o.sentence for o in one.left_out}) for one in sets),
+            sentences_left_out=sum(len({o.sentence for o in judged.left_out}) for judged in sets),
             **facts,
         )
 
 
-def _restarts(
+def _tables(
     sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]
-) -> dict[str, list[Any]]:
-    rows = [
-        (
-            one.name,
-            model.name,
-            len(one.sentences),
-            matthews(one.labels, predicted),
-            float((predicted == one.labels).mean()),
-        )
-        for one in sets
-        for model, predicted in zip(classifiers, (one.probabilities > 0.5).T, strict=True)
+) -> dict[str, Columns]:
+    runs = [  # each set once for each classifier, with what the classifier says
+        (judged, model, predicted)
+        for judged in sets
+        for model, predicted in zip(classifiers, (judged.probabilities > 0.5).T, strict=True)
     ]
-    names = ("set", "model", "sentences", "matthews", "accuracy")
-    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
-
-
-def _predictions(
-    sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]
-) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {
-        "set": [one.name for one in sets for _ in one.sentences],
-        "sentence": [sentence.text for one in sets for sentence in one.sentences],
-        "label": [int(sentence.acceptable) for one in sets for sentence in one.sentences],
-        "majority": [int(vote) for one in sets for vote in majority(one.probabilities)],
-    }
-    every = np.concatenate([one.probabilities for one in sets])
-    return columns | {model.name: every[:, i].tolist() for i, model in enumerate(classifiers)}
-
-
-def _columns(rows: Sequence[Spread], about: str) -> dict[str, list[Any]]:
-    names = ("sentences", "mean", "sd", "maximum", "majority")
-    return {about: [row.about for row in rows]} | {
-        name: [getattr(row, name) for row in rows] for name in names
+    probabilities = np.concatenate([judged.probabilities for judged in sets])
+    return {
+        "restarts": {
+            "set": [judged.name for judged, _, _ in runs],
+            "model": [model.name for _, model, _ in runs],
+            "sentences": [len(judged.sentences) for judged, _, _ in runs],
+            "matthews": [matthews(judged.labels, predicted) for judged, _, predicted in runs],
+            "accuracy": [float((predicted == j.labels).mean()) for j, _, predicted in runs],
+        },
+        "predictions": {
+            "set": [judged.name for judged in sets for _ in judged.sentences],
+            "sentence": [sentence.text for judged in sets for sentence in judged.sentences],
+            "label": [int(sentence.acceptable) for judged in sets for sentence in judged.sentences],
+            "majority": majority(probabilities).astype(int).tolist(),
+            **{model.name: probabilities[:, i].tolist() for i, model in enumerate(classifiers)},
+        },
     }
 
 
-def _markdown(rows: Sequence[Spread], about: str) -> str:
-    columns = _columns(rows, about)
-    return markdown_table(list(columns), list(zip(*columns.values(), strict=True)))
+def _spreads_table(about: str, spreads: Sequence[Spread]) -> Columns:
+    columns = columns_of(Spread, spreads)
+    return {about: columns.pop("about")} | columns
+
+
+def _page_table(columns: Columns) -> Table:
+    return Table(list(columns), list(zip(*columns.values(), strict=True)))
 
 
 def _figure(sets: Sequence[JudgedSet]) -> Figure:
     """A dot a restart, a bar for the majority, a row a set."""
     figure = new_figure(4.0, 0.9 + 0.3 * len(sets))
     axes = figure.subplots()
-    for row, one in enumerate(sets):
-        each = [matthews(one.labels, column > 0.5) for column in one.probabilities.T]
+    for row, judged in enumerate(sets):
+        each = [matthews(judged.labels, column > 0.5) for column in judged.probabilities.T]
         axes.plot(each, [row] * len(each), "o", ms=4, color=BLUE, alpha=0.6, mew=0)
-        together = matthews(one.labels, majority(one.probabilities))
+        together = matthews(judged.labels, majority(judged.probabilities))
         axes.plot(together, row, "|", ms=12, color=ORANGE, mew=2)
-    axes.set_yticks(range(len(sets)), [one.name for one in sets])
+    axes.set_yticks(range(len(sets)), [judged.name for judged in sets])
     axes.set_ylim(-0.6, len(sets) - 0.4)
     axes.set_xlabel("Matthews correlation (dots: restarts; bar: their majority)")
     return figure

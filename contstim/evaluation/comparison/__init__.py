@@ -1,8 +1,10 @@
 """How alike models or scoring rules order sentences, and where they part.
 
-gathering  the scores, from tables and from models
-joining    one table from several, on the sentences that all of them have
-measures   rank correlations, agreement on pairs, the sentences of most disagreement
-pitting    from there to stimuli: the commands, and the search, that set two of them at odds
-report     the folder that it writes
+In: tables of scores, models, or both. Out: one table of scores, whose comparison `write_comparison`
+leaves in a folder; and contests, from which stimuli are made.
+
+gathering          the scores, from tables and from models; one table from several
+agreement          rank correlations, agreement on pairs, the sentences of most disagreement
+contests           from there to stimuli: the commands, and the search, that set two models at odds
+comparison_report  the page, and everything written into a folder
 """

@@ -1,18 +1,20 @@
-"""The scores that are compared: from tables, from models, or from both."""
+"""The scores that are compared: from tables, from models, or from both; one table from several."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
-from contstim.evaluation.comparison.joining import join_tables
-from contstim.evaluation.scored import score_readable
+import numpy as np
+
+from contstim.errors import InputError, ScoreError
+from contstim.evaluation.benchmark_scores import score_readable
+from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import Scorer
-    from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.store import Store
 
@@ -56,9 +58,51 @@ def gather(
         if not chosen:
             raise InputError("Models need sentences to score: give --sentences.")
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
-        reasons = {one.sentence: f"{one.model}: {one.reason}" for one in refused}
+        reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, lacks = join_tables(given)
     for name, texts_lacking in lacks.items():
         for text in texts_lacking:
             reasons.setdefault(text, f"not among the sentences of {name}")
     return table, reasons
+
+
+def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
+    """The sentences that every table has, in the order of the first; and what each table lacks.
+
+    Sentences are the same if they read the same (`Sentence.text`). A model that several tables
+    have is called `table:model`.
+
+    Args:
+        tables: by a name each, such as the file's.
+
+    Returns:
+        The joined table, and by table the sentences that others have and it lacks.
+
+    Raises:
+        ScoreError: a table comes without sentences, or fewer than two sentences are common.
+    """
+    for name, table in tables.items():
+        if table.sentences is None:
+            raise ScoreError(
+                f"{name} has scores without sentences; they must have a column 'sentence'."
+            )
+    # in the order of the first table, then what further tables add
+    every = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
+    lacks = {
+        name: tuple(sentence.text for sentence in every if sentence not in table.rows)
+        for name, table in tables.items()
+    }
+    common = [s for s in every if all(s in table.rows for table in tables.values())]
+    if len(common) < 2:
+        raise ScoreError(
+            f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
+            f"needs two or more. Score the same sentences with 'contstim score'."
+        )
+    times = Counter(model for table in tables.values() for model in table.models)
+    columns = {
+        f"{name}:{model}" if times[model] > 1 else model: table.column(model)[table.rows_of(common)]
+        for name, table in tables.items()
+        for model in table.models
+    }
+    scores = np.stack(list(columns.values()), axis=1)
+    return ScoreTable(tuple(common), tuple(columns), scores), lacks

@@ -80,8 +80,30 @@ def score_words(
     Raises:
         ModelError: the model has no score for each word (a transform), or cannot score a sentence.
     """
+    language_model = require_language_model(model, "A score for each word")
     report = progress or (lambda _model, _n: None)
-    columns = [_column(model, words, carrier, store, report) for carrier in carriers]
+    columns = []
+    for carrier in carriers:
+        sentences = [carrier.holding(word) for word in words]
+        texts = [sentence.text for sentence in sentences]
+        key = f"{model.convention.fingerprint} word {carrier.position}"
+        scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
+        missing = np.flatnonzero(np.isnan(scores))
+        report(model, len(texts) - len(missing))
+        # saved block by block: an interrupted run goes on from here
+        for start in range(0, len(missing), _BLOCK):
+            rows = missing[start : start + _BLOCK]
+            terms = language_model.token_log_probs([sentences[row] for row in rows])
+            # of all terms of a sentence those of the word's own tokens
+            scores[rows] = [
+                sum(term.log_prob for term in sentence if term.word == carrier.position)
+                for sentence in terms
+            ]
+            if store:
+                store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
+            report(model, len(rows))
+        columns.append(scores)
+    # a word that begins the sentence may be cut in another way than one after a space
     counts = model.tokens_per_word(words, initial=not carriers[0].position)
     tokens = np.ones(len(words), np.int64) if counts is None else counts
     return WordScores(np.stack(columns, axis=1), tokens)
@@ -93,8 +115,8 @@ def unreadable(
     """The words that some model cannot score or does not know, each with the reason."""
     reasons: dict[str, str] = {}
     for model in models:
-        for word, known in zip(words, model.knows(words), strict=True):
-            if not known:
+        for word, is_known in zip(words, model.knows(words), strict=True):
+            if not is_known:
                 reasons.setdefault(word, f"unknown to {model.name}")
         for carrier in carriers:
             reasons_of_words = model.unscorable([carrier.holding(word) for word in words])
@@ -102,29 +124,3 @@ def unreadable(
                 if reason:
                     reasons.setdefault(word, f"{model.name}: {reason}")
     return reasons
-
-
-def _column(
-    model: Scorer,
-    words: Sequence[str],
-    carrier: Carrier,
-    store: Store | None,
-    report: Callable[[Scorer, int], None],
-) -> FloatArray:
-    language_model = require_language_model(model, "A score for each word")
-    sentences = [carrier.holding(word) for word in words]
-    key = f"{model.convention.fingerprint} word {carrier.position}"
-    texts = [sentence.text for sentence in sentences]
-    scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
-    missing = np.flatnonzero(np.isnan(scores))
-    report(model, len(texts) - len(missing))
-    for start in range(0, len(missing), _BLOCK):
-        rows = missing[start : start + _BLOCK]
-        terms = language_model.token_log_probs([sentences[row] for row in rows])
-        scores[rows] = [
-            sum(term.log_prob for term in own if term.word == carrier.position) for own in terms
-        ]
-        if store:
-            store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
-        report(model, len(rows))
-    return scores

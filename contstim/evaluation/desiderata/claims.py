@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
-    from contstim.evaluation.desiderata.run import Desiderata
+    from collections.abc import Iterator, Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.evaluation.desiderata.evaluation import Desiderata
 
 ORIGINAL, ADAPTED = "@pll-original", "@pll-word-l2r"
 _SAMPLES, _SEED = 1000, 0
@@ -31,7 +33,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Claim:
+class RuleClaim:
     """A finding, and what comes out here.
 
     Attributes:
@@ -54,64 +56,64 @@ class Claim:
     verdict: Verdict
 
 
-def claims(found: Desiderata) -> list[Claim]:
+def check_claims(desiderata: Desiderata) -> Iterator[RuleClaim]:
     """Every finding for every checkpoint that was evaluated under both rules."""
-    names = [one.model for one in found.models]
-    pairs = [
-        (row, names.index(name.removesuffix(ORIGINAL) + ADAPTED))
-        for row, name in enumerate(names)
-        if name.endswith(ORIGINAL) and name.removesuffix(ORIGINAL) + ADAPTED in names
-    ]
-    return [claim for pair in pairs for claim in _claims(found, *pair)]
+    names = [model.model for model in desiderata.models]
+    for original, name in enumerate(names):
+        counterpart = name.removesuffix(ORIGINAL) + ADAPTED
+        if not name.endswith(ORIGINAL) or counterpart not in names:
+            continue
+        both = (original, names.index(counterpart))
+        scores = [desiderata.scores.column(names[row]) for row in both]
+        words = [desiderata.word_scores[row].scores.mean(axis=1) for row in both]
+        # longer sentences should be less likely, so that the negative score grows with length
+        lengths, negated = desiderata.tokens[:, original], [-column for column in scores]
+        yield _check_correlation(name, "correlates less with length", negated, lengths)
+        finding = "correlates less with word frequency"
+        yield _check_correlation(name, finding, words, desiderata.zipfs)
+        if desiderata.reference:
+            reference = desiderata.scores.column(desiderata.reference)
+            finding = "correlates less with the causal model"
+            yield _check_correlation(name, finding, scores, reference)
+        # a word of one token has the same score under both rules, and says nothing here
+        split = desiderata.word_scores[original].tokens > 1
+        finding = "scores words of several tokens higher (nats)"
+        yield _check_mean(name, finding, words[0][split], words[1][split])
 
 
-def _claims(found: Desiderata, original: int, adapted: int) -> list[Claim]:
-    name, pair = found.models[original].model, (original, adapted)
-    scores = [found.scores.column(found.models[row].model) for row in pair]
-    words = [found.word_scores[row].scores.mean(axis=1) for row in pair]
-    cases = [
-        ("correlates less with length", [-one for one in scores], found.tokens[:, original]),
-        ("correlates less with word frequency", words, found.zipfs),
-    ]
-    if found.reference:
-        reference = found.scores.column(found.reference)
-        cases.append(("correlates less with the causal model", scores, reference))
-    results = [_less(name, finding, columns, target) for finding, columns, target in cases]
-    split = found.word_scores[original].tokens > 1
-    return [*results, _inflates(name, words[0][split], words[1][split])]
+def _check_mean(name: str, finding: str, original: FloatArray, adapted: FloatArray) -> RuleClaim:
+    """Whether the first of two columns about the same words has the higher mean."""
+    if not len(original):
+        return RuleClaim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
+    differences = (original - adapted)[_resamples(len(original))].mean(axis=1)  # (samples,)
+    low, high = np.percentile(differences, (2.5, 97.5))
+    a, b = float(original.mean()), float(adapted.mean())
+    return RuleClaim(name, finding, a, b, float(low), float(high), _verdict(a > b, low, high))
 
 
-def _less(name: str, finding: str, columns: list[FloatArray], target: FloatArray) -> Claim:
+def _check_correlation(
+    name: str, finding: str, columns: Sequence[FloatArray], target: FloatArray
+) -> RuleClaim:
+    """Whether the first column correlates less with a target than the second."""
     rows = np.stack([*columns, target])  # (3, n)
     rows = rows[:, np.isfinite(rows).all(axis=0)]
     if rows.shape[1] < _FEWEST or not np.ptp(rows, axis=1).all():
-        return Claim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
-    original, adapted = _correlation(rows[0], rows[2]), _correlation(rows[1], rows[2])
+        return RuleClaim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
+    a, b = (float(_correlation(column, rows[2])) for column in rows[:2])
+    # The same sentences are drawn for both columns, so that what they share falls out.
     drawn = rows[:, _resamples(rows.shape[1])]  # (3, samples, n)
     differences = _correlation(drawn[0], drawn[2]) - _correlation(drawn[1], drawn[2])
     low, high = np.nanpercentile(differences, (2.5, 97.5))
-    a, b = float(original), float(adapted)
-    return Claim(name, finding, a, b, float(low), float(high), _verdict(a < b, low, high))
+    return RuleClaim(name, finding, a, b, float(low), float(high), _verdict(a < b, low, high))
 
 
-def _inflates(name: str, original: FloatArray, adapted: FloatArray) -> Claim:
-    """Mean score of words of several tokens; a word of one token has the same under both rules."""
-    finding = "scores words of several tokens higher (nats)"
-    if not len(original):
-        return Claim(name, finding, *(math.nan,) * 4, Verdict.UNDECIDED)
-    means = (original - adapted)[_resamples(len(original))].mean(axis=1)
-    low, high = np.percentile(means, (2.5, 97.5))
-    a, b = float(original.mean()), float(adapted.mean())
-    return Claim(name, finding, a, b, float(low), float(high), _verdict(a > b, low, high))
-
-
-def _verdict(as_found: bool, low: float, high: float) -> Verdict:
+def _verdict(as_published: bool, low: float, high: float) -> Verdict:
     if not (low > 0 or high < 0):
         return Verdict.UNDECIDED
-    return Verdict.HOLDS if as_found else Verdict.FAILS
+    return Verdict.HOLDS if as_published else Verdict.FAILS
 
 
-def _resamples(n: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _resamples(n: int) -> IntArray:
     """Rows drawn with replacement, (samples, n); the same for every claim about n rows."""
     return np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
 
@@ -120,7 +122,7 @@ def _correlation(x: FloatArray, y: FloatArray) -> FloatArray:
     """Pearson's r along the last axis; nan where a resample does not vary."""
     x, y = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: FloatArray = (x * y).sum(axis=-1) / np.sqrt(
+        correlation: FloatArray = (x * y).sum(axis=-1) / np.sqrt(
             (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
         )
-    return found
+    return correlation

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.tables import columns_of
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from contstim.arrays import BoolArray, FloatArray
 
 _FEWEST = 4  # an interval needs more than three points
@@ -32,9 +36,15 @@ class Correlation:
         x, y = np.asarray(x, np.float64)[use], np.asarray(y, np.float64)[use]
         if len(x) < _FEWEST or not np.ptp(x) or not np.ptp(y):
             return cls(math.nan, math.nan, math.nan, len(x))
-        found = pearsonr(x, y)
-        low, high = found.confidence_interval(0.95)
-        return cls(float(found.statistic), float(low), float(high), len(x))
+        result = pearsonr(x, y)
+        low, high = result.confidence_interval(0.95)
+        return cls(float(result.statistic), float(low), float(high), len(x))
+
+
+def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[str, list[Any]]:
+    """The columns NAME_r, NAME_low, NAME_high and NAME_n of a table."""
+    columns = columns_of(Correlation, correlations)
+    return {f"{name}_{field}": cells for field, cells in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -63,17 +73,14 @@ class Splitting:
         share = float(split.mean())
         if not 0 < share < 1:
             mean = float(scores.mean())
-            one, other = (math.nan, mean) if share else (mean, math.nan)
-            return cls(share, one, other, math.nan, math.nan)
+            single, several = (math.nan, mean) if share else (mean, math.nan)
+            return cls(share, single, several, math.nan, math.nan)
+        from statsmodels.api import OLS, add_constant
+
         single, several = float(scores[~split].mean()), float(scores[split].mean())
-        return cls(share, single, several, *_advantage(scores, zipfs, split))
-
-
-def _advantage(scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> tuple[float, float]:
-    from statsmodels.api import OLS, add_constant
-
-    design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
-    if np.linalg.matrix_rank(design) < design.shape[1] or len(scores) <= design.shape[1]:
-        return math.nan, math.nan
-    fit = OLS(scores, design).fit()
-    return float(fit.params[2]), float(fit.bse[2])
+        # (n_words, 3): constant, frequency, 1 for a word that is cut
+        design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
+        if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
+            return cls(share, single, several, math.nan, math.nan)
+        fit = OLS(scores, design).fit()
+        return cls(share, single, several, float(fit.params[2]), float(fit.bse[2]))

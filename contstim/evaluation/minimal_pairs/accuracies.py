@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from contstim.tables import frame_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
-    from contstim.evaluation.minimal_pairs.comparison import Comparison, TieRule
+    from pandas import DataFrame
 
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.evaluation.minimal_pairs.pair_scores import PairScores, TieRule
+    from contstim.tables import Column
 
 OVERALL = "overall"
 _LEVEL = 0.95
@@ -27,9 +32,9 @@ class Accuracies:
         phenomena: that of each paradigm.
         n_pairs: (n_paradigms,) how many pairs were judged.
         columns: whose accuracy.
-        values: (n_paradigms, n_columns), 0 to 1; nan where unknown.
-        judged: how many of the columns, the first ones, were judged on these pairs; the others come
-            from elsewhere and have no intervals. None: all.
+        values: (n_paradigms, n_columns), 0 to 1; nan where there is none.
+        n_judged: how many of the columns, the first ones, were judged on these pairs; the others
+            come from elsewhere and have no intervals. None: all.
     """
 
     paradigms: tuple[str, ...]
@@ -37,28 +42,29 @@ class Accuracies:
     n_pairs: IntArray
     columns: tuple[str, ...]
     values: FloatArray
-    judged: int | None = None
+    n_judged: int | None = None
 
-    def beside(self, name: str, known: Mapping[str, float]) -> Accuracies:
-        """The same with one column more, nan in paradigms that it does not know."""
-        column = np.array([known.get(paradigm, np.nan) for paradigm in self.paradigms])
-        return Accuracies(
-            self.paradigms,
-            self.phenomena,
-            self.n_pairs,
-            (*self.columns, name),
-            np.column_stack([self.values, column]),
-            len(self.columns) if self.judged is None else self.judged,
+    @property
+    def judged(self) -> int:
+        """The number of columns that were judged on these pairs."""
+        return len(self.columns) if self.n_judged is None else self.n_judged
+
+    def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
+        """The same with one column more from elsewhere, nan in paradigms that it lacks."""
+        column = np.array([accuracy.get(paradigm, np.nan) for paradigm in self.paradigms])
+        return replace(
+            self,
+            columns=(*self.columns, name),
+            values=np.column_stack([self.values, column]),
+            n_judged=self.judged,
         )
 
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Unweighted mean over paradigms, all by default, (n_columns,); nan where one is unknown.
+        """Unweighted mean over paradigms, all by default, (n_columns,); nan where one is nan.
 
         So the paper averages (Warstadt et al. 2020, Table 3); all its paradigms are equally large.
         """
-        some = self.paradigms if paradigms is None else paradigms
-        rows = [self.paradigms.index(paradigm) for paradigm in some]
-        means: FloatArray = self.values[rows].mean(axis=0)
+        means: FloatArray = self.values[self._rows(paradigms)].mean(axis=0)
         return means
 
     def limits(self) -> FloatArray:
@@ -66,11 +72,12 @@ class Accuracies:
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
-        found: FloatArray = np.stack(
-            proportion_confint(self.values * pairs, pairs, alpha=1 - _LEVEL, method="wilson")
+        correct = self.values * pairs
+        limits: FloatArray = np.stack(
+            proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")
         )
-        found[:, :, len(self.columns) if self.judged is None else self.judged :] = np.nan
-        return found
+        limits[:, :, self.judged :] = np.nan
+        return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
         """The 95 % interval of `mean`, (2, n_columns), for other pairs of the same paradigms.
@@ -78,16 +85,19 @@ class Accuracies:
         Wilson's intervals of the paradigms, put together by the method of variance estimates
         recovery (Newcombe 1998; Zou & Donner 2008): of one paradigm it is Wilson's.
         """
-        some = self.paradigms if paradigms is None else paradigms
-        rows = [self.paradigms.index(paradigm) for paradigm in some]
-        off = np.sqrt(((self.limits()[:, rows] - self.values[rows]) ** 2).sum(axis=1)) / len(rows)
+        rows = self._rows(paradigms)
+        # The variance of a mean of k independent parts is the sum of theirs over k²; a limit's
+        # distance from the estimate stands for the standard deviation, each side for itself.
+        distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
+        low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
-        return np.stack([mean - off[0], mean + off[1]])
+        return np.stack([mean - low, mean + high])
 
     def by_phenomenon(self) -> dict[str, FloatArray]:
         """The mean over the paradigms of each phenomenon, (n_columns,) each."""
-        return {phenomenon: self.mean(some) for phenomenon, some in self.members().items()}
+        return {name: self.mean(members) for name, members in self.members.items()}
 
+    @cached_property
     def members(self) -> dict[str, tuple[str, ...]]:
         """The paradigms of each phenomenon."""
         members: dict[str, tuple[str, ...]] = {}
@@ -101,51 +111,64 @@ class Accuracies:
 
     def intervals(self) -> dict[str, FloatArray]:
         """The intervals of `means`, (2, n_columns) each."""
-        every = {OVERALL: self.paradigms, **self.members()}
-        return {name: self.interval(some) for name, some in every.items()}
+        groups = {OVERALL: self.paradigms, **self.members}
+        return {name: self.interval(paradigms) for name, paradigms in groups.items()}
 
     def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
         """How many pairs of some paradigms were judged, all by default."""
-        some = set(self.paradigms if paradigms is None else paradigms)
-        own = [name in some for name in self.paradigms]
-        return int(self.n_pairs[own].sum())
+        return int(self.n_pairs[self._rows(paradigms)].sum())
 
     def correlations(self) -> FloatArray:
-        """Pearson correlation of columns over the paradigms that both know.
+        """Pearson correlation of columns over the paradigms that both have.
 
-        Shape (n_columns, n_columns); nan where fewer than three are known or one does not vary.
+        Shape (n_columns, n_columns); nan where these are fewer than three or a column is constant.
         """
         n = len(self.columns)
-        found = np.full((n, n), np.nan)
+        matrix = np.full((n, n), np.nan)
+        # each cell over its own paradigms: results from elsewhere may cover some only
         for i, j in np.ndindex(n, n):
             both = self.values[:, [i, j]]
             both = both[np.isfinite(both).all(axis=1)]
             if len(both) >= 3 and (np.ptp(both, axis=0) > 0).all():
                 x, y = (both - both.mean(axis=0)).T
-                found[i, j] = x @ y / np.sqrt((x @ x) * (y @ y))
-        return found
+                matrix[i, j] = x @ y / np.sqrt((x @ x) * (y @ y))
+        return matrix
+
+    def to_frame(self) -> DataFrame:
+        """A row for each paradigm: phenomenon, paradigm, pairs, and a column for each of `columns`.
+
+        The same names are the columns of paradigms.csv.
+        """
+        columns: dict[str, Column] = {"phenomenon": self.phenomena, "paradigm": self.paradigms}
+        accuracies = dict(zip(self.columns, self.values.T, strict=True))
+        return frame_of(columns | {"pairs": self.n_pairs} | accuracies)
+
+    def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
+        """Where paradigms stand; all of them for None."""
+        chosen = self.paradigms if paradigms is None else paradigms
+        return [self.paradigms.index(paradigm) for paradigm in chosen]
 
 
-def accuracies(comparison: Comparison, ties: TieRule = "wrong") -> Accuracies:
+def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
     """The share of each paradigm's pairs in which a model prefers the good side."""
-    phenomenon_of = {pair.paradigm: pair.phenomenon for pair in comparison.pairs}
+    phenomenon_of = {pair.paradigm: pair.phenomenon for pair in scores.pairs}
     names = sorted(phenomenon_of, key=lambda name: (phenomenon_of[name], name))
     rows = {name: row for row, name in enumerate(names)}
-    members = np.array([rows[pair.paradigm] for pair in comparison.pairs], np.int64)
-    counts = np.bincount(members, minlength=len(names))
-    correct = comparison.correct(ties)
-    sums = np.zeros((len(names), len(comparison.models)))
-    np.add.at(sums, members, correct)
+    row_of_pair = np.array([rows[pair.paradigm] for pair in scores.pairs], np.int64)
+    n_pairs = np.bincount(row_of_pair, minlength=len(names))
+    # `add.at` adds up pairs of the same row, where `sums[row_of_pair] +=` would keep the last one
+    sums = np.zeros((len(names), len(scores.models)))
+    np.add.at(sums, row_of_pair, scores.correct(ties))
     return Accuracies(
         tuple(names),
         tuple(phenomenon_of[name] for name in names),
-        counts,
-        comparison.models,
-        sums / counts[:, None],
+        n_pairs,
+        scores.models,
+        sums / n_pairs[:, None],
     )
 
 
-class Contrast(NamedTuple):
+class ParadigmContrast(NamedTuple):
     """A condition of one of the paper's contrasts, and its paradigms."""
 
     contrast: str
@@ -164,22 +187,24 @@ _REGULAR_VERB, _IRREGULAR_VERB = (
 )
 
 CONTRASTS = (
-    Contrast("intervening adjective", "without", _ADJACENT),
-    Contrast("intervening adjective", "with", _ADJECTIVE),
-    Contrast("attractor", "none", (*_REGULAR_VERB, *_IRREGULAR_VERB)),
-    Contrast("attractor", "relational noun", ("distractor_agreement_relational_noun",)),
-    Contrast("attractor", "relative clause", ("distractor_agreement_relative_clause",)),
-    Contrast("determiner-noun morphology", "regular", (*_ADJACENT[:2], *_ADJECTIVE[:2])),
-    Contrast("determiner-noun morphology", "irregular", (*_ADJACENT[2:], *_ADJECTIVE[2:])),
-    Contrast("subject-verb morphology", "regular", _REGULAR_VERB),
-    Contrast("subject-verb morphology", "irregular", _IRREGULAR_VERB),
+    ParadigmContrast("intervening adjective", "without", _ADJACENT),
+    ParadigmContrast("intervening adjective", "with", _ADJECTIVE),
+    ParadigmContrast("attractor", "none", (*_REGULAR_VERB, *_IRREGULAR_VERB)),
+    ParadigmContrast("attractor", "relational noun", ("distractor_agreement_relational_noun",)),
+    ParadigmContrast("attractor", "relative clause", ("distractor_agreement_relative_clause",)),
+    ParadigmContrast("determiner-noun morphology", "regular", (*_ADJACENT[:2], *_ADJECTIVE[:2])),
+    ParadigmContrast("determiner-noun morphology", "irregular", (*_ADJACENT[2:], *_ADJECTIVE[2:])),
+    ParadigmContrast("subject-verb morphology", "regular", _REGULAR_VERB),
+    ParadigmContrast("subject-verb morphology", "irregular", _IRREGULAR_VERB),
 )
 """Warstadt et al. (2020), sections 5.3 and 5.4."""
 
 
-def contrasts(found: Accuracies) -> list[tuple[Contrast, FloatArray]]:
+def contrasts(accuracy: Accuracies) -> list[tuple[ParadigmContrast, FloatArray]]:
     """The mean over the paradigms of each condition, where all its paradigms are there."""
-    known = set(found.paradigms)
+    present = set(accuracy.paradigms)
     return [
-        (one, found.mean(one.paradigms)) for one in CONTRASTS if known.issuperset(one.paradigms)
+        (condition, accuracy.mean(condition.paradigms))
+        for condition in CONTRASTS
+        if present.issuperset(condition.paradigms)
     ]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
     from contstim.models.base import LanguageModel
     from contstim.models.checkpoints import Device
@@ -26,7 +25,7 @@ Kind: TypeAlias = Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"]
 
 
 @dataclass(frozen=True)
-class Learner:
+class CurveSettings:
     """The kind of model that is trained on every size of text.
 
     Attributes:
@@ -43,7 +42,7 @@ class Learner:
 
 
 @dataclass(frozen=True)
-class Learned:
+class CurvePoint:
     """A model and how much text it has read.
 
     Attributes:
@@ -57,7 +56,9 @@ class Learned:
     words: int
 
 
-def nested(sentences: Sequence[Sentence], sizes: Sequence[int], seed: int) -> list[list[Sentence]]:
+def nested_texts(
+    sentences: Sequence[Sentence], sizes: Sequence[int], seed: int
+) -> list[list[Sentence]]:
     """Random parts of a text with so many sentences, ascending, each within the next.
 
     A size larger than the text gives the whole text.
@@ -75,63 +76,67 @@ def nested(sentences: Sequence[Sentence], sizes: Sequence[int], seed: int) -> li
     return [[sentences[i] for i in order[:n]] for n in numbers]
 
 
-def learn(
+def train_point(
     text: Sequence[Sentence],
-    learner: Learner,
+    settings: CurveSettings,
     folder: Path,
     *,
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
-) -> Learned:
+) -> CurvePoint:
     """Train a model on a text and leave it in the folder; a network's training resumes.
 
     Raises:
         InputError, ModelError, CorpusError: see `train_ngram`, `train_recurrent` and
             `train_transformer`.
     """
-    name = f"{learner.kind}-{len(text)}"
-    specification = _train(text, learner, folder, name, seed, on_progress)
-    model = load_model(specification, name=name, device=learner.device)
-    return Learned(model, len(text), sum(map(len, text)))
+    name = f"{settings.kind}-{len(text)}"
+    if settings.kind == "ngram":
+        from contstim.models.ngram.training import train_ngram
+
+        train_ngram(text, settings.order, folder / f"{name}.arpa")
+        specification = f"kenlm:{folder / name}.arpa"
+    else:
+        family = _train_network(text, settings, folder / name, seed, on_progress)
+        specification = f"{family}:{folder / name}"
+    model = load_model(specification, name=name, device=settings.device)
+    return CurvePoint(model, len(text), sum(map(len, text)))
 
 
-def _train(
+def _train_network(
     text: Sequence[Sentence],
-    learner: Learner,
+    settings: CurveSettings,
     folder: Path,
-    name: str,
     seed: int,
     on_progress: Callable[[Progress], None] | None,
 ) -> str:
-    """Train, and return the specification of what was trained."""
-    if learner.kind == "ngram":
-        from contstim.models.ngram.training import train_ngram
+    """Train a network, and return the family that loads it."""
+    from contstim.models.training.settings import (
+        RECURRENT_TRAINING,
+        TRANSFORMER_TRAINING,
+        RecurrentKind,
+        RecurrentSettings,
+        TransformerSettings,
+    )
 
-        train_ngram(text, learner.order, folder / f"{name}.arpa")
-        return f"kenlm:{folder / name}.arpa"
-    from contstim.models.training import settings
-
-    recurrent = learner.kind in get_args(settings.RecurrentKind)
-    training = settings.RECURRENT_TRAINING if recurrent else settings.TRANSFORMER_TRAINING
-    training = replace(training, seed=seed, epochs=learner.epochs or training.epochs)
-    given: dict[str, Any] = {"device": learner.device, "on_progress": on_progress}
-    network: Any = {"kind": learner.kind}
+    kind: Any = settings.kind
+    run: dict[str, Any] = {"device": settings.device, "on_progress": on_progress}
+    recurrent = kind in get_args(RecurrentKind)
+    training = RECURRENT_TRAINING if recurrent else TRANSFORMER_TRAINING
+    training = replace(training, seed=seed, epochs=settings.epochs or training.epochs)
     if recurrent:
         from contstim.models.training.recurrent import train_recurrent
 
-        chosen = settings.RecurrentSettings(**network)
-        train_recurrent(text, folder / name, chosen, training, **given)
-        return f"{learner.kind}:{folder / name}"
+        train_recurrent(text, folder, RecurrentSettings(kind=kind), training, **run)
+        return str(kind)
     from contstim.models.training.transformers import train_transformer
 
-    train_transformer(
-        text, folder / name, settings.TransformerSettings(**network), training, **given
-    )
-    return f"hf:{folder / name}"
+    train_transformer(text, folder, TransformerSettings(kind=kind), training, **run)
+    return "hf"
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """Accuracy in one phenomenon after more and more text.
 
     Attributes:
@@ -155,38 +160,34 @@ class Curve:
     standard_error: float
 
 
-def curves(found: Accuracies, learned: Sequence[Learned]) -> list[Curve]:
+def curves(accuracy: Accuracies, points: Sequence[CurvePoint]) -> list[LearningCurve]:
     """The curve overall, then that of each phenomenon; none for fewer than two sizes.
 
-    Learned models that could not be compared are passed over.
+    Points whose models could not be asked are passed over.
     """
-    some = sorted(
-        (one for one in learned if one.model.name in found.columns), key=lambda one: one.sentences
-    )
-    if len(some) < 2:
-        return []
-    columns = [found.columns.index(one.model.name) for one in some]
-    limits = found.intervals()
-    return [
-        _curve(name, some, values[columns], limits[name][:, columns])
-        for name, values in found.means().items()
-    ]
-
-
-def _curve(
-    phenomenon: str, learned: Sequence[Learned], accuracies: FloatArray, limits: FloatArray
-) -> Curve:
     from scipy.stats import linregress
 
-    sizes = tuple(one.sentences for one in learned)
-    line = linregress(np.log2(sizes), accuracies)
-    return Curve(
-        phenomenon,
-        sizes,
-        tuple(one.words for one in learned),
-        tuple(accuracies.tolist()),
-        lows=tuple(limits[0].tolist()),
-        highs=tuple(limits[1].tolist()),
-        slope=float(line.slope),
-        standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
-    )
+    asked = [point for point in points if point.model.name in accuracy.columns]
+    asked.sort(key=lambda point: point.sentences)
+    if len(asked) < 2:
+        return []
+    columns = [accuracy.columns.index(point.model.name) for point in asked]
+    sizes = tuple(point.sentences for point in asked)
+    limits = accuracy.intervals()
+    fitted = []
+    for phenomenon, means in accuracy.means().items():
+        line = linregress(np.log2(sizes), means[columns])  # so that one unit is a doubling
+        low, high = limits[phenomenon][:, columns]  # (2, n_points)
+        fitted.append(
+            LearningCurve(
+                phenomenon,
+                sizes,
+                tuple(point.words for point in asked),
+                tuple(means[columns].tolist()),
+                lows=tuple(low.tolist()),
+                highs=tuple(high.tolist()),
+                slope=float(line.slope),
+                standard_error=float(line.stderr) if len(sizes) > 2 else math.nan,
+            )
+        )
+    return fitted

@@ -10,15 +10,18 @@ from contstim.evaluation.minimal_pairs.accuracies import accuracies
 from contstim.evaluation.minimal_pairs.curves import curves
 from contstim.evaluation.minimal_pairs.pairs import Method
 from contstim.evaluation.minimal_pairs.profile import profile
+from contstim.evaluation.minimal_pairs.published_results import NOTHING_PUBLISHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pandas import DataFrame
+
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
-    from contstim.evaluation.minimal_pairs.comparison import Comparisons, TieRule
-    from contstim.evaluation.minimal_pairs.curves import Curve, Learned
-    from contstim.evaluation.minimal_pairs.people import Agreement
+    from contstim.evaluation.minimal_pairs.curves import CurvePoint, LearningCurve
+    from contstim.evaluation.minimal_pairs.pair_scores import PairScoring, TieRule
     from contstim.evaluation.minimal_pairs.profile import Bin
+    from contstim.evaluation.minimal_pairs.published_results import PublishedResults
     from contstim.models.base import Scorer
 
 PEOPLE = "people"
@@ -29,88 +32,80 @@ _RESERVED = {
 }
 
 
-@dataclass(frozen=True)
-class Known:
-    """What others found on the same paradigms.
-
-    Attributes:
-        people: agreement with the labels, by paradigm.
-        published: accuracy of published models on full sentences, by model and paradigm.
-    """
-
-    people: Mapping[str, Agreement]
-    published: Mapping[str, Mapping[str, float]]
-
-
-NOTHING_KNOWN = Known({}, {})
-
-
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What was found, ready to be written.
+class MinimalPairEvaluation:
+    """Accuracies of models on minimal pairs, ready to be written.
 
     Attributes:
-        compared: both sides of all pairs under all models.
+        scoring: both sides of all pairs under all models.
         ties: how ties count.
-        found: accuracies by method, people and published models beside.
-        bins: the profile of full sentences.
+        accuracies: by method, people and published models beside.
+        profile: accuracy on full sentences against length, perplexity and the like.
         curves: learning curves by method.
-        known: what others found.
+        published: what others found.
     """
 
-    compared: Comparisons
+    scoring: PairScoring
     ties: TieRule
-    found: Mapping[Method, Accuracies]
-    bins: Sequence[Bin]
-    curves: Mapping[Method, Sequence[Curve]]
-    known: Known
+    accuracies: Mapping[Method, Accuracies]
+    profile: tuple[Bin, ...]
+    curves: Mapping[Method, tuple[LearningCurve, ...]]
+    published: PublishedResults
+
+    @property
+    def full(self) -> Accuracies | None:
+        """Accuracies on full sentences, where these were compared."""
+        return self.accuracies.get(Method.FULL_SENTENCE)
+
+    def to_frame(self) -> DataFrame:
+        """A row for each method and paradigm; see `Accuracies.to_frame`."""
+        from pandas import concat
+
+        frames = {method.value: table.to_frame() for method, table in self.accuracies.items()}
+        return concat(frames, names=["method"]).reset_index("method").reset_index(drop=True)
 
 
 def evaluate_minimal_pairs(
-    compared: Comparisons,
+    scoring: PairScoring,
     *,
     ties: TieRule = "wrong",
-    known: Known = NOTHING_KNOWN,
-    learned: Sequence[Learned] = (),
+    published: PublishedResults = NOTHING_PUBLISHED,
+    points: Sequence[CurvePoint] = (),
     models: Sequence[Scorer] = (),
-) -> Evaluation:
-    """Accuracies, profile and learning curves of what was compared.
+) -> MinimalPairEvaluation:
+    """Accuracies, profile and learning curves from the scores of pairs.
 
     Args:
-        compared: see `compare`.
+        scoring: see `score_pairs`.
         ties: how ties count.
-        known: what to set beside.
-        learned: the models that learning curves are drawn through.
-        models: those compared, to know whose scores are log-probabilities.
+        published: what to set beside.
+        points: the models that learning curves are drawn through.
+        models: those that were asked, to know whose scores are log-probabilities.
 
     Raises:
         InputError: a model is called like a column of the tables.
     """
-    taken = {name for one in compared.made for name in one.models} & _RESERVED
+    taken = {model for scores in scoring.by_method for model in scores.models} & _RESERVED
     if taken:
         raise InputError(
             f"A model cannot be called {min(taken)!r}, which is a column of the tables. Give it "
             "another name."
         )
     relative = {model.name for model in models if not model.convention.is_log_probability}
-    plain = {one.method: accuracies(one, ties) for one in compared.made}
-    full = next((one for one in compared.made if one.method is Method.FULL_SENTENCE), None)
-    return Evaluation(
-        compared,
-        ties,
-        {method: _beside(method, one, known) for method, one in plain.items()},
-        profile(full, ties, relative=relative) if full else [],
-        {method: made for method, one in plain.items() if (made := curves(one, learned))},
-        known,
-    )
-
-
-def _beside(method: Method, found: Accuracies, known: Known) -> Accuracies:
-    if method is Method.FULL_SENTENCE:
-        for model, accuracy in known.published.items():
-            if not accuracy.keys().isdisjoint(found.paradigms):
-                found = found.beside(model + _AGAIN, accuracy)
-    if not known.people.keys().isdisjoint(found.paradigms):
-        shares = {paradigm: one.individual for paradigm, one in known.people.items()}
-        found = found.beside(PEOPLE, shares)
-    return found
+    by_method, curves_by_method = {}, {}
+    bins: list[Bin] = []
+    for scores in scoring.by_method:
+        table = accuracies(scores, ties)
+        if lines := curves(table, points):
+            curves_by_method[scores.method] = tuple(lines)
+        if scores.method is Method.FULL_SENTENCE:
+            bins = profile(scores, ties, relative=relative)
+            # published models were asked by full sentences only
+            for model, accuracy in published.models.items():
+                if not accuracy.keys().isdisjoint(table.paradigms):
+                    table = table.with_column(model + _AGAIN, accuracy)
+        if not published.people.keys().isdisjoint(table.paradigms):
+            shares = {paradigm: people.individual for paradigm, people in published.people.items()}
+            table = table.with_column(PEOPLE, shares)
+        by_method[scores.method] = table
+    return MinimalPairEvaluation(scoring, ties, by_method, tuple(bins), curves_by_method, published)

@@ -52,40 +52,45 @@ class MinimalPair:
     one_prefix: tuple[Continuation, Continuation] | None = None
     two_prefix: tuple[Continuation, Continuation] | None = None
 
+    @property
+    def sides(self) -> tuple[Sentence, Sentence]:
+        """The good and the bad sentence."""
+        return self.good, self.bad
+
     def continuations(self, method: Method) -> tuple[Continuation, Continuation] | None:
         """What a prefix method compares, good and bad; None where it cannot be used."""
         prefixes = {Method.ONE_PREFIX: self.one_prefix, Method.TWO_PREFIX: self.two_prefix}
         return prefixes.get(method)
 
-    def asks_nothing(self, method: Method) -> bool:
-        """Whether both sides of the comparison are the same."""
+    def is_degenerate(self, method: Method) -> bool:
+        """Whether both sides of the comparison are the same, so that a model cannot be right."""
         if method is Method.FULL_SENTENCE:
             return self.good == self.bad
         both = self.continuations(method)
         return both is not None and both[0] == both[1]
 
 
-def having(pairs: Sequence[MinimalPair], method: Method) -> list[MinimalPair]:
+def applicable(pairs: Sequence[MinimalPair], method: Method) -> list[MinimalPair]:
     """The pairs to which a method applies."""
     if method is Method.FULL_SENTENCE:
         return list(pairs)
     return [pair for pair in pairs if pair.continuations(method)]
 
 
-def sample(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
+def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[MinimalPair]:
     """Some pairs of each paradigm, all where it has no more, in the order given.
 
     Which ones depends on nothing but the seed, the paradigm's name and the number of its pairs. A
     smaller sample is part of a larger one.
     """
-    kept = {}
+    chosen = {}  # by paradigm, places of pairs within it
     for paradigm, n in Counter(pair.paradigm for pair in pairs).items():
         order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(n)
-        kept[paradigm] = set(order[:size].tolist())
-    seen: Counter[str] = Counter()
-    some = []
+        chosen[paradigm] = set(order[:size].tolist())
+    place: Counter[str] = Counter()  # of the next pair of each paradigm
+    drawn = []
     for pair in pairs:
-        if seen[pair.paradigm] in kept[pair.paradigm]:
-            some.append(pair)
-        seen[pair.paradigm] += 1
-    return some
+        if place[pair.paradigm] in chosen[pair.paradigm]:
+            drawn.append(pair)
+        place[pair.paradigm] += 1
+    return drawn

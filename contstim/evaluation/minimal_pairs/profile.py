@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from contstim.arrays import FloatArray
-    from contstim.evaluation.minimal_pairs.comparison import Comparison, TieRule
+    from contstim.evaluation.minimal_pairs.pair_scores import PairScores, TieRule
 
 FEATURES = {
     "length": "words of the good sentence",
@@ -52,7 +52,7 @@ class Bin:
 
 
 def profile(
-    comparison: Comparison, ties: TieRule = "wrong", *, relative: Collection[str] = ()
+    scores: PairScores, ties: TieRule = "wrong", *, relative: Collection[str] = ()
 ) -> list[Bin]:
     """Accuracy in up to ten bins of equally many pairs, by model and feature.
 
@@ -61,16 +61,16 @@ def profile(
     model gives probability zero have no finite value but of length, and are left out elsewhere.
 
     Args:
-        comparison: of full sentences.
+        scores: of full sentences.
         ties: how ties count.
-        relative: models whose scores are no log-probabilities of sentences, and which have neither
+        relative: models whose scores are not log-probabilities of sentences, and which have neither
             perplexity nor log-probability.
     """
-    correct, margins = comparison.correct(ties), np.abs(comparison.margins)
-    lengths = np.array([len(pair.good) for pair in comparison.pairs], np.float64)
+    correct, margins = scores.correct(ties), np.abs(scores.margins)  # (n_pairs, n_models)
+    lengths = np.array([len(pair.good) for pair in scores.pairs], np.float64)
     bins = []
-    for column, model in enumerate(comparison.models):
-        good = comparison.log_probs[:, 0, column]
+    for column, model in enumerate(scores.models):
+        good = scores.log_probs[:, 0, column]
         features = {"length": lengths, "confidence": margins[:, column]}
         if model not in relative:
             with np.errstate(over="ignore"):
@@ -89,13 +89,26 @@ def _bins(model: str, feature: str, values: FloatArray, correct: FloatArray) -> 
     values, correct = values[finite], correct[finite]
     if not len(values):
         return []
-    inner = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
-    place = np.searchsorted(np.unique(inner), values, side="left")  # up to and with each quantile
-    found = []
-    for number in np.unique(place):
-        inside = values[place == number]
-        share = float(correct[place == number].mean())
-        low, high, mean = (float(f(inside)) for f in (np.min, np.max, np.mean))
-        limits = proportion_confint(share * len(inside), len(inside), method="wilson")
-        found.append(Bin(model, feature, low, high, mean, len(inside), share, *map(float, limits)))
-    return found
+    # Nine deciles cut the values into ten bins. Those that coincide count once, so that ties share
+    # a bin; a value belongs to the bin that ends with the first decile that is not below it.
+    deciles = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
+    bin_of_pair = np.searchsorted(np.unique(deciles), values, side="left")
+    bins = []
+    for number in np.unique(bin_of_pair):
+        inside = values[bin_of_pair == number]
+        share = float(correct[bin_of_pair == number].mean())
+        low, high = proportion_confint(share * len(inside), len(inside), method="wilson")
+        bins.append(
+            Bin(
+                model,
+                feature,
+                low=float(inside.min()),
+                high=float(inside.max()),
+                mean=float(inside.mean()),
+                pairs=len(inside),
+                accuracy=share,
+                accuracy_low=float(low),
+                accuracy_high=float(high),
+            )
+        )
+    return bins

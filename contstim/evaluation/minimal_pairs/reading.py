@@ -60,9 +60,9 @@ def pair_files(path: Path | str) -> list[Path]:
         return [path]
     for folder in (path / "data", path):
         if folder.is_dir():
-            found = sorted(file for file in folder.iterdir() if file.suffix.lower() in _ENDINGS)
-            if found:
-                return found
+            files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _ENDINGS)
+            if files:
+                return files
     raise InputError(
         f"There are no minimal pairs in {path}; expected a table ({', '.join(_ENDINGS)}), a folder "
         f"of them, or a checkout of alexwarstadt/blimp."
@@ -88,9 +88,16 @@ def read_minimal_pairs(
     phenomena: dict[str, str] = {}
     paths = list(map(Path, files))
     for file in paths:
-        for number, row in enumerate(_rows(file)):
+        if file.suffix.lower() == ".jsonl":  # whose rows may have different fields
+            rows: Iterable[Row] = [row for _, row in read_json_lines(file)]
+        else:
+            columns = read_table(file)
+            cells = zip(*columns.values(), strict=True)
+            rows = [dict(zip(columns, row, strict=True)) for row in cells]
+        for number, row in enumerate(rows):
             place = f"{file}, row {number + 1}"
             pair = _pair(_Source(place, row), fields, default=(file.stem, str(number)))
+            # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
             if key in places:
                 raise InputError(
@@ -107,13 +114,6 @@ def read_minimal_pairs(
     if not pairs:
         raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return pairs
-
-
-def _rows(file: Path) -> Iterable[Row]:
-    if file.suffix.lower() == ".jsonl":
-        return [row for _, row in read_json_lines(file)]
-    columns = read_table(file)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -164,19 +164,19 @@ class _Source:
 def _pair(source: _Source, fields: Fields, default: tuple[str, str]) -> MinimalPair:
     paradigm = source.text(fields.paradigm) if fields.paradigm else default[0]
     term = source.text(fields.phenomenon) if fields.phenomenon else paradigm
-    one = two = None
+    one_prefix = two_prefix = None
     if source.has("one_prefix_method", _ONE_PREFIX):
         prefix, good, bad = _ONE_PREFIX
-        one = (source.continuation(prefix, good), source.continuation(prefix, bad))
+        one_prefix = (source.continuation(prefix, good), source.continuation(prefix, bad))
     if source.has("two_prefix_method", _TWO_PREFIX):
         good, bad, word = _TWO_PREFIX
-        two = (source.continuation(good, word), source.continuation(bad, word))
+        two_prefix = (source.continuation(good, word), source.continuation(bad, word))
     return MinimalPair(
         paradigm=paradigm,
         phenomenon=PHENOMENON_OF_TERM.get(term, term),
         pair_id=source.text(fields.pair_id) if fields.pair_id else default[1],
         good=source.sentence(fields.good),
         bad=source.sentence(fields.bad),
-        one_prefix=one,
-        two_prefix=two,
+        one_prefix=one_prefix,
+        two_prefix=two_prefix,
     )

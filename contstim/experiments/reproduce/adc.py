@@ -12,13 +12,13 @@ from contstim.errors import InputError
 from contstim.evaluation.acceptability.criteria import z_scores
 from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
 from contstim.evaluation.acceptability.reading import read_judgements
-from contstim.evaluation.acceptability.scores import joined, published_scores
+from contstim.evaluation.acceptability.sentence_scores import joined, published_scores
 from contstim.experiments.reproduce.claims import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.evaluation.acceptability.evaluation import Evaluation
+    from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
 
 BEST = "bert-large-cased_mlm"
 _MASKED = "bert_mlm_results_li-adger_sentences.csv"
@@ -37,7 +37,7 @@ class Reproduction:
         differences: by pseudo-log-likelihood, how far our z-scores lie from the published ones.
     """
 
-    evaluation: Evaluation
+    evaluation: AcceptabilityEvaluation
     tables: tuple[Path, ...]
     differences: dict[str, float]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.evaluation.acceptability.judgements import (
-    Judged,
+    JudgedPair,
+    JudgedSentence,
     Judgements,
-    MinimalPair,
 )
-from contstim.evaluation.acceptability.scores import SentenceScores
+from contstim.evaluation.acceptability.sentence_scores import SentenceScores
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ def simulated(n: int, models: int, seed: int = 0) -> tuple[Judgements, SentenceS
     rng = np.random.default_rng(seed)
     people = rng.normal(size=2 * n)
     sentences = tuple(
-        Judged(f"s{i}", Sentence((f"w{i}", "is")), float(value)) for i, value in enumerate(people)
+        JudgedSentence(f"s{i}", Sentence((f"w{i}", "is")), float(value))
+        for i, value in enumerate(people)
     )
     pairs = tuple(
-        MinimalPair(f"s{2 * i}", f"s{2 * i + 1}", phenomenon=f"p{i % 3}") for i in range(n)
+        JudgedPair(f"s{2 * i}", f"s{2 * i + 1}", phenomenon=f"p{i % 3}") for i in range(n)
     )
     noise = rng.normal(size=(2 * n, models))
     scores = SentenceScores(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.evaluation.acceptability.reading import Columns, read_judgements
+from contstim.evaluation.acceptability.reading import JudgementColumns, read_judgements
 from contstim.tables import write_table
 from tests.evaluation.acceptability.tables import ITEMS, write
 
@@ -31,7 +31,7 @@ def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
 
 def test_columns_can_have_other_names_and_rows_no_identifier(tmp_path: Path) -> None:
     text = "set,text,mean,ok\nx,It is,3,yes\nx,It be,1,no\n"
-    columns = Columns(sentence="text", judgement="mean", item="set", label="ok")
+    columns = JudgementColumns(sentence="text", judgement="mean", item="set", label="ok")
     found = read_judgements(write(tmp_path / "a.csv", text), columns=columns)
     assert [(p.acceptable, p.unacceptable) for p in found.pairs] == [("0", "1")]
     assert not found.named
@@ -81,14 +81,19 @@ def test_marks_of_other_types_discard_what_is_true(tmp_path: Path, kind: str) ->
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (Columns(id="nope"), "items.csv lacks 'nope'"),
-        (Columns(phenomenon="nope"), "pairs.csv lacks 'nope'"),
-        (Columns(discard="discarded"), "pairs.csv lacks 'discarded'; its columns are gramm_id"),
-        (Columns(item="nope"), "items.csv lacks 'nope'"),
-        (Columns(label="nope"), "items.csv lacks 'nope'"),
+        (JudgementColumns(id="nope"), "items.csv lacks 'nope'"),
+        (JudgementColumns(phenomenon="nope"), "pairs.csv lacks 'nope'"),
+        (
+            JudgementColumns(discard="discarded"),
+            "pairs.csv lacks 'discarded'; its columns are gramm_id",
+        ),
+        (JudgementColumns(item="nope"), "items.csv lacks 'nope'"),
+        (JudgementColumns(label="nope"), "items.csv lacks 'nope'"),
     ],
 )
-def test_a_column_that_is_named_must_exist(tmp_path: Path, columns: Columns, message: str) -> None:
+def test_a_column_that_is_named_must_exist(
+    tmp_path: Path, columns: JudgementColumns, message: str
+) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
     pairs = write(tmp_path / "pairs.csv", "gramm_id,ungramm_id\na1,a2\n")
     assert len(read_judgements(data, pairs).pairs) == 1
@@ -98,11 +103,15 @@ def test_a_column_that_is_named_must_exist(tmp_path: Path, columns: Columns, mes
 
 def test_columns_of_pairs_are_refused_where_items_make_the_pairs(tmp_path: Path) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
-    for columns in (Columns(discard="d"), Columns(acceptable="a"), Columns(unacceptable="u")):
+    for columns in (
+        JudgementColumns(discard="d"),
+        JudgementColumns(acceptable="a"),
+        JudgementColumns(unacceptable="u"),
+    ):
         with pytest.raises(InputError, match="in a table of pairs, and there is none"):
             read_judgements(data, columns=columns)
     with pytest.raises(InputError, match="lacks 'nope'"):
-        read_judgements(data, columns=Columns(phenomenon="nope"))
+        read_judgements(data, columns=JudgementColumns(phenomenon="nope"))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from scipy import stats
 
 from contstim.english import generate
 from contstim.errors import InputError, ScoreError
-from contstim.evaluation.comparison.gathering import gather
-from contstim.evaluation.comparison.joining import join_tables
-from contstim.evaluation.comparison.measures import disagreements, likenesses
-from contstim.evaluation.comparison.pitting import start_sentence
+from contstim.evaluation.comparison.agreement import disagreements, model_agreements
+from contstim.evaluation.comparison.contests import start_sentence
+from contstim.evaluation.comparison.gathering import gather, join_tables
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.reporting.canvas import styled
 from contstim.scores import ScoreTable
@@ -35,7 +34,7 @@ def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
     rng = np.random.default_rng(1)
     x = np.round(rng.normal(size=30), 1)
     y = np.round(x + rng.normal(size=30), 1)
-    (found,) = likenesses(_table(x.tolist(), y.tolist()))
+    (found,) = model_agreements(_table(x.tolist(), y.tolist()))
     assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
     assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
     alike = [
@@ -46,10 +45,10 @@ def test_correlations_are_scipys_and_agreement_is_counted_by_hand() -> None:
 
 
 def test_infinite_scores_have_ranks_and_constant_ones_no_correlation() -> None:
-    (found,) = likenesses(_table([-np.inf, 1, 2, 3], [0, 1, 3, 2]))
+    (found,) = model_agreements(_table([-np.inf, 1, 2, 3], [0, 1, 3, 2]))
     assert found.pearson == pytest.approx(stats.pearsonr([1, 2, 3], [1, 3, 2]).statistic)
     assert found.spearman == pytest.approx(stats.spearmanr([0, 1, 2, 3], [0, 1, 3, 2]).statistic)
-    (found,) = likenesses(_table([1, 1, 1], [1, 2, 3]))
+    (found,) = model_agreements(_table([1, 1, 1], [1, 2, 3]))
     assert math.isnan(found.spearman)
     assert found.agreement == 0.5
 
@@ -116,7 +115,7 @@ def test_the_start_is_the_sentence_that_all_find_likely_and_may_change() -> None
 
 
 def test_a_folder_of_a_comparison_is_complete(bigram: KenlmModel, tmp_path: Path) -> None:
-    from contstim.evaluation.comparison.report import write_comparison
+    from contstim.evaluation.comparison.comparison_report import write_comparison
 
     table = _table([-4, -3, -2, -1], [-1, -4, -2, -3], [-1, -2, -3, -4])
     write_comparison(
@@ -124,7 +123,7 @@ def test_a_folder_of_a_comparison_is_complete(bigram: KenlmModel, tmp_path: Path
     )
     assert ScoreTable.read(tmp_path / "scores.csv").models == table.models
     report = (tmp_path / "report.md").read_text()
-    assert "```sh\ndo\n```" in report
+    assert "- `do`" in report
     assert "Left out: 1 sentence" in report
     assert (tmp_path / "ranks.png").stat().st_size > 5_000
     assert '"Gone.","why"' in (tmp_path / "left_out.csv").read_text()
@@ -133,7 +132,7 @@ def test_a_folder_of_a_comparison_is_complete(bigram: KenlmModel, tmp_path: Path
 @pytest.mark.parametrize("length", [5, 45, 150])
 def test_figures_hold_long_names(length: int) -> None:
     """Outside witness: where matplotlib draws what."""
-    from contstim.evaluation.comparison.report import agreement_figure, ranks_figure
+    from contstim.evaluation.comparison.comparison_report import agreement_figure, ranks_figure
 
     scores = np.random.default_rng(0).normal(size=(9, 3))
     table = ScoreTable(None, tuple("W" * length + f"{i}@pll-original" for i in range(3)), scores)
@@ -144,7 +143,7 @@ def test_figures_hold_long_names(length: int) -> None:
 
 def test_a_model_is_not_compared_with_itself() -> None:
     """Outside witness: of three pairs of sentences one is tied and two are ordered alike."""
-    from contstim.evaluation.comparison.report import agreement_figure
+    from contstim.evaluation.comparison.comparison_report import agreement_figure
 
     table = _table([-3, -2, -2], [-3, -2, -1])
     texts = agreement_figure(table).axes[0].texts

@@ -7,10 +7,11 @@ import pytest
 from scipy import stats
 
 from contstim.evaluation.desiderata.carriers import Carrier, WordScores
-from contstim.evaluation.desiderata.claims import claims
+from contstim.evaluation.desiderata.claims import check_claims
+from contstim.evaluation.desiderata.desiderata_report import desiderata_parts
+from contstim.evaluation.desiderata.evaluation import Desiderata, ModelDesiderata
 from contstim.evaluation.desiderata.measures import Correlation, Splitting
-from contstim.evaluation.desiderata.report import summary
-from contstim.evaluation.desiderata.run import Desiderata, ModelDesiderata
+from contstim.reporting.report import Report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 
@@ -48,7 +49,7 @@ NAMES = ("hf:x@pll-original", "hf:x@pll-word-l2r")
 def test_findings_hold_where_scores_were_made_so() -> None:
     """Outside witnesses: what was put in, and scipy.stats.pearsonr."""
     found = _found((20.0, 1.0), lift=5.0, names=NAMES)
-    results = claims(found)
+    results = tuple(check_claims(found))
     assert [one.verdict for one in results] == ["holds"] * 4
     length = results[0]
     expected = stats.pearsonr(-found.scores.column(NAMES[0]), found.tokens[:, 0]).statistic
@@ -58,32 +59,32 @@ def test_findings_hold_where_scores_were_made_so() -> None:
 
 
 def test_findings_do_not_hold_where_scores_were_made_otherwise() -> None:
-    results = claims(_found((1.0, 20.0), lift=-1.5, names=NAMES))
+    results = tuple(check_claims(_found((1.0, 20.0), lift=-1.5, names=NAMES)))
     assert [one.verdict for one in results] == ["does not hold"] * 4
 
 
 def test_what_an_interval_across_zero_says_is_undecided() -> None:
     """Two rules made alike: intervals hold zero, whichever number comes out higher."""
     found = _found((10.0, 10.0), lift=0.0, names=NAMES)
-    results = claims(found)
+    results = tuple(check_claims(found))
     assert {one.original < one.adapted for one in results} == {True, False}
     for one in results:
         assert (one.verdict == "undecided") == (one.low <= 0 <= one.high)
     assert "undecided" in {str(one.verdict) for one in results}
-    page = summary(found)
+    page = Report("Desiderata", tuple(desiderata_parts(found, results))).markdown()
     assert "| undecided |" in page
     assert "not sure" not in page
 
 
 def test_rules_of_two_checkpoints_are_not_compared() -> None:
     names = ("hf:x@pll-original", "hf:y@pll-word-l2r")
-    assert claims(_found((1.0, 2.0), lift=0.0, names=names)) == []
+    assert not list(check_claims(_found((1.0, 2.0), lift=0.0, names=names)))
 
 
 def test_the_interval_is_scipys_bootstrap() -> None:
     """Outside witness: scipy.stats.bootstrap of the paired difference, percentile method."""
     found = _found((20.0, 10.0), lift=0.0, names=NAMES)
-    (length, *_) = claims(found)
+    (length, *_) = check_claims(found)
     rows = (-found.scores.column(NAMES[0]), -found.scores.column(NAMES[1]), found.tokens[:, 0])
 
     def difference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> float:

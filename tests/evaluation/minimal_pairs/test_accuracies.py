@@ -14,14 +14,15 @@ from contstim.evaluation.minimal_pairs.accuracies import (
     accuracies,
     contrasts,
 )
-from contstim.evaluation.minimal_pairs.comparison import Comparison
+from contstim.evaluation.minimal_pairs.accuracy_report import with_intervals
+from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
+from contstim.evaluation.minimal_pairs.pair_scores import PairScores, PairScoring
 from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair
 from contstim.evaluation.minimal_pairs.profile import profile
-from contstim.evaluation.minimal_pairs.tables import cells
 from contstim.sentence import Sentence
 
 
-def compared(n: int = 400, seed: int = 0) -> Comparison:
+def compared(n: int = 400, seed: int = 0) -> PairScores:
     """Random scores of random sentences in three paradigms of two phenomena."""
     rng = np.random.default_rng(seed)
     kinds = (("x_1", "x"), ("x_2", "x"), ("y_1", "y"))
@@ -30,7 +31,7 @@ def compared(n: int = 400, seed: int = 0) -> Comparison:
         for i in range(n)
     )
     scores = np.round(rng.normal(-20, 3, (n, 2, 2)), 1)  # rounded: some ties
-    return Comparison(Method.FULL_SENTENCE, pairs, ("m", "n"), scores, Counter())
+    return PairScores(Method.FULL_SENTENCE, pairs, ("m", "n"), scores, Counter())
 
 
 BAD = Sentence(("bad",))
@@ -70,10 +71,22 @@ def test_accuracy_is_a_mean_of_means(ties: str) -> None:
 
 
 def test_a_column_of_others_is_unknown_where_they_are() -> None:
-    found = known([[0.2], [0.4]], ["x_1", "y_1"]).beside("people", {"y_1": 0.9, "z_1": 0.1})
+    found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"y_1": 0.9, "z_1": 0.1})
     assert found.columns == ("a", "people")
     np.testing.assert_equal(found.values, [[0.2, np.nan], [0.4, 0.9]])
     np.testing.assert_allclose(found.mean(), [0.3, np.nan])
+
+
+def test_frames_hold_what_was_computed() -> None:
+    """Witness: the arrays that they are made from."""
+    table = accuracies(compared())
+    frame = table.to_frame()
+    assert list(frame) == ["phenomenon", "paradigm", "pairs", "m", "n"]
+    np.testing.assert_array_equal(frame[["m", "n"]], table.values)
+    scoring = PairScoring((compared(),), (), ())
+    whole = evaluate_minimal_pairs(scoring).to_frame()
+    assert set(whole["method"]) == {"full-sentence"}
+    np.testing.assert_array_equal(whole["m"], table.values[:, 0])
 
 
 def test_intervals_of_a_paradigm_are_wilsons() -> None:
@@ -106,10 +119,10 @@ def test_intervals_of_means_cover_the_truth_as_often_as_they_say() -> None:
 
 def test_what_others_found_has_no_interval() -> None:
     """By hand from Wilson's: .3 - √(.1433² + .2318²) / 2 and .3 + √(.3098² + .2873²) / 2."""
-    found = known([[0.2], [0.4]], ["x_1", "y_1"]).beside("people", {"x_1": 0.9, "y_1": 0.9})
+    found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"x_1": 0.9, "y_1": 0.9})
     assert np.isfinite(found.interval()[:, 0]).all()
     assert np.isnan(found.interval()[:, 1]).all()
-    assert cells(found.mean(), found.interval()) == ["0.300 (0.16-0.51)", "0.900"]
+    assert with_intervals(found.mean(), found.interval()) == ["0.300 (0.16-0.51)", "0.900"]
 
 
 def test_correlations_are_pearsons_over_what_both_know() -> None:

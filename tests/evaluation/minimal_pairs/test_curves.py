@@ -12,11 +12,11 @@ from statsmodels.stats.proportion import proportion_confint
 from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs.accuracies import Accuracies
 from contstim.evaluation.minimal_pairs.curves import (
-    Learned,
-    Learner,
+    CurvePoint,
+    CurveSettings,
     curves,
-    learn,
-    nested,
+    nested_texts,
+    train_point,
 )
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
@@ -28,26 +28,30 @@ if TYPE_CHECKING:
 
 
 def test_texts_are_nested_random_parts(english: list[Sentence]) -> None:
-    small, middle, whole = nested(english[:50], [20, 5, 999], seed=1)
+    small, middle, whole = nested_texts(english[:50], [20, 5, 999], seed=1)
     assert [len(small), len(middle), len(whole)] == [5, 20, 50]
     assert middle[:5] == small
     assert whole[:20] == middle
     assert sorted(s.text for s in whole) == sorted(s.text for s in english[:50])
     assert whole != english[:50]
-    assert nested(english[:50], [5], seed=1) == [small] != nested(english[:50], [5], seed=2)
+    assert (
+        nested_texts(english[:50], [5], seed=1)
+        == [small]
+        != nested_texts(english[:50], [5], seed=2)
+    )
 
 
 @pytest.mark.parametrize("sizes", [[0, 5], [5, 5], [60, 70]])
 def test_sizes_that_make_no_curve_are_refused(english: list[Sentence], sizes: list[int]) -> None:
     with pytest.raises(InputError, match="distinct numbers of sentences, of which the text has 50"):
-        nested(english[:50], sizes, seed=0)
+        nested_texts(english[:50], sizes, seed=0)
 
 
 @pytest.mark.filterwarnings("ignore::contstim.models.ngram.estimate.DiscountWarning")
 def test_a_learned_ngram_is_one_that_is_trained_alone(
     english: list[Sentence], tmp_path: Path
 ) -> None:
-    learned = learn(english[:200], Learner(order=2), tmp_path)
+    learned = train_point(english[:200], CurveSettings(order=2), tmp_path)
     assert (learned.model.name, learned.sentences) == ("ngram-200", 200)
     assert learned.words == sum(len(sentence) for sentence in english[:200])
     train_ngram(english[:200], 2, tmp_path / "alone.arpa")
@@ -57,21 +61,21 @@ def test_a_learned_ngram_is_one_that_is_trained_alone(
 
 @pytest.mark.parametrize("kind", ["rnn", "gpt2"])
 def test_networks_learn_too_and_once(english: list[Sentence], tmp_path: Path, kind: str) -> None:
-    learner = Learner("rnn" if kind == "rnn" else "gpt2", epochs=1, device="cpu")
+    learner = CurveSettings("rnn" if kind == "rnn" else "gpt2", epochs=1, device="cpu")
     steps: list[object] = []
-    first = learn(english[:60], learner, tmp_path, on_progress=steps.append)
+    first = train_point(english[:60], learner, tmp_path, on_progress=steps.append)
     assert steps
     scores = first.model.log_probs(english[60:63])
     assert np.isfinite(scores).all()
     done = len(steps)
-    again = learn(english[:60], learner, tmp_path, on_progress=steps.append)
+    again = train_point(english[:60], learner, tmp_path, on_progress=steps.append)
     assert len(steps) == done
     assert (again.model.log_probs(english[60:63]) == scores).all()
 
 
-def _learned(model: KenlmModel, name: str, sentences: int) -> Learned:
+def _learned(model: KenlmModel, name: str, sentences: int) -> CurvePoint:
     named = KenlmModel(model.path, name)
-    return Learned(named, sentences, 10 * sentences)
+    return CurvePoint(named, sentences, 10 * sentences)
 
 
 def test_slopes_are_least_squares_over_doublings(bigram: KenlmModel) -> None:

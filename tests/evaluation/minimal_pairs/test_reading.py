@@ -13,8 +13,8 @@ from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs.pairs import (
     Method,
     MinimalPair,
-    having,
-    sample,
+    applicable,
+    sample_pairs,
 )
 from contstim.evaluation.minimal_pairs.reading import (
     Fields,
@@ -55,11 +55,11 @@ def test_pairs_hold_what_blimps_files_say(tmp_path: Path) -> None:
         Continuation(Sentence(("The", "dog", "sleeps")), 2),
         Continuation(Sentence(("The", "dogs", "sleeps")), 2),
     )
-    assert [len(having(pairs, method)) for method in Method] == [7, 3, 2]
-    assert [pair.asks_nothing(Method.FULL_SENTENCE) for pair in pairs] == [
+    assert [len(applicable(pairs, method)) for method in Method] == [7, 3, 2]
+    assert [pair.is_degenerate(Method.FULL_SENTENCE) for pair in pairs] == [
         one["sentence_good"] == one["sentence_bad"] for one in ROWS
     ]
-    assert [pair.asks_nothing(Method.ONE_PREFIX) for pair in pairs[:3]] == [False, False, True]
+    assert [pair.is_degenerate(Method.ONE_PREFIX) for pair in pairs[:3]] == [False, False, True]
 
 
 def test_selection_restrictions_are_argument_structure(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> N
     ruled_out = {**ROWS[0], "one_prefix_method": False}
     unflagged = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
     pairs = read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [ruled_out, unflagged])])
-    assert [len(having(pairs, method)) for method in Method] == [2, 0, 1]
+    assert [len(applicable(pairs, method)) for method in Method] == [2, 0, 1]
 
 
 def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def _pairs(sizes: dict[str, int]) -> list[MinimalPair]:
 @given(st.integers(1, 12), st.integers(0, 3))
 def test_samples_are_nested_and_do_not_depend_on_other_paradigms(size: int, seed: int) -> None:
     pairs = _pairs({"x": 10, "y": 4})
-    some, more = (sample(pairs, n, seed) for n in (size, size + 1))
+    some, more = (sample_pairs(pairs, n, seed) for n in (size, size + 1))
     assert Counter(pair.paradigm for pair in some) == {"x": min(size, 10), "y": min(size, 4)}
     assert set(some) <= set(more) <= set(pairs)
     assert some == [pair for pair in pairs if pair in set(some)]
-    alone = sample([pair for pair in pairs if pair.paradigm == "y"], size, seed)
+    alone = sample_pairs([pair for pair in pairs if pair.paradigm == "y"], size, seed)
     assert alone == [pair for pair in some if pair.paradigm == "y"]
 
 

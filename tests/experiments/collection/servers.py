@@ -60,7 +60,7 @@ def export(folder: Path, trials: Iterable[Trial]) -> Path:
     groups: dict[str, list[dict[str, str]]] = defaultdict(list)
     for trial in trials:
         names = ("trial_id", "sentence_1", "sentence_2")
-        groups[str(trial.group)].append({name: getattr(trial, name) for name in names})
+        groups[str(trial.group)].append({name: str(getattr(trial, name)) for name in names})
     return write_study(folder, groups)
 
 

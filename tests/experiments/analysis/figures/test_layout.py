@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from contstim.evaluation.acceptability import figures as acceptability
+from contstim.evaluation.acceptability import acceptability_figures as acceptability
 from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
-from contstim.evaluation.acceptability.scores import SentenceScores
-from contstim.evaluation.comparison import report as comparison
+from contstim.evaluation.acceptability.sentence_scores import SentenceScores
+from contstim.evaluation.comparison import comparison_report as comparison
 from contstim.evaluation.desiderata.carriers import Carrier, WordScores
+from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
+from contstim.evaluation.desiderata.evaluation import Desiderata, ModelDesiderata
 from contstim.evaluation.desiderata.measures import Correlation, Splitting
-from contstim.evaluation.desiderata.report import desiderata_figure
-from contstim.evaluation.desiderata.run import Desiderata, ModelDesiderata
-from contstim.evaluation.minimal_pairs import figures as minimal_pairs
+from contstim.evaluation.minimal_pairs import accuracy_figures as minimal_pairs
 from contstim.evaluation.minimal_pairs.accuracies import Accuracies
-from contstim.evaluation.minimal_pairs.curves import Curve
+from contstim.evaluation.minimal_pairs.curves import LearningCurve
 from contstim.evaluation.minimal_pairs.profile import FEATURES, Bin
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures.drawings import drawings
@@ -96,7 +96,7 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
     ]
     sizes = tuple(1_000 * 10**i for i in range(3))
     curves = [
-        Curve(name, sizes, sizes, (0.4, 0.6, 0.8), (0.3,) * 3, (0.9,) * 3, 0.05, 0.01)
+        LearningCurve(name, sizes, sizes, (0.4, 0.6, 0.8), (0.3,) * 3, (0.9,) * 3, 0.05, 0.01)
         for name in ("overall", *PHENOMENA)
     ]
     return [

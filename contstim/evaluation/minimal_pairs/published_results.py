@@ -1,4 +1,4 @@
-"""What people chose in BLiMP's pairs, and what published models did."""
+"""Results to set beside: what people chose in BLiMP's pairs, and what published models did."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEEDED = (
 
 
 @dataclass(frozen=True)
-class Agreement:
+class HumanAgreement:
     """How often people chose the acceptable sentences of one paradigm.
 
     Attributes:
@@ -44,7 +44,23 @@ class Agreement:
     answers: int
 
 
-def read_human_agreement(path: Path | str) -> dict[str, Agreement]:
+@dataclass(frozen=True)
+class PublishedResults:
+    """What others found on the same paradigms.
+
+    Attributes:
+        people: agreement with the labels, by paradigm.
+        models: accuracy of published models on full sentences, by model and paradigm.
+    """
+
+    people: Mapping[str, HumanAgreement]
+    models: Mapping[str, Mapping[str, float]]
+
+
+NOTHING_PUBLISHED = PublishedResults({}, {})
+
+
+def read_human_agreement(path: Path | str) -> dict[str, HumanAgreement]:
     """Agreement by paradigm from the answers of BLiMP's crowd workers (`human_responses.csv`).
 
     Counted are answers of approved assignments, whose workers say that they are fluent in English
@@ -62,44 +78,34 @@ def read_human_agreement(path: Path | str) -> dict[str, Agreement]:
             f"{path} has no column {missing[0]!r}; it is not a table of BLiMP's answers."
         )
     right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for row in zip(*columns.values(), strict=True):
-        answers = dict(zip(columns, row, strict=True))
-        if _counts(answers):
-            for paradigm, pair, is_right in _choices(path, answers):
-                right[paradigm][pair].append(is_right)
+    for cells in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, cells, strict=True))
+        # the column of native speakers is spelled so in the published file
+        speaks = "1" in (row["Answer.english"], row["Answer.navtive"])
+        if row["AssignmentStatus"] != "Approved" or not speaks:
+            continue
+        for i in _ITEMS:
+            condition = row[f"Input.item_{i}_condition"]
+            match = _CONDITION.fullmatch(condition)
+            if match is None:
+                raise InputError(f"{path}: {condition!r} names no paradigm and right answer.")
+            choice = row[f"Answer.Choice{i}"][:1]  # empty where nothing was chosen
+            if choice and match["paradigm"] != _ATTENTION:
+                pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])
+                right[match["paradigm"]][pair].append(choice == match["answer"])
     if not right:
         raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
-    return {paradigm: _agreement(items) for paradigm, items in sorted(right.items())}
-
-
-def _counts(row: Mapping[str, str]) -> bool:
-    speaks = row["Answer.english"] == "1" or row["Answer.navtive"] == "1"
-    return row["AssignmentStatus"] == "Approved" and speaks
-
-
-def _choices(path: Path | str, row: Mapping[str, str]) -> list[tuple[str, tuple[str, str], bool]]:
-    """Paradigm, pair, and whether the choice was right, for each answered item."""
-    found = []
-    for i in _ITEMS:
-        condition = row[f"Input.item_{i}_condition"]
-        match = _CONDITION.fullmatch(condition)
-        if match is None:
-            raise InputError(f"{path}: {condition!r} names no paradigm and right answer.")
-        chosen = row[f"Answer.Choice{i}"][:1]
-        if match["paradigm"] != _ATTENTION and chosen:
-            pair = (row[f"Input.field_{i}_1"], row[f"Input.field_{i}_2"])
-            found.append((match["paradigm"], pair, chosen == match["answer"]))
-    return found
-
-
-def _agreement(items: Mapping[tuple[str, str], list[bool]]) -> Agreement:
-    shares = [float(np.mean(answers)) for answers in items.values()]
-    return Agreement(
-        individual=float(np.mean(shares)),
-        majorities=sum(share > 0.5 for share in shares),
-        items=len(shares),
-        answers=sum(map(len, items.values())),
-    )
+    agreement = {}
+    for paradigm, items in sorted(right.items()):
+        # first by pair, so that pairs that more people judged do not count for more
+        shares = [float(np.mean(choices)) for choices in items.values()]
+        agreement[paradigm] = HumanAgreement(
+            individual=float(np.mean(shares)),
+            majorities=sum(share > 0.5 for share in shares),
+            items=len(shares),
+            answers=sum(map(len, items.values())),
+        )
+    return agreement
 
 
 def read_published_accuracies(path: Path | str) -> dict[str, dict[str, float]]:
@@ -118,7 +124,7 @@ def read_published_accuracies(path: Path | str) -> dict[str, dict[str, float]]:
     paradigms = parsed(path, "UID", columns["UID"], text, "text")
     accuracies: dict[str, dict[str, float]] = {}
     for model in models:
-        own = [columns[model][row] for row in rows]
-        numbers = parsed(path, model, own, number, "number")
+        cells = [columns[model][row] for row in rows]
+        numbers = parsed(path, model, cells, number, "number")
         accuracies[model] = dict(zip((paradigms[row] for row in rows), numbers, strict=True))
     return accuracies

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.evaluation.benchmark_scores import score_readable
 from contstim.evaluation.desiderata.carriers import Carrier, score_words, unreadable
-from contstim.evaluation.desiderata.measures import Correlation, Splitting
-from contstim.evaluation.scored import score_readable
+from contstim.evaluation.desiderata.measures import (
+    Correlation,
+    Splitting,
+    correlation_columns,
+)
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pandas import DataFrame
+
     from contstim.arrays import FloatArray
+    from contstim.evaluation.benchmark_scores import LeftOut
     from contstim.evaluation.desiderata.carriers import WordScores
-    from contstim.evaluation.scored import LeftOut
     from contstim.frequencies import WordFrequencies
     from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
@@ -78,6 +85,29 @@ class Desiderata:
     left_out: tuple[LeftOut, ...]
     words_left_out: dict[str, str]
 
+    def table(self) -> dict[str, list[Any]]:
+        """One row a model: correlations with 95 % intervals, and what splitting does."""
+        models = self.models
+        columns: dict[str, list[Any]] = {"model": [model.model for model in models]}
+        columns |= correlation_columns("length", [model.length for model in models])
+        if self.reference:
+            columns["reference"] = [self.reference] * len(models)
+            references = [model.reference for model in models if model.reference]
+            columns |= correlation_columns("reference", references)
+        columns |= correlation_columns("frequency", [model.frequency for model in models])
+        return columns | {
+            "split_words": [model.splitting.share for model in models],
+            "split_in_text": [model.split_in_text for model in models],
+            "score_of_single": [model.splitting.single for model in models],
+            "score_of_several": [model.splitting.several for model in models],
+            "advantage_of_several": [model.splitting.advantage for model in models],
+            "advantage_error": [model.splitting.standard_error for model in models],
+        }
+
+    def to_frame(self) -> DataFrame:
+        """What desiderata.csv holds; see `table`."""
+        return frame_of(self.table())
+
 
 def evaluate_desiderata(
     models: Sequence[Scorer],
@@ -110,69 +140,61 @@ def evaluate_desiderata(
     """
     if not carriers:
         raise InputError("Words need a carrier, such as 'My word is _'.")
+    # the reference is scored once, also where it is one of the models
     others = [reference] if reference and reference.name not in {m.name for m in models} else []
     table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
     reasons = unreadable(models, words, carriers)
-    kept = [word for word in dict.fromkeys(words) if word not in reasons]
-    _enough(table.sentences or (), kept, len(left_out), len(reasons))
+    usable = [word for word in dict.fromkeys(words) if word not in reasons]
+    for what, number, lost in (
+        ("sentences", len(table.sentences or ()), len(left_out)),
+        ("words", len(usable), len(reasons)),
+    ):
+        if number < _FEWEST:
+            raise InputError(
+                f"A correlation needs {_FEWEST} {what} or more; here are {number} ({lost} left out "
+                f"because a model cannot score them)."
+            )
     readable = list(table.sentences or ())
-    zipfs = np.array([frequencies.zipf(word) for word in kept])
-    scored = [score_words(m, kept, carriers, store=store, progress=progress) for m in models]
+    zipfs = np.array([frequencies.zipf(word) for word in usable])
+    word_scores = [score_words(m, usable, carriers, store=store, progress=progress) for m in models]
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
-    results = tuple(
-        ModelDesiderata(
-            model.name,
-            Correlation.of(-table.column(model.name), tokens[:, column]),
-            _with_reference(table, model, reference),
-            Correlation.of(own.scores.mean(axis=1), zipfs),
-            tuple(Correlation.of(scores, zipfs) for scores in own.scores.T),
-            Splitting.of(own.scores.mean(axis=1), zipfs, own.tokens > 1),
-            _split_in_text(model, readable),
+    reference_scores = table.column(reference.name) if reference else None
+    results = []
+    for column, (model, own) in enumerate(zip(models, word_scores, strict=True)):
+        scores, means = table.column(model.name), own.scores.mean(axis=1)
+        results.append(
+            ModelDesiderata(
+                model.name,
+                length=Correlation.of(-scores, tokens[:, column]),
+                reference=None
+                if reference_scores is None
+                else Correlation.of(scores, reference_scores),
+                frequency=Correlation.of(means, zipfs),
+                by_carrier=tuple(Correlation.of(in_carrier, zipfs) for in_carrier in own.scores.T),
+                splitting=Splitting.of(means, zipfs, own.tokens > 1),
+                split_in_text=_split_in_text(model, readable),
+            )
         )
-        for column, (model, own) in enumerate(zip(models, scored, strict=True))
-    )
     return Desiderata(
-        results,
-        reference.name if reference else None,
-        tuple(carriers),
-        table,
-        tokens,
-        tuple(kept),
-        zipfs,
-        tuple(scored),
-        tuple(left_out),
-        reasons,
+        models=tuple(results),
+        reference=reference.name if reference else None,
+        carriers=tuple(carriers),
+        scores=table,
+        tokens=tokens,
+        words=tuple(usable),
+        zipfs=zipfs,
+        word_scores=tuple(word_scores),
+        left_out=tuple(left_out),
+        words_left_out=reasons,
     )
-
-
-def _with_reference(
-    table: ScoreTable, model: Scorer, reference: Scorer | None
-) -> Correlation | None:
-    if reference is None:
-        return None
-    return Correlation.of(table.column(model.name), table.column(reference.name))
 
 
 def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
     """The share of running words that are several tokens where they stand; 0 for whole words."""
     counts: list[int] = []
-    for initial in (True, False):
+    for initial in (True, False):  # a word that begins a sentence may be cut in another way
         words = [w for s in sentences for w in (s.words[:1] if initial else s.words[1:])]
         if words:
-            found = model.tokens_per_word(words, initial=initial)
-            counts += [1] * len(words) if found is None else found.tolist()
+            tokens = model.tokens_per_word(words, initial=initial)
+            counts += [1] * len(words) if tokens is None else tokens.tolist()
     return float(np.mean(np.array(counts) > 1))
-
-
-def _enough(
-    sentences: Sequence[Sentence], words: Sequence[str], left_out: int, words_left_out: int
-) -> None:
-    for what, found, lost in (
-        ("sentences", len(sentences), left_out),
-        ("words", len(words), words_left_out),
-    ):
-        if found < _FEWEST:
-            raise InputError(
-                f"A correlation needs {_FEWEST} {what} or more; here are {found} ({lost} left out "
-                f"because a model cannot score them)."
-            )

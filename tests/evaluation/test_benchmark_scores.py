@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ScoreError
-from contstim.evaluation.scored import score_readable, scores_from_table
+from contstim.evaluation.benchmark_scores import score_readable, scores_from_table
 from contstim.models.catalog import load_model
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence

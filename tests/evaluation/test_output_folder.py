@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.evaluation.outputs import data_hash, write_evaluation
+from contstim.evaluation.output_folder import data_hash, write_evaluation
 from contstim.reporting.canvas import new_figure, styled
+from contstim.reporting.report import Paragraph
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def test_the_report_says_what_was_run(tmp_path: Path, trigram: KenlmModel) -> No
         write_evaluation(
             out,
             title="A test",
-            summary="Half of it.",
+            parts=[Paragraph("Half of it.")],
             tables={"accuracy": {"paradigm": ["a"], "accuracy": [0.5]}},
             figures={"accuracy": new_figure(2, 1)},
             models=[trigram],
@@ -34,6 +36,7 @@ def test_the_report_says_what_was_run(tmp_path: Path, trigram: KenlmModel) -> No
             seed=7,
         )
     report = (out / "report.md").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
     for fact in (
         "# A test",
         "Half of it.",
@@ -41,8 +44,11 @@ def test_the_report_says_what_was_run(tmp_path: Path, trigram: KenlmModel) -> No
         trigram.convention.fingerprint,
         "seed: 7",
     ):
+        assert fact.removeprefix("# ") in page
         assert fact in report
     assert data_hash([data]) in report
+    assert "![accuracy](accuracy.png)" in report
+    assert b64encode((out / "accuracy.png").read_bytes()).decode() in page
     assert read_table(out / "accuracy.csv") == {"paradigm": ["a"], "accuracy": ["0.5"]}
     assert (out / "accuracy.png").read_bytes()[1:4] == b"PNG"
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))

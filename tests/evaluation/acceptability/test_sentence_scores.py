@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from contstim.errors import ScoreError
-from contstim.evaluation.acceptability.judgements import Judged, Judgements
-from contstim.evaluation.acceptability.reading import Columns, read_judgements
-from contstim.evaluation.acceptability.scores import (
+from contstim.evaluation.acceptability.judgements import JudgedSentence, Judgements
+from contstim.evaluation.acceptability.reading import JudgementColumns, read_judgements
+from contstim.evaluation.acceptability.sentence_scores import (
     SentenceScores,
     joined,
     model_scores,
@@ -38,7 +38,7 @@ def table(path: Path, header: str, rows: list[str]) -> Path:
 def test_models_score_what_they_can_read(
     judgements: Judgements, trigram: KenlmModel, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
-    long = Judged("long", Sentence.parse("the dog " * 100), 1.0)
+    long = JudgedSentence("long", Sentence.parse("the dog " * 100), 1.0)
     more = Judgements((*judgements.sentences, long), judgements.pairs)
     models = [trigram, load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")]
     found = model_scores(more, models)
@@ -102,7 +102,7 @@ def test_columns_that_tell_of_sentences_are_no_models(
     about = "index,Index,length,n_tokens,item,row,mean,sent_length,judgement,label"
     rows = [f"{name},{','.join(['1'] * 10)},{i}" for i, name in enumerate(IDS)]
     path = table(tmp_path / "s.csv", f"id,{about},m", rows)
-    columns = Columns(judgement="mean")
+    columns = JudgementColumns(judgement="mean")
     assert published_scores(judgements, path, data_columns=columns).models == ("m",)
     assert published_scores(judgements, path).models == ("mean", "m")
     named = published_scores(judgements, path, ["length", "mean"], data_columns=columns)

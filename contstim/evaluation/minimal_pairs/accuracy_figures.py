@@ -22,12 +22,11 @@ from contstim.reporting.names import short_names, shortened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
-    from contstim.evaluation.minimal_pairs.curves import Curve
+    from contstim.evaluation.minimal_pairs.curves import LearningCurve
     from contstim.evaluation.minimal_pairs.profile import Bin
 
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
@@ -36,16 +35,16 @@ _DARK = 0.27  # distance from the middle of the scale, from where numbers are wh
 _ACROSS = 4  # panels of learning curves in a row
 
 
-def phenomena_figure(found: Accuracies, title: str) -> Figure:
+def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
     """Accuracy of every column in every phenomenon and overall, in per cent."""
-    rows = found.means()
+    rows = accuracies.means()
     names = shortened([name.replace("_", " ") for name in rows])
-    return _heat_map(names, short_names(found.columns), np.stack(list(rows.values())), title)
+    return _heat_map(names, short_names(accuracies.columns), np.stack(list(rows.values())), title)
 
 
-def correlations_figure(found: Accuracies) -> Figure:
+def correlations_figure(accuracies: Accuracies) -> Figure:
     """Correlation of accuracies in paradigms between columns, in hundredths."""
-    names, values = short_names(found.columns), found.correlations()
+    names, values = short_names(accuracies.columns), accuracies.correlations()
     title = "Correlation of accuracies in paradigms (hundredths)"
     return _heat_map(names, names, values, title, middle=0.0)
 
@@ -79,17 +78,26 @@ def _heat_map(
 
 def profile_figure(bins: Sequence[Bin]) -> Figure:
     """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
-    features = [name for name in FEATURES if any(one.feature == name for one in bins)]
-    models = list(dict.fromkeys(one.model for one in bins))
+    features = [name for name in FEATURES if any(point.feature == name for point in bins)]
+    models = list(dict.fromkeys(point.model for point in bins))
     names = short_names(models)
-    across = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
-    figure = new_figure(across, 2.4 + 0.09 * len(models))
+    width = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
+    figure = new_figure(width, 2.4 + 0.09 * len(models))
     panels = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
     for axes, feature in zip(panels, features, strict=True):
         for number, model in enumerate(models):
-            own = [one for one in bins if (one.model, one.feature) == (model, feature)]
-            points = [one.mean for one in own], [one.accuracy for one in own]
-            _line(axes, *points, number, names[number])
+            line = [point for point in bins if (point.model, point.feature) == (model, feature)]
+            axes.plot(
+                [point.mean for point in line],
+                [point.accuracy for point in line],
+                # every colour once with a solid line, then all of them dashed, then dotted
+                linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
+                color=_COLOURS[number % len(_COLOURS)],
+                marker="o",
+                ms=2.5,
+                lw=1,
+                label=names[number],
+            )
         axes.axhline(0.5, color=GREY, lw=0.6)
         axes.set_xlabel(FEATURES[feature].replace(" of", "\nof"))
     if "perplexity" in features:
@@ -101,20 +109,15 @@ def profile_figure(bins: Sequence[Bin]) -> Figure:
     return figure
 
 
-def _line(axes: Axes, x: Sequence[float], y: Sequence[float], number: int, label: str) -> None:
-    colour = _COLOURS[number % len(_COLOURS)]
-    style = _LINES[number // len(_COLOURS) % len(_LINES)]
-    axes.plot(x, y, style, color=colour, marker="o", ms=2.5, lw=1, label=label)
-
-
-def curves_figure(found: Sequence[Curve]) -> Figure:
+def curves_figure(curves: Sequence[LearningCurve]) -> Figure:
     """A panel for each phenomenon: accuracy against sentences of text, with the fitted line."""
-    across = min(len(found), _ACROSS)
-    down = -(-len(found) // across)
+    across = min(len(curves), _ACROSS)
+    down = -(-len(curves) // across)
     figure = new_figure(0.3 + 1.75 * across, 0.4 + 1.45 * down)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flatten()
-    for axes, curve in zip(panels, found, strict=False):
+    for axes, curve in zip(panels, curves, strict=False):
         sizes, values = np.array(curve.sentences), np.array(curve.accuracies)
+        # a least-squares line passes through the means of both coordinates
         doublings = np.log2(sizes)
         fitted = values.mean() + curve.slope * (doublings - doublings.mean())
         axes.plot(sizes, fitted, color=ORANGE, lw=0.8)
@@ -124,9 +127,10 @@ def curves_figure(found: Sequence[Curve]) -> Figure:
         plain_log(axes.xaxis)
         title = f"{curve.phenomenon.replace('_', ' ')}\n{curve.slope:+.3f} per doubling"
         axes.set_title(title, loc="left", fontsize="small")
-    for axes in panels[max(0, len(found) - across) : len(found)]:
+    # numbers stand under the lowest panel of each column, also where the last row is not full
+    for axes in panels[max(0, len(curves) - across) : len(curves)]:
         axes.tick_params(labelbottom=True)
-    for axes in panels[len(found) :]:
+    for axes in panels[len(curves) :]:
         axes.set_visible(False)
     figure.supxlabel("sentences of text", fontsize="medium")
     figure.supylabel("accuracy", fontsize="medium")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.documents import shortened
-from contstim.errors import ScoreError
-from contstim.evaluation.acceptability.matching import matching_keys
+from contstim.errors import ScoreError, SentenceError
 from contstim.evaluation.acceptability.reading import COLUMNS, MISSING, number
-from contstim.evaluation.scored import LeftOut, score_readable
+from contstim.evaluation.benchmark_scores import LeftOut, score_readable
 from contstim.scores import MOST_MODELS, ScoreTable
+from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import listed, read_table
 from contstim.tables import number as cell_number
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.acceptability.judgements import Judgements
-    from contstim.evaluation.acceptability.reading import Columns
+    from contstim.evaluation.acceptability.reading import JudgementColumns
     from contstim.models.base import Scorer
     from contstim.store import Store
 
@@ -32,6 +32,7 @@ _NO_SCORES = frozenset(
     {"", "unnamed: 0", "index", "row", "id", "item", "label", "judgement", "discard"}
     | {"length", "sent_length", "n_tokens"}
 )
+_STOPS = str.maketrans("", "", "".join(END_MARKS))
 _SHOWN = 5
 
 
@@ -66,7 +67,7 @@ def joined(parts: Sequence[SentenceScores]) -> SentenceScores:
     return SentenceScores(
         tuple(model for part in parts for model in part.models),
         np.concatenate([part.values for part in parts], axis=1) if parts else np.empty((0, 0)),
-        tuple(one for part in parts for one in part.left_out),
+        tuple(omission for part in parts for omission in part.left_out),
     )
 
 
@@ -82,14 +83,13 @@ def model_scores(
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
-    sentences = [one.sentence for one in judgements.sentences]
+    sentences = [judged.sentence for judged in judgements.sentences]
     table, left_out = score_readable(models, sentences, store=store, progress=progress)
     values = np.full((len(sentences), len(models)), np.nan)
-    places = [table.rows.get(sentence, -1) for sentence in sentences]
-    known = np.array(places) >= 0
-    values[known] = table.log_probs[[place for place in places if place >= 0]]
-    texts = [sentence.text for sentence in sentences]
-    return _without_zeros(texts, [model.name for model in models], values, left_out)
+    for row, sentence in enumerate(sentences):
+        if sentence in table.rows:
+            values[row] = table.log_probs[table.rows[sentence]]
+    return _without_infinite(sentences, [model.name for model in models], values, left_out)
 
 
 def published_scores(
@@ -98,7 +98,7 @@ def published_scores(
     columns: Sequence[str] = (),
     *,
     allow_missing: bool = False,
-    data_columns: Columns = COLUMNS,
+    data_columns: JudgementColumns = COLUMNS,
 ) -> SentenceScores:
     """Scores from a table, each column a model.
 
@@ -122,10 +122,10 @@ def published_scores(
         InputError: the file cannot be read, or a value is no number.
     """
     path = Path(path)
-    table = _columns(path)
+    table = _read_columns(path)
     if all(f"{side}_id" in table for side in _SIDES):
-        table = dict(_unfolded(table))
-    names = list(columns) or _numeric(table, data_columns)
+        table = dict(_rows_of_sentences(table))
+    names = list(columns) or _numeric_columns(table, data_columns)
     missing = [name for name in names if name not in table]
     if len(names) > MOST_MODELS:
         raise ScoreError(
@@ -137,34 +137,48 @@ def published_scores(
             f"{path} has no scores under {', '.join(map(repr, missing)) or 'any name'}; its "
             f"columns are {listed(table)}."
         )
-    keys, wanted = matching_keys(path, table, judgements)
-    values = np.full((len(wanted), len(names)), np.nan)
+    # The same sentence may stand in several rows of the table, and several times among the judged
+    # ones: rows are joined by a key, which is the identifier or the text.
+    keys, keys_of_judged = _matching_keys(path, table, judgements)
+    values = np.full((len(keys_of_judged), len(names)), np.nan)
     for column, name in enumerate(names):
-        known = _scores(path, name, keys, table[name])
-        values[:, column] = [known.get(key, np.nan) for key in wanted]
-    texts = [one.sentence.text for one in judgements.sentences]
-    lacking = _left_out(texts, names, np.isnan(values), f"not in {path.name}")
+        scores = _scores_by_key(path, name, keys, table[name])
+        values[:, column] = [scores.get(key, np.nan) for key in keys_of_judged]
+    sentences = [judged.sentence for judged in judgements.sentences]
+    lacking = _left_out(sentences, names, np.isnan(values), f"not in {path.name}")
     if lacking and not allow_missing:
-        _refuse(path, len(wanted), lacking)
-    return _without_zeros(texts, names, values, lacking)
+        texts = list(dict.fromkeys(omission.sentence for omission in lacking))
+        more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+        raise ScoreError(
+            f"{path} lacks scores of {len(texts):,} of {len(sentences):,} sentences: "
+            f"{'; '.join(map(repr, texts[:_SHOWN]))}{more}. Complete it, or leave them and their "
+            f"pairs out with --allow-missing."
+        )
+    return _without_infinite(sentences, names, values, lacking)
 
 
-def _without_zeros(
-    texts: Sequence[str], models: Sequence[str], values: FloatArray, left_out: Sequence[LeftOut]
+def _without_infinite(
+    sentences: Sequence[Sentence],
+    models: Sequence[str],
+    values: FloatArray,
+    left_out: Sequence[LeftOut],
 ) -> SentenceScores:
     """Scores without those of -inf, which have no z-scores."""
     zero = np.isneginf(values)
-    left_out = (*left_out, *_left_out(texts, models, zero, "its probability is zero"))
+    left_out = (*left_out, *_left_out(sentences, models, zero, "its probability is zero"))
     return SentenceScores(tuple(models), np.where(zero, np.nan, values), left_out)
 
 
 def _left_out(
-    texts: Sequence[str], models: Sequence[str], where: BoolArray, reason: str
+    sentences: Sequence[Sentence], models: Sequence[str], where: BoolArray, reason: str
 ) -> list[LeftOut]:
-    return [LeftOut(texts[row], models[column], reason) for row, column in np.argwhere(where)]
+    """What is left out, from a mask (n_sentences, n_models)."""
+    return [
+        LeftOut(sentences[row].text, models[column], reason) for row, column in np.argwhere(where)
+    ]
 
 
-def _columns(path: Path) -> dict[str, Sequence[Any]]:
+def _read_columns(path: Path) -> dict[str, Sequence[Any]]:
     if path.suffix.lower() != ".npz":
         return dict(read_table(path))
     table = ScoreTable.read(path)
@@ -172,28 +186,35 @@ def _columns(path: Path) -> dict[str, Sequence[Any]]:
     return {**texts, **dict(zip(table.models, table.log_probs.T.tolist(), strict=True))}
 
 
-def _unfolded(table: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """A row for each sentence of a table of pairs."""
+def _rows_of_sentences(table: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """A row for each sentence of a table of pairs: first the acceptable ones, then the others.
+
+    Columns `gramm_id` and `ungramm_id` become `id`, `NAME_gramm` and `NAME_ungramm` become `NAME`.
+    """
     names = [name.removesuffix("_gramm") for name in table if name.endswith("_gramm")]
     names = ["id", "sentence", *(n for n in names if f"{n}_ungramm" in table)]
-    before = {"id": "{side}_id", "sentence": "{side}_sentence"}
+    prefixed = {"id": "{side}_id", "sentence": "{side}_sentence"}
     return {
         name: [
             value
             for side in _SIDES
-            for value in table[before.get(name, name + "_{side}").format(side=side)]
+            for value in table[prefixed.get(name, name + "_{side}").format(side=side)]
         ]
         for name in names
         if name != "sentence" or "gramm_sentence" in table
     }
 
 
-def _numeric(table: Mapping[str, Sequence[Any]], data_columns: Columns) -> list[str]:
-    data_names = set(asdict(data_columns).values())
+def _numeric_columns(
+    table: Mapping[str, Sequence[Any]], data_columns: JudgementColumns
+) -> list[str]:
+    """The columns that may be scores; see `published_scores`."""
+    not_scores = set(asdict(data_columns).values())
 
     def is_score(name: str) -> bool:
-        known = name.removesuffix("_zscores")
-        if name.lower() in _NO_SCORES or name in data_names or (known != name and known in table):
+        scores = name.removesuffix("_zscores")
+        # NAME_zscores beside NAME is the same model again, standardised
+        if name.lower() in _NO_SCORES or name in not_scores or (scores != name and scores in table):
             return False
         try:
             values = [value for value in table[name] if str(value).strip() not in MISSING]
@@ -204,25 +225,64 @@ def _numeric(table: Mapping[str, Sequence[Any]], data_columns: Columns) -> list[
     return [name for name in table if is_score(name)]
 
 
-def _scores(path: Path, name: str, keys: Sequence[str], values: Sequence[Any]) -> dict[str, float]:
+def _scores_by_key(
+    path: Path, name: str, keys: Sequence[str], values: Sequence[Any]
+) -> dict[str, float]:
     """The score of each key; repetitions must be equal, up to rounding."""
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         score = number(path, row, name, value)
         if score == np.inf:
             raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
-        if not np.isclose(found.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
+        if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(
-                f"{path}, row {row}: {key!r} has two scores under {name}, {found[key]} and {score}."
+                f"{path}, row {row}: {key!r} has two scores under {name}, {scores[key]} "
+                f"and {score}."
             )
-    return found
+    return scores
 
 
-def _refuse(path: Path, n: int, left_out: Sequence[LeftOut]) -> None:
-    texts = list(dict.fromkeys(one.sentence for one in left_out))
-    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
-    raise ScoreError(
-        f"{path} lacks scores of {len(texts):,} of {n:,} sentences: "
-        f"{'; '.join(map(repr, texts[:_SHOWN]))}{more}. Complete it, or leave them and their pairs "
-        f"out with --allow-missing."
-    )
+def _matching_keys(
+    path: Path, table: Mapping[str, Sequence[Any]], judgements: Judgements
+) -> tuple[list[str], list[str]]:
+    """What names each row of a table, and what names each judged sentence in the same way.
+
+    Raises:
+        ScoreError: the table names sentences in no way that the judged sentences share, or an
+            identifier stands for another sentence (names the first).
+    """
+    text_of = {judged.id: judged.sentence.text for judged in judgements.sentences}
+    row_ids = [str(value) for value in table.get("id", ())]
+    if judgements.named and set(row_ids) & set(text_of):
+        # A table that numbers its rows in its own way would match by chance: texts must agree.
+        for name, cell in zip(row_ids, table.get("sentence", [""] * len(row_ids)), strict=True):
+            text = "" if cell is None else str(cell)
+            if text.strip() in MISSING or name not in text_of:
+                continue
+            if _words_without_stops(text) != _words_without_stops(text_of[name]):
+                raise ScoreError(
+                    f"{path}: the sentence with the id {name!r} is {text!r}, and {text_of[name]!r} "
+                    f"among the judged ones. Correct the column 'id', or remove it to match "
+                    f"sentences by their text."
+                )
+        return row_ids, list(text_of)
+    if "sentence" not in table:
+        example = repr(next(iter(text_of)))
+        raise ScoreError(
+            f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds; its columns "
+            f"are {listed(table)}. The judged sentences have "
+            f"{'identifiers such as ' + example if judgements.named else 'no identifiers'}."
+        )
+    return list(map(_text_or_nothing, table["sentence"])), list(text_of.values())
+
+
+def _words_without_stops(text: str) -> list[str]:
+    """A text's words without stops, which differ between published files."""
+    return text.translate(_STOPS).split()
+
+
+def _text_or_nothing(cell: Any) -> str:
+    try:
+        return Sentence.parse(cell).text
+    except SentenceError:
+        return ""

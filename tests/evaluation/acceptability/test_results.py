@@ -10,32 +10,32 @@ import pytest
 from scipy import stats
 
 from contstim.errors import InputError
-from contstim.evaluation.acceptability.comparison import (
-    counted,
-    criteria_apart,
-    delta_correlations,
-    fits,
-    models_apart,
-    shares,
-)
+from contstim.evaluation.acceptability.acceptability_report import ScoreSources, write_acceptability
 from contstim.evaluation.acceptability.criteria import Criterion
 from contstim.evaluation.acceptability.evaluation import (
-    Evaluation,
+    AcceptabilityEvaluation,
     evaluate_acceptability,
 )
-from contstim.evaluation.acceptability.outputs import Origin, write_acceptability
-from contstim.evaluation.acceptability.scores import SentenceScores
+from contstim.evaluation.acceptability.results import (
+    count_discordant,
+    criterion_shares,
+    delta_correlations,
+    discordant_criteria,
+    discordant_models,
+    fits,
+)
+from contstim.evaluation.acceptability.sentence_scores import SentenceScores
 from contstim.reporting.names import short_names
 from contstim.tables import read_table
 from tests.evaluation.acceptability.tables import simulated
 
 
 @pytest.fixture(scope="module")
-def found() -> Evaluation:
+def found() -> AcceptabilityEvaluation:
     return evaluate_acceptability(*simulated(60, 3))
 
 
-def test_deltas_are_differences_of_z_scores(found: Evaluation) -> None:
+def test_deltas_are_differences_of_z_scores(found: AcceptabilityEvaluation) -> None:
     judgements, scores = simulated(60, 3)
     z = stats.zscore(scores.values, axis=0)
     np.testing.assert_allclose(found.deltas, z[::2] - z[1::2])
@@ -46,10 +46,17 @@ def test_deltas_are_differences_of_z_scores(found: Evaluation) -> None:
     np.testing.assert_allclose(again.people, z_people[::2] - z_people[1::2])
 
 
-def test_shares_add_up_over_phenomena(found: Evaluation) -> None:
-    whole = {(s.model, s.criterion): s for s in shares(found)}
+def test_the_frame_has_a_row_for_each_pair(found: AcceptabilityEvaluation) -> None:
+    """Witness: the deltas."""
+    frame = found.to_frame()
+    np.testing.assert_array_equal(frame["delta m1"], found.deltas[:, 1])
+    np.testing.assert_array_equal(frame["blimp m1"] == 1, found.deltas[:, 1] > 0)
+
+
+def test_shares_add_up_over_phenomena(found: AcceptabilityEvaluation) -> None:
+    whole = {(s.model, s.criterion): s for s in criterion_shares(found)}
     for key, share in whole.items():
-        parts = [s for s in shares(found, "phenomenon") if (s.model, s.criterion) == key]
+        parts = [s for s in criterion_shares(found, "phenomenon") if (s.model, s.criterion) == key]
         assert [s.phenomenon for s in parts] == ["p0", "p1", "p2"]
         assert sum(s.met for s in parts) == share.met
         assert sum(s.pairs for s in parts) == share.pairs == 60
@@ -57,7 +64,7 @@ def test_shares_add_up_over_phenomena(found: Evaluation) -> None:
         assert share.share == share.met / 60
 
 
-def test_correlations_and_fits_are_those_of_scipy(found: Evaluation) -> None:
+def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation) -> None:
     names, matrix = delta_correlations(found)
     columns = [found.people, *found.deltas.T]
     for i, first in enumerate(columns):
@@ -72,7 +79,7 @@ def test_correlations_and_fits_are_those_of_scipy(found: Evaluation) -> None:
         assert fit.spearman == pytest.approx(np.corrcoef(*ranks)[0, 1])
 
 
-def test_models_apart_by_counting(found: Evaluation) -> None:
+def test_models_apart_by_counting(found: AcceptabilityEvaluation) -> None:
     expected = {
         (criterion.name, found.models[i], found.models[j], row)
         for criterion in found.criteria
@@ -81,16 +88,19 @@ def test_models_apart_by_counting(found: Evaluation) -> None:
         for met in [criterion.met(found.people[row], found.deltas[row])]
         if met[i] and not met[j]
     }
-    apart = list(models_apart(found))
+    apart = discordant_models(found)
     assert {(one.at, one.passes, one.fails, one.pair) for one in apart} == expected
-    assert sum(n for *_, n, _ in counted(apart, found)) == len(apart) == len(expected)
+    counts = count_discordant(apart, found)
+    assert sum(count.pairs for count in counts) == len(apart) == len(expected)
     disputed = sum(bool(found.disputed[one.pair]) for one in apart)
-    assert sum(n for *_, n in counted(apart, found)) == disputed
+    assert sum(count.disputed for count in counts) == disputed
 
 
-def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(found: Evaluation) -> None:
+def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(
+    found: AcceptabilityEvaluation,
+) -> None:
     """The ADC asks for equal signs, so a negative delta that it accepts is people's too."""
-    apart = list(criteria_apart(found))
+    apart = discordant_criteria(found)
     assert {one.at for one in apart} == set(found.models)
     for one in apart:
         delta = found.deltas[one.pair, found.models.index(one.at)]
@@ -101,7 +111,7 @@ def test_what_passes_the_adc_and_fails_blimp_is_disputed_by_people(found: Evalua
 
 def test_without_blimp_deltas_are_compared_with_each_other() -> None:
     found = evaluate_acceptability(*simulated(60, 1), criteria=(Criterion(0.5), Criterion(1)))
-    apart = list(criteria_apart(found))
+    apart = discordant_criteria(found)
     assert {(one.passes, one.fails) for one in apart} == {("adc-1", "adc-0.5")}
 
 
@@ -130,7 +140,7 @@ def test_one_pair_has_no_correlation(tmp_path: Path) -> None:
     names, matrix = delta_correlations(found)
     assert matrix.shape == (len(names), len(names)) == (3, 3)
     assert np.isnan(matrix).all()
-    write_acceptability(found, tmp_path, Origin())
+    write_acceptability(found, tmp_path, ScoreSources())
     header, *rows = read_table(tmp_path / "correlations.csv").items()
     assert header == ("", ["people", "m0", "m1"])
     assert rows == [(name, ["", "", ""]) for name in ("people", "m0", "m1")]

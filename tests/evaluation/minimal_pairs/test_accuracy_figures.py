@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contstim.evaluation.minimal_pairs.accuracies import Accuracies
-from contstim.evaluation.minimal_pairs.figures import (
+from contstim.evaluation.minimal_pairs.accuracy_figures import (
     correlations_figure,
     phenomena_figure,
     profile_figure,

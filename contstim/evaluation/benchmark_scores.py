@@ -56,9 +56,10 @@ def score_readable(
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
+    # asked before anything is scored, so that no time is spent on what is left out
     distinct = list(dict.fromkeys(sentences))
     left_out = refused_by(models, distinct)
-    refused = {each.sentence for each in left_out}
+    refused = {omission.sentence for omission in left_out}
     readable = [sentence for sentence in distinct if sentence.text not in refused]
     return score_sentences(models, readable, store=store, progress=progress), left_out
 

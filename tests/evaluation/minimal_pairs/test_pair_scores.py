@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from contstim.errors import ScoreError
-from contstim.evaluation.minimal_pairs.comparison import (
-    Comparison,
-    compare,
-    compare_scores,
+from contstim.evaluation.minimal_pairs.pair_scores import (
+    PairScores,
+    pair_scores_from_table,
+    score_pairs,
 )
 from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair
 from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
@@ -46,8 +46,8 @@ def test_scores_of_all_methods_are_kenlms(trigram: KenlmModel, pairs: list[Minim
         terms = [term[0] for term in theirs.full_scores(words, eos=end)]
         return float(sum(terms[start:])) * math.log(10)
 
-    found = compare([trigram], pairs, list(Method))
-    full, one, two = (comparison.log_probs[:, :, 0] for comparison in found.made)
+    found = score_pairs([trigram], pairs, list(Method))
+    full, one, two = (comparison.log_probs[:, :, 0] for comparison in found.by_method)
     expected = [[log_prob(s.bare, end=True) for s in (p.good, p.bad)] for p in pairs]
     np.testing.assert_allclose(full, expected, rtol=1e-6)
     prefix = [("The dog", "sleeps", "sleep"), ("The dogs", "sleep", "sleeps")]
@@ -65,7 +65,7 @@ def test_a_tie_is_wrong_or_half_right() -> None:
     one, other = Sentence(("a",)), Sentence(("b",))
     pairs = tuple(MinimalPair("x", "p", str(i), one, other) for i in range(len(sides)))
     scores = np.array(sides)[:, :, None]
-    found = Comparison(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
+    found = PairScores(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
     assert found.correct()[:, 0].tolist() == [1, 0, 0, 0, 1]
     assert found.correct("half")[:, 0].tolist() == [1, 0, 0.5, 0.5, 1]
     assert found.ties[:, 0].tolist() == [False, False, True, True, False]
@@ -76,8 +76,8 @@ def test_models_that_do_not_read_on_say_so_and_are_left_out(
     trigram: KenlmModel, pairs: list[MinimalPair], tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     bert = load_model(f"hf:{tiny_checkpoint('bert')}@pll-original", device="cpu")
-    found = compare([bert, trigram], pairs, list(Method))
-    assert [one.models for one in found.made] == [
+    found = score_pairs([bert, trigram], pairs, list(Method))
+    assert [one.models for one in found.by_method] == [
         (bert.name, trigram.name),
         (trigram.name,),
         (trigram.name,),
@@ -87,7 +87,7 @@ def test_models_that_do_not_read_on_say_so_and_are_left_out(
         (bert.name, Method.TWO_PREFIX),
     ]
     assert all("only the words before" in one.reason for one in found.refusals)
-    assert not compare([bert], pairs, [Method.ONE_PREFIX]).made
+    assert not score_pairs([bert], pairs, [Method.ONE_PREFIX]).by_method
 
 
 def test_pairs_that_exceed_a_window_are_left_out_for_all_and_counted(
@@ -97,8 +97,8 @@ def test_pairs_that_exceed_a_window_are_left_out_for_all_and_counted(
     long = Sentence(("dog",) * 300)
     both = (Continuation(long, 299), Continuation(long, 298))
     odd = MinimalPair("agreement_1", "agreement", "long", long, pairs[0].bad, one_prefix=both)
-    found = compare([trigram, gpt2], [odd, *pairs], list(Method))
-    full, one, two = found.made
+    found = score_pairs([trigram, gpt2], [odd, *pairs], list(Method))
+    full, one, two = found.by_method
     assert full.pairs == tuple(pairs)
     assert full.unread == one.unread == {"agreement_1": 1}
     assert not two.unread
@@ -111,12 +111,12 @@ def test_every_score_is_computed_once_and_kept(
     trigram: KenlmModel, pairs: list[MinimalPair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store(tmp_path / "kept.sqlite") as store:
-        before = compare([trigram], pairs, list(Method), store=store)
+        before = score_pairs([trigram], pairs, list(Method), store=store)
     for name in ("log_probs", "continuation_log_probs"):
         monkeypatch.setattr(trigram, name, _only_nothing)
     with Store(tmp_path / "kept.sqlite") as store:
-        again = compare([trigram], pairs, list(Method), store=store)
-    for one, other in zip(before.made, again.made, strict=True):
+        again = score_pairs([trigram], pairs, list(Method), store=store)
+    for one, other in zip(before.by_method, again.by_method, strict=True):
         assert (one.log_probs == other.log_probs).all()
 
 
@@ -130,14 +130,14 @@ def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair
     table = ScoreTable(
         tuple(map(Sentence.parse, texts)), ("m",), np.arange(float(len(texts)))[:, None] - 99
     )
-    (found,) = compare_scores(table, pairs).made
+    (found,) = pair_scores_from_table(table, pairs).by_method
     for pair, (good, bad) in zip(pairs, found.log_probs[:, :, 0], strict=True):
         assert (good, bad) == (texts.index(pair.good.text) - 99, texts.index(pair.bad.text) - 99)
     lacking = ScoreTable(
         table.sentences[:-1] if table.sentences else None, ("m",), table.log_probs[:-1]
     )
     with pytest.raises(ScoreError, match=rf"lack 1 of {len(texts)} sentences: '{texts[-1][:-1]}"):
-        compare_scores(lacking, pairs)
+        pair_scores_from_table(lacking, pairs)
 
 
 def test_rounding_makes_no_difference_and_the_least_real_one_does() -> None:
@@ -150,7 +150,7 @@ def test_rounding_makes_no_difference_and_the_least_real_one_does() -> None:
     text = Sentence.parse("a")
     pairs = tuple(MinimalPair("p", "q", str(i), text, text) for i in range(len(sides)))
     scores = np.array(sides)[:, :, None]
-    one = Comparison(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
+    one = PairScores(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
     assert one.ties[:, 0].tolist() == [True, False, True, False, False]
     assert one.correct("half")[:, 0].tolist() == [0.5, 1, 0.5, 1, 0]
     assert one.correct()[:, 0].tolist() == [0, 1, 0, 1, 0]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class ModelAgreement:
     """How alike two models order the same sentences.
 
     Attributes:
@@ -59,49 +59,48 @@ class Disagreement:
     log_prob_2: float
 
 
-def likenesses(table: ScoreTable) -> list[Likeness]:
+def model_agreements(table: ScoreTable) -> tuple[ModelAgreement, ...]:
     """Every pair of models of a table, in the order of its columns.
 
     Raises:
         ScoreError: there are fewer than two sentences.
     """
     agreement, ranks = table.agreement(), table.ranks()
-    return [
-        Likeness(
+    return tuple(
+        ModelAgreement(
             table.models[i],
             table.models[j],
-            _pearson(ranks[:, i], ranks[:, j]),
-            float(2 * agreement[i, j] - 1),
-            _pearson(table.log_probs[:, i], table.log_probs[:, j]),
-            float(agreement[i, j]),
+            spearman=_pearson(ranks[:, i], ranks[:, j]),
+            # a pair ordered alike adds 1 to tau-a's sum and 1 to agreement's; otherwise -1 and 0
+            kendall=float(2 * agreement[i, j] - 1),
+            pearson=_pearson(table.log_probs[:, i], table.log_probs[:, j]),
+            agreement=float(agreement[i, j]),
         )
         for i, j in combinations(range(len(table.models)), 2)
-    ]
+    )
 
 
-def disagreements(table: ScoreTable, top: int) -> list[Disagreement]:
+def disagreements(table: ScoreTable, top: int) -> tuple[Disagreement, ...]:
     """For every ordered pair of models the sentences with the greatest gain in rank, best first.
 
     Only sentences that model_2 ranks higher than model_1; ties in the order of the table.
     """
+    # Ranks, not scores: models whose scores have other units or scales are compared alike.
     ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
-    found = []
-    for one, other in combinations(range(len(table.models)), 2):
-        for i, j in ((one, other), (other, one)):
-            gain = ranks[:, j] - ranks[:, i]
-            order = np.argsort(-gain, kind="stable")[:top]
-            found += [
-                Disagreement(
-                    table.models[i],
-                    table.models[j],
-                    texts[row],
-                    *(float(ranks[row, m]) for m in (i, j)),
-                    *(float(table.log_probs[row, m]) for m in (i, j)),
-                )
-                for row in order
-                if gain[row] > 0
-            ]
-    return found
+    return tuple(
+        Disagreement(
+            table.models[i],
+            table.models[j],
+            texts[row],
+            *(float(ranks[row, model]) for model in (i, j)),
+            *(float(table.log_probs[row, model]) for model in (i, j)),
+        )
+        for pair in combinations(range(len(table.models)), 2)
+        for i, j in (pair, pair[::-1])
+        for gain in [ranks[:, j] - ranks[:, i]]  # (n_sentences,)
+        for row in np.argsort(-gain, kind="stable")[:top]
+        if gain[row] > 0
+    )
 
 
 def _pearson(x: FloatArray, y: FloatArray) -> float:

@@ -11,12 +11,11 @@ import pytest
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.desiderata.carriers import Carrier, score_words, unreadable
-from contstim.evaluation.desiderata.report import (
+from contstim.evaluation.desiderata.desiderata_report import (
     desiderata_figure,
-    summary,
     write_desiderata,
 )
-from contstim.evaluation.desiderata.run import evaluate_desiderata
+from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
 from contstim.frequencies import WordFrequencies
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import KenlmModel
@@ -90,8 +89,10 @@ def test_an_evaluation_is_its_parts(
     mean = found.word_scores[0].scores.mean(axis=1)
     assert one.frequency.r == pytest.approx(np.corrcoef(mean, logs)[0, 1])
     assert (one.splitting.share, one.split_in_text) == (0, 0)
-    assert "40 sentences, 6 words in 2 carriers" in summary(found)
     write_desiderata(found, tmp_path, models=[bigram, trigram], data=[])
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "40 sentences, 6 words in 2 carriers" in report
+    assert found.to_frame()["length_r"].tolist() == [model.length.r for model in found.models]
     names = {"desiderata", "claims", "carriers", "scores", "tokens", "words", "left_out"}
     assert names == {path.stem for path in tmp_path.glob("*.csv")}
     assert (tmp_path / "desiderata.png").stat().st_size > 10_000

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.evaluation.minimal_pairs.people import (
-    Agreement,
+from contstim.evaluation.minimal_pairs.published_results import (
+    HumanAgreement,
     read_human_agreement,
     read_published_accuracies,
 )
@@ -52,8 +52,8 @@ def test_agreement_counts_who_may_answer_and_what_was_answered(tmp_path: Path) -
     ]
     found = read_human_agreement(_write(tmp_path / "answers.csv", rows))
     assert found == {
-        "x_1": Agreement(individual=1.0, majorities=2, items=2, answers=6),
-        "y_1": Agreement(float(np.mean([2 / 3, 1 / 2])), majorities=1, items=2, answers=5),
+        "x_1": HumanAgreement(individual=1.0, majorities=2, items=2, answers=6),
+        "y_1": HumanAgreement(float(np.mean([2 / 3, 1 / 2])), majorities=1, items=2, answers=5),
     }
 
 

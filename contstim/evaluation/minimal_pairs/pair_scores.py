@@ -1,4 +1,4 @@
-"""Both sides of minimal pairs under models, and who prefers which."""
+"""Scores of both sides of minimal pairs, and which side a model prefers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.evaluation.minimal_pairs.pairs import Method, having
-from contstim.evaluation.scored import (
+from contstim.evaluation.benchmark_scores import (
     LeftOut,
     refused_by,
     score_readable,
     scores_from_table,
 )
+from contstim.evaluation.minimal_pairs.pairs import Method, applicable
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.store import Store
 
-    Bars = Callable[[int], AbstractContextManager[Callable[[Scorer, int], None]]]
+    ProgressBars = Callable[[int], AbstractContextManager[Callable[[Scorer, int], None]]]
 
 TieRule: TypeAlias = Literal["wrong", "half"]
 
-_ROUNDING = 2.0**-21  # of a score: four times what a number in single precision is rounded by
+_ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Both sides of pairs under models, by one method.
+class PairScores:
+    """Scores of both sides of pairs by one method.
 
     Attributes:
         method: what is compared.
@@ -64,7 +64,7 @@ class Comparison:
         which would count as right by chance.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        same: BoolArray = good == bad
+        same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
         finite = np.isfinite(good) & np.isfinite(bad)
         size = np.maximum(np.abs(good), np.abs(bad))[finite]
         same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
@@ -82,15 +82,15 @@ class Comparison:
 
         Shape (n_pairs, n_models).
         """
-        found: FloatArray = (self.margins > 0).astype(np.float64)
+        points: FloatArray = (self.margins > 0).astype(np.float64)
         if ties == "half":
-            found[self.ties] = 0.5
-        return found
+            points[self.ties] = 0.5
+        return points
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """A model that cannot be asked in one way, and why."""
+class MethodRefusal:
+    """A model that cannot be asked by a method, and why."""
 
     model: str
     method: Method
@@ -98,22 +98,22 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Comparisons:
-    """What was compared, who could not be asked, and which sentences could not be read."""
+class PairScoring:
+    """Scores of pairs by every method, refusals, and sentences that a model cannot read."""
 
-    made: tuple[Comparison, ...]
-    refusals: tuple[Refusal, ...]
+    by_method: tuple[PairScores, ...]
+    refusals: tuple[MethodRefusal, ...]
     left_out: tuple[LeftOut, ...]
 
 
-def compare(
+def score_pairs(
     models: Sequence[Scorer],
     pairs: Sequence[MinimalPair],
     methods: Sequence[Method],
     *,
     store: Store | None = None,
-    bars: Bars | None = None,
-) -> Comparisons:
+    bars: ProgressBars | None = None,
+) -> PairScoring:
     """Score both sides of pairs by each method that they and the models allow.
 
     A sentence is scored once, however many pairs hold it. A pair with a sentence that one model
@@ -129,87 +129,85 @@ def compare(
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
-    made: list[Comparison] = []
-    refusals: list[Refusal] = []
+    by_method: list[PairScores] = []
+    refusals: list[MethodRefusal] = []
     left_out: list[LeftOut] = []
     for method in methods:
-        some = having(pairs, method)
-        able, refused = _able(models, method) if some else ([], [])
+        suited = applicable(pairs, method)
+        able, refused = _able(models, method) if suited else ([], [])
         refusals += refused
-        if able:
-            ask = _full if method is Method.FULL_SENTENCE else _prefix
-            comparison, unread = ask(able, some, method, store, bars)
-            made += [comparison] if comparison.pairs else []
-            left_out += unread
-    return Comparisons(tuple(made), tuple(refusals), tuple(dict.fromkeys(left_out)))
+        if not able:
+            continue
+        if method is Method.FULL_SENTENCE:
+            sentences = list(dict.fromkeys(side for pair in suited for side in pair.sides))
+            with bars(len(sentences)) if bars else nullcontext() as progress:
+                table, unread = score_readable(able, sentences, store=store, progress=progress)
+            scores = _from_table(table, suited)
+        else:
+            scores, unread = _by_prefix(able, suited, method, store, bars)
+        by_method += [scores] if scores.pairs else []
+        left_out += unread
+    return PairScoring(tuple(by_method), tuple(refusals), tuple(dict.fromkeys(left_out)))
 
 
-def compare_scores(table: ScoreTable, pairs: Sequence[MinimalPair]) -> Comparisons:
-    """Full sentences, from scores that are known.
+def pair_scores_from_table(table: ScoreTable, pairs: Sequence[MinimalPair]) -> PairScoring:
+    """Full sentences, scored before.
 
     Raises:
         ScoreError: the table lacks sentences (lists the first ones).
     """
-    scores = scores_from_table(table, [side for pair in pairs for side in (pair.good, pair.bad)])
-    return Comparisons((_from_scores(scores, pairs),), (), ())
+    scores = scores_from_table(table, [side for pair in pairs for side in pair.sides])
+    return PairScoring((_from_table(scores, pairs),), (), ())
 
 
-def _able(models: Sequence[Scorer], method: Method) -> tuple[list[Scorer], list[Refusal]]:
+def _able(models: Sequence[Scorer], method: Method) -> tuple[list[Scorer], list[MethodRefusal]]:
+    """The models that can be asked by a method, and why the others cannot."""
     if method is Method.FULL_SENTENCE:
         return list(models), []
     able, refusals = [], []
     for model in models:
         try:
             language_model = require_language_model(model, f"The method {method}")
-            language_model.continuation_log_probs(())
+            language_model.continuation_log_probs(())  # raises where the model reads from both ends
         except ModelError as error:
-            refusals.append(Refusal(model.name, method, str(error)))
+            refusals.append(MethodRefusal(model.name, method, str(error)))
         else:
             able.append(model)
     return able, refusals
 
 
-def _full(
-    models: Sequence[Scorer],
-    pairs: Sequence[MinimalPair],
-    _method: Method,
-    store: Store | None,
-    bars: Bars | None,
-) -> tuple[Comparison, list[LeftOut]]:
-    sentences = list(dict.fromkeys(side for pair in pairs for side in (pair.good, pair.bad)))
-    with bars(len(sentences)) if bars else nullcontext() as progress:
-        table, unread = score_readable(models, sentences, store=store, progress=progress)
-    return _from_scores(table, pairs), unread
-
-
-def _from_scores(table: ScoreTable, pairs: Sequence[MinimalPair]) -> Comparison:
+def _from_table(table: ScoreTable, pairs: Sequence[MinimalPair]) -> PairScores:
+    """The rows of a table put side by side; pairs with a sentence that it lacks are unread."""
     rows = table.rows
-    kept = [pair for pair in pairs if pair.good in rows and pair.bad in rows]
-    places = [[rows[pair.good], rows[pair.bad]] for pair in kept]
-    scores = table.log_probs[np.array(places, np.int64).reshape(-1, 2)]  # (n, 2, m)
-    return Comparison(Method.FULL_SENTENCE, tuple(kept), table.models, scores, _unread(pairs, kept))
+    readable = [pair for pair in pairs if all(side in rows for side in pair.sides)]
+    places = [[rows[side] for side in pair.sides] for pair in readable]
+    sides = table.log_probs[np.array(places, np.int64).reshape(-1, 2)]  # (n_pairs, 2, n_models)
+    unread = _count_unread(pairs, readable)
+    return PairScores(Method.FULL_SENTENCE, tuple(readable), table.models, sides, unread)
 
 
-def _prefix(
+def _by_prefix(
     models: Sequence[Scorer],
     pairs: Sequence[MinimalPair],
     method: Method,
     store: Store | None,
-    bars: Bars | None,
-) -> tuple[Comparison, list[LeftOut]]:
-    asked = [pair.continuations(method) or () for pair in pairs]
-    sentences = list(dict.fromkeys(one.sentence for both in asked for one in both))
+    bars: ProgressBars | None,
+) -> tuple[PairScores, list[LeftOut]]:
+    sides_of = {pair: pair.continuations(method) or () for pair in pairs}
+    sentences = list(dict.fromkeys(c.sentence for sides in sides_of.values() for c in sides))
     unread = refused_by(models, sentences)
-    refused = {one.sentence for one in unread}
-    kept = [i for i, both in enumerate(asked) if not any(c.sentence.text in refused for c in both)]
-    texts = [one for i in kept for one in asked[i]]
+    refused = {omission.sentence for omission in unread}
+    # a pair is left out for every model where one cannot read a side
+    readable = [
+        pair for pair in pairs if all(c.sentence.text not in refused for c in sides_of[pair])
+    ]
+    texts = [continuation for pair in readable for continuation in sides_of[pair]]
     with bars(len(set(texts))) if bars else nullcontext() as progress:
         scores = score_continuations(models, texts, store=store, progress=progress)
-    some = [pairs[i] for i in kept]
     names = tuple(model.name for model in models)
-    sides = scores.reshape(len(some), 2, len(models))
-    return Comparison(method, tuple(some), names, sides, _unread(pairs, some)), unread
+    sides = scores.reshape(len(readable), 2, len(models))  # good and bad alternate in `texts`
+    return PairScores(method, tuple(readable), names, sides, _count_unread(pairs, readable)), unread
 
 
-def _unread(pairs: Sequence[MinimalPair], kept: Sequence[MinimalPair]) -> Counter[str]:
-    return Counter(pair.paradigm for pair in pairs) - Counter(pair.paradigm for pair in kept)
+def _count_unread(pairs: Sequence[MinimalPair], readable: Sequence[MinimalPair]) -> Counter[str]:
+    return Counter(pair.paradigm for pair in pairs) - Counter(pair.paradigm for pair in readable)

@@ -1,33 +1,34 @@
-"""The folder of a comparison: tables, figures, and a page."""
+"""A comparison of models as a folder of tables and figures with a page."""
 
 from __future__ import annotations
 
-from dataclasses import fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.evaluation.comparison.measures import (
+from contstim.evaluation.comparison.agreement import (
     Disagreement,
-    Likeness,
+    ModelAgreement,
     disagreements,
-    likenesses,
+    model_agreements,
 )
-from contstim.evaluation.outputs import write_evaluation
+from contstim.evaluation.output_folder import write_evaluation
 from contstim.reporting.canvas import BLUE, GREY, new_figure, styled, widest
-from contstim.reporting.markdown import markdown_code, markdown_table
 from contstim.reporting.matrices import matrix_figure
 from contstim.reporting.names import short_names
+from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
+from contstim.tables import columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
     from contstim.models.base import Scorer
+    from contstim.reporting.report import Part
     from contstim.scores import ScoreTable
 
 _PANELS, _IN_A_ROW = 12, 4
@@ -45,7 +46,7 @@ def write_comparison(
     data: Iterable[Path] = (),
     **facts: Any,
 ) -> None:
-    """Write comparison, disagreements, scores and left_out (.csv), two figures, and report.md.
+    """Write comparison, disagreements, scores and left_out (.csv), two figures, and the page.
 
     Args:
         table: two models or more.
@@ -61,22 +62,20 @@ def write_comparison(
         ScoreError: there are fewer than two sentences.
         InputError: a file cannot be written.
     """
-    pairs, most = likenesses(table), disagreements(table, top)
-    tables: dict[str, dict[str, Any]] = {
-        "comparison": _columns(Likeness, pairs),
-        "disagreements": _columns(Disagreement, most),
-        "scores": {"sentence": list(map(str, table.sentences or ()))}
-        | dict(zip(table.models, table.log_probs.T, strict=True)),
-        "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
-    }
+    agreements, most = model_agreements(table), disagreements(table, top)
     with styled():
-        figures = {"agreement": agreement_figure(table), "ranks": ranks_figure(table)}
         write_evaluation(
             folder,
             title="How alike the models order sentences",
-            summary=_summary(table, pairs, most, left_out, commands),
-            tables=tables,
-            figures=figures,
+            parts=_parts(table, agreements, most, left_out, commands),
+            tables={
+                "comparison": columns_of(ModelAgreement, agreements),
+                "disagreements": columns_of(Disagreement, most),
+                "scores": {"sentence": list(map(str, table.sentences or ()))}
+                | dict(zip(table.models, table.log_probs.T, strict=True)),
+                "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
+            },
+            figures={"agreement": agreement_figure(table), "ranks": ranks_figure(table)},
             models=models,
             data=data,
             **facts,
@@ -111,42 +110,38 @@ def ranks_figure(table: ScoreTable) -> Figure:
     return figure
 
 
-def _summary(
+def _parts(
     table: ScoreTable,
-    pairs: Sequence[Likeness],
+    agreements: Sequence[ModelAgreement],
     most: Sequence[Disagreement],
     left_out: Mapping[str, str],
     commands: Sequence[str],
-) -> str:
-    header = ("models", "spearman", "kendall", "pearson", "agreement")
-    rows = [
-        (f"{p.model_1}, {p.model_2}", p.spearman, p.kendall, p.pearson, p.agreement) for p in pairs
-    ]
-    parts = [
-        f"{counted(len(table.log_probs), 'sentence')}. *agreement*: the share of all pairs of "
-        "sentences that both order alike (ties count one half).",
-        markdown_table(header, rows),
-        "## Where they part",
-        *(_parting(one, other, most) for one, other in _ordered(table.models)),
-    ]
+) -> Iterator[Part]:
+    yield Paragraph(
+        (
+            f"{counted(len(table.log_probs), 'sentence')}. ",
+            emphasis("agreement"),
+            ": the share of all pairs of sentences that both order alike (ties count one half).",
+        )
+    )
+    yield Table(
+        ("models", "spearman", "kendall", "pearson", "agreement"),
+        [
+            (f"{a.model_1}, {a.model_2}", a.spearman, a.kendall, a.pearson, a.agreement)
+            for a in agreements
+        ],
+    )
+    yield Heading("Where they part")
+    for pair in combinations(table.models, 2):
+        for lower, higher in (pair, pair[::-1]):
+            between = [d for d in most if (d.model_1, d.model_2) == (lower, higher)][:_SHOWN]
+            if between:
+                yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
+                yield Bullets(
+                    [f"{d.sentence} ({d.rank_1:.2f} against {d.rank_2:.2f})" for d in between]
+                )
     if left_out:
-        parts.append(f"Left out: {counted(len(left_out), 'sentence')} (left_out.csv).")
+        yield Paragraph(f"Left out: {counted(len(left_out), 'sentence')} (left_out.csv).")
     if commands:
-        text = "\n".join(commands)
-        parts += ["## Set them against each other", f"```sh\n{text}\n```"]
-    return "\n\n".join(filter(None, parts))
-
-
-def _ordered(models: Sequence[str]) -> list[tuple[str, str]]:
-    return [order for pair in combinations(models, 2) for order in (pair, pair[::-1])]
-
-
-def _parting(one: str, other: str, most: Sequence[Disagreement]) -> str:
-    own = [d for d in most if (d.model_1, d.model_2) == (one, other)][:_SHOWN]
-    lines = [f"- {d.sentence} ({d.rank_1:.2f} against {d.rank_2:.2f})" for d in own]
-    opening = f"{markdown_code(one)} ranks lower than {markdown_code(other)}:"
-    return "\n".join([opening, "", *lines]) if lines else ""
-
-
-def _columns(kind: type, rows: Sequence[Any]) -> dict[str, list[Any]]:
-    return {field.name: [getattr(row, field.name) for row in rows] for field in fields(kind)}
+        yield Heading("Set them against each other")
+        yield Bullets([(code(command),) for command in commands])

@@ -1,4 +1,4 @@
-"""From a comparison to stimuli: the commands, and the search, that set two models at odds."""
+"""Contests: from a comparison to stimuli, by the commands or the search that set models at odds."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def select_command(folder: Path, n_sentences: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Bout:
-    """Models, and a sentence from which each can be set against each other one.
+class Contest:
+    """Models, and a sentence from which a search sets each of them against each other.
 
     Attributes:
         models: two or more.
@@ -57,7 +57,7 @@ class Bout:
     @classmethod
     def between(
         cls, models: Sequence[Scorer], table: ScoreTable, vocabulary: Path | None = None
-    ) -> Bout:
+    ) -> Contest:
         """From the sentence that all models of a table find likeliest.
 
         Args:
@@ -84,14 +84,16 @@ class Bout:
 
     def commands(self, vocabulary: Path | None, prompt: str | None = None) -> list[str]:
         """What to type: every pair of models in both directions."""
-        given = {m: NamedSpecification(m.name, m.specification or m.name).text for m in self.models}
+        options = {
+            m: NamedSpecification(m.name, m.specification or m.name).text for m in self.models
+        }
         extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
         extra += ["--prompt", prompt] if prompt else []
         return [
             shlex.join(
                 [
-                    *("contstim", "synthesize", "--accept", given[accept]),
-                    *("--reject", given[reject], *extra, "--sentence", self.start.text),
+                    *("contstim", "synthesize", "--accept", options[accept]),
+                    *("--reject", options[reject], *extra, "--sentence", self.start.text),
                 ]
             )
             for pair in combinations(self.models, 2)
@@ -117,10 +119,14 @@ def start_sentence(table: ScoreTable, vocabulary: Vocabulary) -> Sentence | None
     ranks under the models is highest. None where no sentence will do.
     """
     sentences = table.sentences or ()
-    order = np.argsort(-table.ranks().min(axis=1), kind="stable")
-    for row, sentence in ((int(row), sentences[int(row)]) for row in order):
-        usable = len(sentence) > 1 and not vocabulary.missing(sentence)
-        usable = usable and bool(np.isfinite(table.log_probs[row]).all())
-        if usable and not repeats(sentence.words, vocabulary.repeatable):
+    lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
+    for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
+        sentence = sentences[row]
+        if (
+            len(sentence) > 1
+            and not vocabulary.missing(sentence)
+            and np.isfinite(table.log_probs[row]).all()
+            and not repeats(sentence.words, vocabulary.repeatable)
+        ):
             return sentence
     return None
