@@ -11,11 +11,13 @@ has the options --model, --prompt, --device, --dtype, --trust-remote-code and --
 from __future__ import annotations
 
 from dataclasses import MISSING, fields, is_dataclass
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
+
+from contstim.cli.fields import as_command, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,16 +80,11 @@ def _with_groups_written_out(function: Callable[..., None]) -> Callable[..., Non
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         function(**given)
 
-    # typer asks for the annotations as well as for the signature
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__doc__ = function.__doc__
-    return command
+    return as_command(command, parameters, function.__doc__ or "")
 
 
 def _options_of(group: Any) -> Iterator[Parameter]:
     types = get_type_hints(group, include_extras=True)
     for field in fields(group):
         default = Parameter.empty if field.default is MISSING else field.default
-        kind = Parameter.KEYWORD_ONLY
-        yield Parameter(field.name, kind, default=default, annotation=types[field.name])
+        yield option(field.name, types[field.name], default)

@@ -88,9 +88,8 @@ def design(
     """
     from contstim.experiments.design.building import build_design
     from contstim.experiments.design.calibration import Ceilings, read_ceilings
-    from contstim.experiments.design.power_report import design_power, power_markdown, power_table
-    from contstim.experiments.design.summary import summarise, summary_markdown
-    from contstim.experiments.design.summary_figure import draw_summary
+    from contstim.experiments.design.power_report import design_power, power_report, power_table
+    from contstim.experiments.design.summary import draw_summary, summarise, summary_report
     from contstim.files import write_text
     from contstim.frequencies import WordFrequencies, read_frequencies
     from contstim.models.recorded import require_log_probabilities
@@ -148,11 +147,11 @@ def design(
             )
     write_trials(out, experiment.trials)
     experiment.certificate.save(Path(f"{out}.certificate.json"))
-    write_text(f"{out}.summary.md", summary_markdown(summary))
+    write_text(f"{out}.summary.md", summary_report(summary).markdown())
     draw_summary(summary, f"{out}.summary.png")
     write_record(out, groups=groups, seed=seed, text=None if text is None else str(text))
     if simulated is not None:
-        write_text(f"{out}.power.md", power_markdown(simulated))
+        write_text(f"{out}.power.md", power_report(simulated).markdown())
         write_table(f"{out}.power.csv", power_table(simulated))
     for caution in dict.fromkeys((simulated or summary).cautions):
         warn(caution)

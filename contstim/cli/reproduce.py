@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from contstim.experiments.reproduce.claims import Claim
+    from contstim.experiments.reproduce.claims import PublishedClaim
 
 
 def golan2023(
@@ -92,14 +92,14 @@ def adc(
     _judge(made, out / "report.html", quiet=quiet)
 
 
-def _write_claims(made: Iterable[Claim], path: Path) -> None:
+def _write_claims(made: Iterable[PublishedClaim], path: Path) -> None:
     from contstim.tables import write_table
 
     columns = ("about", "published", "ours", "holds")
     write_table(path, {name: [getattr(claim, name) for claim in made] for name in columns})
 
 
-def _judge(made: Sequence[Claim], page: Path, *, quiet: bool) -> None:
+def _judge(made: Sequence[PublishedClaim], page: Path, *, quiet: bool) -> None:
     """Print the claims; status 1 if one does not hold."""
     print_table(_claims_table(made))
     failed = sum(not claim.holds for claim in made)
@@ -109,7 +109,7 @@ def _judge(made: Sequence[Claim], page: Path, *, quiet: bool) -> None:
         raise typer.Exit(1)
 
 
-def _claims_table(made: Iterable[Claim]) -> Table:
+def _claims_table(made: Iterable[PublishedClaim]) -> Table:
     table = results_table("", "published", "ours", "", texts=4, title="Published claims")
     table.show_lines = True
     for claim in made:

@@ -37,7 +37,7 @@ class Family:
 
     Attributes:
         name: what a specification begins with; small letters and digits.
-        summary: what it is.
+        summary: a noun phrase for lists and messages.
         loader: `module:attribute`, a function of the location, `name` and its options that
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
@@ -110,6 +110,7 @@ def families() -> list[Family]:
     Raises:
         ModelError: see `family_named`.
     """
+    # a built-in family cannot be replaced by a package's of the same name
     names = sorted({entry.name for entry in entry_points(group=GROUP)} - FAMILIES.keys())
     return [*FAMILIES.values(), *(family for name in names if (family := family_named(name)))]
 
@@ -139,6 +140,7 @@ def require_family(name: str) -> Family:
 
 @cache
 def _family_of_package(name: str) -> Family | None:
+    # one package may be found twice, in two folders of the path
     entries = list(entry_points(group=GROUP, name=name))
     if len({entry.value for entry in entries}) > 1:
         raise ModelError(
@@ -150,7 +152,7 @@ def _family_of_package(name: str) -> Family | None:
     (entry, *_) = entries
     try:
         family = entry.load()
-    except Exception as error:
+    except Exception as error:  # importing a package can fail in any way
         raise ModelError(
             f"The family {name!r} of {_origin(entry)} cannot be loaded: "
             f"{type(error).__name__}: {error}. Mend or uninstall that package."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from contstim.cli.fields import as_command, field_options, option
 from contstim.cli.options import Device, Prose, Quiet, Text
 from contstim.cli.output import remark
 from contstim.cli.progress import reading_progress, training_progress
@@ -20,7 +20,7 @@ from contstim.models.training.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from contstim.models.training.record import Training
 
@@ -62,7 +62,7 @@ def network_command(
     def command(**given: Any) -> None:
         _train(_chosen(network, given), _chosen(training, given), given)
 
-    command.__doc__ = f"""{summary}
+    page = f"""{summary}
 
     The folder gets the model, training.json (settings, versions, losses) and curve.png. A training
     that was interrupted goes on from its last checkpoint (after every epoch, and every five
@@ -70,36 +70,18 @@ def network_command(
 
     Example: `contstim train {network.kind} --text corpus.txt --out {network.kind} --epochs 4`
     """
-    parameters = [
-        _parameter("text", Text),
-        _parameter("out", _OUT),
-        *_from_fields(network),
-        *_from_fields(training),
-        _parameter("prose", Prose, False),
-        _parameter("device", Device, "auto"),
-        _parameter("precision", Precision, "auto"),
-        _parameter("quiet", Quiet, False),
+    unmasked = network.kind == "gpt2"  # which reads from left to right and hides nothing
+    options = [
+        option("text", Text),
+        option("out", _OUT),
+        *field_options(network, _HELP, leave_out=["mask_share"] if unmasked else []),
+        *field_options(training, _HELP),
+        option("prose", Prose, False),
+        option("device", Device, "auto"),
+        option("precision", Precision, "auto"),
+        option("quiet", Quiet, False),
     ]
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
-
-
-def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def _from_fields(
-    settings: RecurrentSettings | TransformerSettings | TrainingSettings,
-) -> Iterator[Parameter]:
-    types = get_type_hints(type(settings))
-    for field in fields(settings):
-        masks_nothing = field.name == "mask_share" and getattr(settings, "kind", "") == "gpt2"
-        if field.name == "kind" or masks_nothing:
-            continue
-        annotated: Any = Annotated
-        annotation = annotated[types[field.name], typer.Option(help=_HELP[field.name])]
-        yield _parameter(field.name, annotation, getattr(settings, field.name))
+    return as_command(command, options, page)
 
 
 def _chosen(settings: _Settings, given: dict[str, Any]) -> _Settings:

@@ -24,8 +24,7 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures.drawings import drawings
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.summary import summarise
-from contstim.experiments.design.summary_figure import summary_figure
+from contstim.experiments.design.summary import summarise, summary_figure
 from contstim.frequencies import WordFrequencies
 from contstim.reporting.canvas import styled
 from contstim.scores import ScoreTable

@@ -8,16 +8,18 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE
-from contstim.experiments.platforms.plain import export_csv
+from contstim.experiments.platforms.csv import PLATFORM, CsvSettings, export_csv
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.testing.platform import ExportContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import table
 
 TRIALS = hostile_trials()
 
 
 def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
-    rows = table(export_csv(TRIALS, tmp_path, participants=3, seed=9) / "presentation.csv")
+    rows = read_csv_rows(
+        export_csv(TRIALS, tmp_path, CsvSettings(3, seed=9)).path / "presentation.csv"
+    )
     assert len(rows) == 2 * 3 * 20
     for group in (1, 2):
         for participant in (1, 2, 3):
@@ -36,14 +38,19 @@ def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
                 assert not any(text.startswith(("=", "+", "-", "@")) for text in written)
 
 
+class TestContract(ExportContract):
+    platform = PLATFORM
+    list_columns = ("group", "participant")
+
+
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        export_csv(TRIALS, tmp_path / name, participants=2, seed=1)
-    export_csv(TRIALS, tmp_path / "b", participants=2, seed=1)
+        export_csv(TRIALS, tmp_path / name, CsvSettings(2, seed=1))
+    export_csv(TRIALS, tmp_path / "b", CsvSettings(2, seed=1))
     first, second = ((tmp_path / n / "presentation.csv").read_bytes() for n in "ab")
     assert first == second
 
 
 def test_nobody_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one participant or more, not 0"):
-        export_csv(TRIALS, tmp_path, participants=0)
+        export_csv(TRIALS, tmp_path, CsvSettings(participants=0))
