@@ -24,7 +24,11 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import Ceilings, calibrate
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
 from contstim.experiments.design.power import Power, simulate_power, thin, thinned
-from contstim.experiments.design.simulated import Comparisons, calibrate_noise, study
+from contstim.experiments.design.simulated import (
+    TrialPreferences,
+    calibrate_noise,
+    preferences_by_scope,
+)
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.scores import (
     MODELS,
@@ -39,14 +43,16 @@ RATES = (0.8, 0.9, 0.95, 0.99)
 SIZES = (3, 6, 9, 12, 18, 24, 36, 72, 90)
 GROUPS = 10
 RANDOM = str(Scope.RANDOM)
-Kinds = dict[str, tuple[Comparisons, np.ndarray]]  # trials, and noise (n_trials, n_models), nats
+Kinds = dict[
+    str, tuple[TrialPreferences, np.ndarray]
+]  # trials, and noise (n_trials, n_models), nats
 
 
-def random_pairs(n: int) -> Comparisons:
+def random_pairs(n: int) -> TrialPreferences:
     scores = read_natural_scores(DATA).log_probs
     finite = scores[np.isfinite(scores).all(axis=1)]
     one, two = np.random.default_rng(0).permutation(len(finite))[: 2 * n].reshape(2, n)
-    return Comparisons(
+    return TrialPreferences(
         MODELS,
         finite[two] - finite[one],
         np.ones((n, len(MODELS)), dtype=np.bool_),
@@ -58,14 +64,14 @@ def random_pairs(n: int) -> Comparisons:
 def kinds(n_random: int) -> Kinds:
     pairs, triplets = read_natural_pairs(DATA), read_triplets(DATA, selected=True)
     design = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
-    found = study(design.trials, read_stimulus_scores(DATA))
+    found = preferences_by_scope(design.trials, read_stimulus_scores(DATA))
     noise = calibrate(found, Ceilings()).of_trials
     random = random_pairs(n_random)
     of_random = [calibrate_noise(column, PUBLISHED_CEILING) for column in random.differences.T]
     return {
         **{
-            str(scope): (found.comparisons(scope), noise[found.rows(scope)])
-            for scope in found.own
+            str(scope): (found.of_scope(scope), noise[found.rows(scope)])
+            for scope in found.evaluates
             if scope is not Scope.OVERALL
         },
         RANDOM: (random, np.broadcast_to(of_random, random.differences.shape)),
@@ -189,7 +195,7 @@ def main() -> None:
     simulations = 50 if options.quick else 500
     trials = kinds(1000)
     for name, (comparisons, noise) in trials.items():
-        own = np.where(comparisons.own, noise, np.nan)
+        own = np.where(comparisons.evaluates, noise, np.nan)
         told = ", ".join(
             f"{m} {x:.1f}" for m, x in zip(MODELS, np.nanmedian(own, axis=0), strict=True)
         )

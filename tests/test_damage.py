@@ -40,9 +40,9 @@ from contstim.experiments.platforms.gorilla.columns import GorillaOptions
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.texts import keep_texts
-from contstim.experiments.platforms.pcibex.reading import import_pcibex
-from contstim.experiments.platforms.psychopy.reading import import_psychopy
-from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.platforms.pcibex import import_pcibex
+from contstim.experiments.platforms.psychopy import import_psychopy
+from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
 from contstim.experiments.reproduce.published.pickles import load_plain
 from contstim.experiments.responses import read_responses
 from contstim.frequencies import read_frequencies
@@ -526,7 +526,7 @@ READERS = {
         "q.csv",
         "csv",
         QUALTRICS_CSV.encode(),
-        lambda p: import_qualtrics([p], TRIALS, p.parent / "key.csv"),
+        lambda p: import_qualtrics([p], TRIALS, QualtricsReading(p.parent / "key.csv")),
         {"key.csv": KEY_CSV.encode()},
         harmless=PEOPLE,
     ),
@@ -534,7 +534,7 @@ READERS = {
         "k.csv",
         "csv",
         KEY_CSV.encode(),
-        lambda p: import_qualtrics([p.parent / "q.csv"], TRIALS, p),
+        lambda p: import_qualtrics([p.parent / "q.csv"], TRIALS, QualtricsReading(p)),
         {"q.csv": QUALTRICS_CSV.encode()},
     ),
     "PCIbex's data": Reader(

@@ -1,238 +1,108 @@
-"""`contstim import …`: from a platform's data to responses.csv."""
+"""`contstim import …`: a command for each platform whose data are read, to responses.csv."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.fields import as_command, field_options, option, page_of, settings_from
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark
+from contstim.cli.platforms import PlatformGroup
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.experiments.platforms.platform import Platform, Reader
     from contstim.experiments.responses.alignment import Imported
 
-app = typer.Typer(help="Make responses.csv from the data of a platform.", no_args_is_help=True)
-
-Out = Annotated[Path, typer.Option(help="The table of responses to write.")]
-TrialsOut = Annotated[Path | None, typer.Option(help="The table of trials to write.")]
-Duplicates = Annotated[
+_TRIALS = typer.Option(help="What was shown: trials.csv.")
+_OUT = Annotated[Path, typer.Option(help="The table of responses to write.")]
+_TRIALS_OUT = Annotated[Path | None, typer.Option(help="The table of trials to write.")]
+_DUPLICATES = Annotated[
     Literal["all", "first", "last"],
     typer.Option(help="Of several ratings of a trial by a person: write all, the first, the last."),
 ]
-_PUBLISHED = "The folder with `contstimlang` and `contstimlang-fork`."
+
+
+class _ImportGroup(PlatformGroup):
+    @staticmethod
+    def command_for(platform: Platform) -> Callable[..., None] | None:
+        reader = platform.reader
+        if reader is None:
+            return None
+
+        def command(**given: Any) -> None:
+            _read(reader, given)
+
+        options = [
+            option("out", _OUT),
+            *field_options(reader.settings),
+            option("quiet", Quiet, False),
+        ]
+        if reader.builds_trials:
+            options.insert(1, option("trials_out", _TRIALS_OUT, None))
+        if reader.files:
+            files = typer.Argument(help=reader.files)
+            trials = option("trials", Annotated[Path, _TRIALS])
+            if reader.builds_trials:
+                trials = option("trials", Annotated[Path | None, _TRIALS], None)
+            if reader.several:
+                options[:0] = [option("files", Annotated[list[Path], files]), trials]
+                options.insert(-1, option("duplicates", _DUPLICATES, "all"))
+            else:
+                options[:0] = [option("file", Annotated[Path, files]), trials]
+        return as_command(command, options, page_of(reader.read))
+
+
+app = typer.Typer(
+    cls=_ImportGroup,
+    help="Make responses.csv from the data of a platform.",
+    no_args_is_help=True,
+)
 
 
 @app.callback()
-def _import() -> None:
+def _import_group() -> None:
     """Make responses.csv from the data of a platform."""
 
 
-@app.command("gorilla")
-def gorilla(
-    files: Annotated[list[Path], typer.Argument(help="CSV exports of one experiment.")],
-    out: Out,
-    trials: Annotated[Path | None, typer.Option(help="What was shown: trials.csv.")] = None,
-    trials_out: TrialsOut = None,
-    scores: Annotated[
-        Path | None,
-        typer.Option(help="With --trials-out: scores, to tell which sentence a model rejects."),
-    ] = None,
-    options: Annotated[
-        Path | None, typer.Option(help="Which columns hold what: TOML or JSON, see the docs.")
-    ] = None,
-    duplicates: Duplicates = "all",
-    quiet: Quiet = False,
-) -> None:
-    """Read exports of Gorilla's task builders: a row for each event, ratings by button.
-
-    With `--trials`, ratings are matched with the trials and brought into their canonical order.
-    Without, `--trials-out` writes the trials that the export itself describes. What does not fit is
-    listed by name; nothing is dropped in silence.
-
-    Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
-    --out responses.csv`
-    """
-    from contstim.experiments.platforms.gorilla.columns import GorillaOptions
-    from contstim.experiments.platforms.gorilla.reading import import_gorilla
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import read_trials
-
-    if (trials is None) == (trials_out is None):
-        raise InputError("Give either --trials, what was shown, or --trials-out, to have it built.")
-    found = import_gorilla(
-        files,
-        trials=None if trials is None else read_trials(trials),
-        scores=None if scores is None else ScoreTable.read(scores),
-        options=None if options is None else GorillaOptions.read(options),
-    )
-    _write(found, out, trials_out, duplicates, quiet=quiet)
-
-
-@app.command("jspsych")
-def jspsych(
-    files: Annotated[list[Path], typer.Argument(help="CSV, JSON, or JSON lines.")],
-    trials: Annotated[Path, typer.Option(help="What was shown: trials.csv.")],
-    out: Out,
-    duplicates: Duplicates = "all",
-    quiet: Quiet = False,
-) -> None:
-    """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
-
-    A file that names no participant is one participant.
-
-    Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
-    """
-    from contstim.experiments.platforms.jspsych.reading import import_jspsych
-    from contstim.stimuli import read_trials
-
-    _write(import_jspsych(files, read_trials(trials)), out, None, duplicates, quiet=quiet)
-
-
-@app.command("pcibex")
-def pcibex(
-    files: Annotated[list[Path], typer.Argument(help="Results as downloaded.")],
-    trials: Annotated[Path, typer.Option(help="What was exported: trials.csv.")],
-    out: Out,
-    selector: Annotated[str, typer.Option(help="The Selector that took the rating.")] = "rating",
-    duplicates: Duplicates = "all",
-    quiet: Quiet = False,
-) -> None:
-    """Read results of PCIbex: those of the script that `contstim export pcibex` wrote.
-
-    Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
-    """
-    from contstim.experiments.platforms.pcibex.reading import import_pcibex
-    from contstim.stimuli import read_trials
-
-    found = import_pcibex(files, read_trials(trials), selector=selector)
-    _write(found, out, None, duplicates, quiet=quiet)
-
-
-@app.command("psychopy")
-def psychopy(
-    files: Annotated[list[Path], typer.Argument(help="CSV files, one for each participant.")],
-    trials: Annotated[Path, typer.Option(help="What was exported: trials.csv.")],
-    out: Out,
-    component: Annotated[
-        str, typer.Option(help="The Keyboard, Mouse or Slider that took the rating.")
-    ] = "rating",
-    duplicates: Duplicates = "all",
-    quiet: Quiet = False,
-) -> None:
-    """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
-
-    Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
-    """
-    from contstim.experiments.platforms.psychopy.reading import import_psychopy
-    from contstim.stimuli import read_trials
-
-    found = import_psychopy(files, read_trials(trials), component=component)
-    _write(found, out, None, duplicates, quiet=quiet)
-
-
-@app.command("qualtrics")
-def qualtrics(
-    files: Annotated[list[Path], typer.Argument(help="CSV exports with numeric values.")],
-    trials: Annotated[Path, typer.Option(help="What was exported: trials.csv.")],
-    key: Annotated[Path, typer.Option(help="key.csv of the export.")],
-    out: Out,
-    participant: Annotated[str, typer.Option(help="The column that names people.")] = "ResponseId",
-    duplicates: Duplicates = "all",
-    quiet: Quiet = False,
-) -> None:
-    """Read data of Qualtrics, collected with an exported survey.
-
-    Example: `contstim import qualtrics data.csv --key qualtrics/key.csv --trials trials.csv
-    --out responses.csv`
-    """
-    from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
-    from contstim.stimuli import read_trials
-
-    found = import_qualtrics(files, read_trials(trials), key, participant=participant)
-    _write(found, out, None, duplicates, quiet=quiet)
-
-
-@app.command("collected")
-def collected(
-    database: Annotated[Path, typer.Argument(help="The database of `collect`, or a backup.")],
-    trials: Annotated[Path, typer.Option(help="What was shown: trials.csv.")],
-    out: Out,
-    quiet: Quiet = False,
-) -> None:
-    """Read the database of `contstim collect`, whether its server runs or not.
-
-    Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
-    """
-    from contstim.experiments.collection.exports import collected_responses
-    from contstim.experiments.responses.alignment import Imported
-    from contstim.stimuli import read_trials
-
-    found = Imported(read_trials(trials), collected_responses(database), (), ())
-    _write(found, out, None, "all", quiet=quiet)
-
-
-@app.command("golan2023")
-def golan2023(
-    data: Annotated[Path, typer.Option(help=_PUBLISHED)],
-    out: Out,
-    trials_out: TrialsOut = None,
-    scores_out: Annotated[
-        Path | None, typer.Option(help="The published scores of its sentences, to write.")
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Rebuild experiment 1 of the 2023 study: 16,500 ratings of 100 participants.
-
-    Example: `contstim import golan2023 --data data --out responses.csv --trials-out trials.csv
-    --scores-out scores.csv`
-    """
-    from contstim.experiments.reproduce.golan2023_data import read_experiment
-    from contstim.experiments.reproduce.published.scores import read_stimulus_scores
-    from contstim.experiments.responses.alignment import Imported
-
-    folder = data / "contstimlang"
-    trials, responses = read_experiment(folder, data / "contstimlang-fork" / "data")
-    if scores_out is not None:
-        read_stimulus_scores(folder).write(scores_out)
-    _write(Imported(trials, responses, (), ()), out, trials_out, "all", quiet=quiet)
-
-
-def _write(
-    found: Imported,
-    out: Path,
-    trials_out: Path | None,
-    duplicates: Literal["all", "first", "last"],
-    *,
-    quiet: bool,
-) -> None:
-    """Write what was found with its record, and print every problem."""
+def _read(reader: Reader[Any], given: dict[str, Any]) -> None:
+    """Write what the files hold with its record, and print every problem."""
     from contstim.experiments.responses import origin_of, write_responses
     from contstim.experiments.responses.alignment import keep_one
     from contstim.records import write_record
-    from contstim.stimuli import write_trials
+    from contstim.stimuli import read_trials, write_trials
 
-    if duplicates != "all":
-        found = keep_one(found, duplicates)
-    report, origin = found.report, origin_of(found.responses)
+    files = given.get("files") or [path for path in (given.get("file"),) if path]
+    trials, trials_out = given.get("trials"), given.get("trials_out")
+    if files and (trials is None) == (trials_out is None):
+        raise InputError("Give either --trials, what was shown, or --trials-out, to have it built.")
+    settings = reader.settings(**settings_from(reader.settings, given))
+    imported: Imported = reader.read(files, () if trials is None else read_trials(trials), settings)
+    if given.get("duplicates", "all") != "all":
+        imported = keep_one(imported, given["duplicates"])
+    report, origin = imported.report, origin_of(imported.responses)
     facts = {
         "responses": report.responses,
         "participants": len(report.participants),
         "simulated_participants": origin.simulated,
-        "notes": list(found.notes),
+        "notes": list(imported.notes),
         "problems": [
             {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
             for f in report.findings
         ],
     }
     if trials_out is not None:
-        write_trials(trials_out, found.trials)
+        write_trials(trials_out, imported.trials)
         write_record(trials_out, **facts)
-    write_responses(out, found.responses)
-    write_record(out, **facts)
-    for note in found.notes:
-        remark(note, quiet=quiet)
+    write_responses(given["out"], imported.responses)
+    write_record(given["out"], **facts)
+    for note in imported.notes:
+        remark(note, quiet=given["quiet"])
     if origin.warning:
         remark(f"warning: {origin.warning}")
     print(report)

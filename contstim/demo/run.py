@@ -22,7 +22,7 @@ from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
 from contstim.records import record_path, write_record
-from contstim.reporting.stimuli_page import write_report
+from contstim.reporting.stimuli_page import stimuli_report
 from contstim.stimuli import read_triplets, write_pairs, write_triplets
 from contstim.store import Store
 from contstim.version import __version__
@@ -157,13 +157,9 @@ def run_demo(
         write_record(out / name, **facts)
     say(f"Synthesizing {counted(scale.triplets * len(_DUELS), 'triplet')}")
     triplets = _triplets(out / "triplets.csv", models, natural, vocabulary, scale, facts)
-    write_report(
-        out / "report.html",
-        title=f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree",
-        triplets=triplets,
-        pairs=selection.pairs,
-        scores=scores,
-    )
+    title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
+    page = stimuli_report(title, triplets=triplets, pairs=selection.pairs, scores=scores)
+    write_text(out / "report.html", page.html())
     return Demo(out, triplets, selection.pairs, scores)
 
 

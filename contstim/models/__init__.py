@@ -1,21 +1,36 @@
 """Language-model adapters and how they score a sentence.
 
-base           the contracts: Scorer, LanguageModel, Replacements, Convention
-families       kinds of models, built in or added by installed packages
-catalog        specifications such as `kenlm:trigram.arpa`, loading, the 2023 study's models
-given          models as a user gives them, `[NAME=]SPECIFICATION`
-turns          one model at a time in memory
-scoring        many sentences under several models, cached and resumable; scores word by word
-transforms     scores per token or per word, whatever the model
-vocabularies   the words that several models share
-ngram/         n-gram models
-recurrent/     RNN, LSTM and BiLSTM over words
-transformer    causal or masked, as the checkpoint says
-causal/        transformers that predict the next token
-masked/        transformers that predict hidden tokens
-checkpoints/   network and tokenizer from a folder or the hub
-words          which tokens make up which word
-boundaries     probabilities among the tokens that keep words apart
-training/      from a text to a recurrent network or a small transformer
-batching       rows of tokens through a network
+The way from a specification to a model: catalog -> specifications -> families -> the family's room.
+
+base            the contracts: Scorer, LanguageModel, Replacements, Convention
+catalog         load models by their specifications, several at once or one after the other
+specifications  `[NAME=][family:]location[@rule][+transform]`, and the 2023 study's models
+families        kinds of models, built in or of installed packages
+scoring         many sentences under several models, stored and resumable; scores word by word
+transforms      scores per token or per word, whatever the model
+vocabularies    the words that several models know
+contamination   sentences of a study that a model was trained on
+recorded        conventions of models, from the record of a table of scores
+
+ngram/          n-gram models
+recurrent/      RNN, LSTM and BiLSTM over words
+transformer     causal or masked, as the checkpoint's configuration says
+causal/         transformers that predict the next token
+masked/         transformers that predict hidden tokens
+classifier/     classifiers of acceptability
+checkpoints/    network and tokenizer from a folder or the hub
+training/       from a text to a recurrent network or a small transformer
+
+words           which tokens make up which word
+word_tokens     the tokens of candidate words in the places where they would stand
+boundaries      probabilities among the tokens that keep words apart
+special_tokens  tokens that may not occur in a sentence
+batching        rows of tokens through a network
+costs           passes through networks, counted
+caching         results in memory, bounded by their sizes
+precision       the precision of a network, and full float32
+onednn          linear layers on the CPU
+fingerprints    of checkpoints, wherever their files lie
+tensors         tensors on disk
+training_text   the sentences that a model was trained on
 """

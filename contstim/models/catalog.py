@@ -146,11 +146,7 @@ def load_models(
 def with_each_model(
     specifications: Sequence[str],
     work: Callable[[Scorer], _Result],
-    *,
-    device: Device = "auto",
-    dtype: Precision = "auto",
-    prompt: str | None = None,
-    trust_remote_code: bool = False,
+    **options: Unpack[LoadOptions],
 ) -> list[_Result]:
     """Load each model, work with it, and drop it before the next one is loaded.
 
@@ -160,10 +156,7 @@ def with_each_model(
     Args:
         specifications: `[NAME=]SPECIFICATION` each.
         work: a function of the model; its result must not hold the model.
-        device: see `load_scorer`.
-        dtype: see `load_scorer`.
-        prompt: see `load_scorer`.
-        trust_remote_code: see `load_scorer`.
+        options: see `load_scorer`.
 
     Returns:
         The result of each, in the order of the specifications.
@@ -173,22 +166,13 @@ def with_each_model(
     """
     models = parse_models(specifications)
     for named in models:
-        check_model(named.specification, trust_remote_code=trust_remote_code)
-    places = [
-        (parsed.family, parsed.location)
-        for parsed in (parse_specification(named.specification) for named in models)
-    ]
+        check_model(named.specification, trust_remote_code=options.get("trust_remote_code", False))
+    parsed = [parse_specification(named.specification) for named in models]
+    places = [(specification.family, specification.location) for specification in parsed]
     results = []
     previous: Scorer | None = None  # kept alive while the next model shares its network
     for named, place, next_place in zip(models, places, [*places[1:], None], strict=True):
-        model = load_scorer(
-            named.specification,
-            name=named.name,
-            device=device,
-            dtype=dtype,
-            prompt=prompt,
-            trust_remote_code=trust_remote_code,
-        )
+        model = load_scorer(named.specification, name=named.name, **options)
         results.append(work(model))
         previous = model if place == next_place else None
         del model

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Entries of a configuration that change with the place or the library, not with the network
 _VOLATILE = frozenset({"_name_or_path", "architectures", "dtype", "transformers_version"})
 
 
@@ -26,7 +27,7 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
 
 
 def fingerprint_of_tokenizer(tokenizer: Any) -> str:
-    """Hash of all that decides how a text is cut.
+    """Hash of the settings that decide how a text is cut.
 
     Args:
         tokenizer: a `transformers` tokenizer.
@@ -35,7 +36,7 @@ def fingerprint_of_tokenizer(tokenizer: Any) -> str:
 
 
 def fingerprint_of_network(network: Any, *descriptions: str) -> str:
-    """Hash of weights, their precision, and texts that say what is done with them.
+    """Hash of weights, their precision, and descriptions of the network.
 
     Args:
         network: a `torch` module.
@@ -52,6 +53,7 @@ def _weights(model: Any) -> Iterator[str]:
         import torch
 
         name, tensor = item
+        # as bytes, since NumPy has no bfloat16
         flat = tensor.detach().cpu().contiguous().view(-1)
         content = hashlib.sha256(memoryview(flat.view(torch.uint8).numpy())).hexdigest()
         return f"{name} {tuple(tensor.shape)} {tensor.dtype} {content}\n"
@@ -75,7 +77,7 @@ def _slow_settings(tokenizer: Any) -> Iterator[str]:
 
 
 def _tokenization(tokenizer: Any) -> str:
-    """All that decides how a text is cut; padding and truncation change with use and do not."""
+    """The settings that decide how a text is cut, without padding and truncation."""
     special = sorted((role, str(token)) for role, token in tokenizer.special_tokens_map.items())
     if tokenizer.is_fast:
         parts = json.loads(tokenizer.backend_tokenizer.to_str())

@@ -1,7 +1,7 @@
 """Linear layers of networks on the CPU through oneDNN instead of the BLAS that PyTorch links.
 
 PyTorch's builds hand float32 products to MKL, which leaves the wide registers of AMD processors
-unused; oneDNN, part of the same build, does not. The weights stay where and what they are.
+unused; oneDNN, part of the same build, does not. The weights do not change.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ class _TransposedLinear(Conv1D):
 _FASTER = {torch.nn.Linear: _Linear, Conv1D: _TransposedLinear}
 
 
-_KEPT_PRODUCTS = 64
+_CACHED_PRODUCTS = 64
 
 
 def bound_onednn_memory() -> None:
-    """Let oneDNN keep few of the products that it prepared, if it has not begun.
+    """Bound the memory of oneDNN's cache; without effect once oneDNN has computed something.
 
-    It keeps 1,024 of them, one for every size that ever occurred, and each with memory of its own.
-    Batches of a text hardly ever have the same size: a long training would fill gigabytes.
+    By default it caches 1,024 products, one for every size of a batch that occurred, each with its
+    own memory. Batches of a text hardly ever have the same size: a long training would fill
+    gigabytes.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_KEPT_PRODUCTS))
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_CACHED_PRODUCTS))
 
 
 def use_onednn(model: torch.nn.Module) -> None:

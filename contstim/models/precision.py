@@ -27,7 +27,7 @@ _PROBES = tuple(
     Sentence(tuple(text.split()))
     for text in ("We go", "She reads a book", "The dog never sleeps here", "Go home now")
 )
-_MARGIN = 4.0  # probes are few: the scatter of others may be larger
+_MARGIN = 4.0  # the sentences above are few: others may scatter more
 
 
 def precision_of(network: torch.nn.Module) -> str:
@@ -51,6 +51,7 @@ def tolerance_of(
     """
     if not any(_is_coarse(tensor.dtype) for tensor in network.parameters()):
         return ROUNDING
+    # a sentence alone and in a batch: the network rounds sums in another order
     together = log_probs(_PROBES)
     alone = np.array([log_probs([sentence])[0] for sentence in _PROBES])
     scatter = float(np.max(np.abs(alone - together) / np.abs(together)))

@@ -70,7 +70,7 @@ def refuse_special_ids(
         ModelError: a token is special; names it.
     """
     special = _special(tokenizer).ids
-    if special.isdisjoint(ids):
+    if special.isdisjoint(ids):  # nearly always
         return
     for id_, is_added in zip(ids, added, strict=True):
         if id_ in special and not is_added:
@@ -116,6 +116,7 @@ def _find(tokenizer: Any) -> _Special:
             ids.add(id_)
     if any(token[:1] == SPACE_SIGN and token[1:].isalpha() for token in tokenizer.get_vocab()):
         names.add(SPACE_SIGN)  # would be read as a space
+    # the longest first, so that a message names the whole token
     stripped = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
-    pattern = "|".join(map(re.escape, stripped)) or r"(?!)"
+    pattern = "|".join(map(re.escape, stripped)) or r"(?!)"  # which matches nothing
     return _Special(re.compile(pattern), frozenset(ids - {tokenizer.unk_token_id}), len(tokenizer))

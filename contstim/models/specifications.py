@@ -43,7 +43,7 @@ _SIGNS = " ._-"
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A model of the 2023 study: its name here, its specification, and what it is."""
+    """A model of the 2023 study: its name here, its specification, and a summary."""
 
     name: str
     specification: str
@@ -64,7 +64,7 @@ class Specification:
         location: a file, a folder, or a name on the hub.
         rule: empty for the default.
         transform: a key of `TRANSFORMS`, or empty.
-        argument: what the transform is given, such as a file.
+        argument: of the transform, such as a file.
     """
 
     family: str
@@ -107,7 +107,7 @@ class NamedSpecification:
     """A model by the name that it bears in tables and figures, not loaded yet.
 
     Attributes:
-        name: what it is called in columns, files and figures.
+        name: its name in columns, files and figures.
         specification: see `parse_specification`.
     """
 
@@ -129,7 +129,7 @@ class NamedSpecification:
 
     @property
     def text(self) -> str:
-        """What `parse` reads as this."""
+        """The text from which `parse` makes this value."""
         if self.name == self.specification:
             return self.name
         return f"{self.name}={self.specification}"
@@ -147,6 +147,7 @@ def parse_specification(text: str) -> Specification:
     if match is None:
         raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
     family, location = match["family"], match["location"]
+    # a name of the catalogue stands for its specification; a rule may follow it
     if family is None and location in CATALOGUE:
         family, _, location = CATALOGUE[location].specification.partition(":")
     kind = family_named(family or _family_of(location))
@@ -161,6 +162,7 @@ def parse_specification(text: str) -> Specification:
         raise ModelError(
             f"{kind.name} models have no rule {rule!r}; they have {', '.join(kind.rules)}."
         )
+    # +slor needs its unigram model, +mean takes nothing
     if transform and (transform not in TRANSFORMS or bool(argument) != (transform == "slor")):
         raise ModelError(
             f"'+{transform}' in {text!r} is not a transform; there are "
@@ -218,10 +220,11 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
+    """The name of the family, from the ending or from the files in a folder; empty if unclear."""
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name
-    if is_file(Path(location) / "config.json"):
+    if is_file(Path(location) / "config.json"):  # of `transformers`
         return "hf"
     try:
         facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)

@@ -93,7 +93,7 @@ class Transformed(Scorer):
         return self._model.tokens_per_word(words, initial=initial)
 
     def _convention(self, suffix: str, unit: str, *others: str) -> Convention:
-        plain = self._model.convention
+        plain = self._model.convention  # whose fingerprint is that of the weights and the rule
         digest = hashlib.sha256(" ".join((plain.fingerprint, suffix, *others)).encode()).hexdigest()
         return replace(
             plain, rule=plain.rule + suffix, unit=unit, fingerprint=f"transformed-{digest[:24]}"
@@ -113,6 +113,7 @@ class MeanPerToken(Transformed):
         return self._model.token_counts(sentences)
 
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
+        # nothing is subtracted
         counts = self._model.token_counts(sentences).astype(np.float64)
         return np.zeros(len(counts)), counts
 
@@ -142,6 +143,7 @@ class Slor(Transformed):
         return self._convention("+slor", "nats per word", self._unigram.convention.fingerprint)
 
     def _parts(self, sentences: Sequence[Sentence]) -> tuple[FloatArray, FloatArray]:
+        # words, not tokens: the same divisor for all models
         lengths = np.fromiter(map(len, sentences), np.float64, len(sentences))
         unigrams = self._unigram.word_log_probs(sentences)
         if np.isneginf(unigrams).any():

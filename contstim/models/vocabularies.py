@@ -89,6 +89,7 @@ def tokens_of_words(
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
             rows = np.flatnonzero(model.knows(words))
+            # only words that the model knows can be cut into tokens
             counts = model.tokens_per_word([words[i] for i in rows], initial=initial)
             numbers = np.zeros(len(words), np.int64)
             numbers[rows] = 1 if counts is None else counts

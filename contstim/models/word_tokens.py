@@ -48,6 +48,7 @@ class PlaceKind(NamedTuple):
 
     def sentence_with(self, word: str) -> Sentence:
         """The shortest sentence with the word in such a place."""
+        # a word before it only if it is an inner one, and one after it unless it is the last
         before, after = (_NEIGHBOUR,) * self.inner, (_NEIGHBOUR,) * (not self.end)
         return Sentence((*before, word, *after), self.end or ".")
 
@@ -87,6 +88,7 @@ class WordTokens:
     @cached_property
     def by_length(self) -> dict[int, EqualLengthWords]:
         """The words of each number of tokens that occurs, the fewest tokens first."""
+        # Words of equal length fill a table without gaps, so that arrays can be indexed by it
         groups = {}
         for length in np.unique(self.lengths).tolist():
             words = np.flatnonzero(self.lengths == length)
@@ -125,13 +127,14 @@ class WordsInPlaces:
         return self._remembered(tuple(words), place)
 
     def _look_up(self, words: tuple[str, ...], place: PlaceKind) -> WordTokens:
+        # Words are kept singly: most words of the next call were in the last one too
         cut = self._cut.setdefault(place, {})
         new = [word for word in dict.fromkeys(words) if word not in cut]
         encodings = self._encode([place.sentence_with(word) for word in new])
         position = int(place.inner)
         cut.update((w, word_and_rest(e, position)) for w, e in zip(new, encodings, strict=True))
         pairs = [cut[word] for word in words]
-        if len(cut) > WORDS:
+        if len(cut) > WORDS:  # rather than to choose which to drop
             del self._cut[place]
         return WordTokens(tuple(tokens for tokens, _ in pairs), tuple(rest for _, rest in pairs))
 

@@ -117,6 +117,7 @@ def encode_batch(
     refuse_special_tokens(tokenizer, sentences)
     texts = [" " * leading_space + sentence.text for sentence in sentences]
     encodings = _encode_texts(tokenizer, sentences, texts, special_tokens)
+    # Sentences whose end mark is part of a token are encoded again without it
     glued = [i for i, encoding in enumerate(encodings) if encoding.end_glued] if end_apart else []
     bare = [" " * leading_space + sentences[i].bare for i in glued]
     again = _encode_texts(tokenizer, [sentences[i] for i in glued], bare, special_tokens)
@@ -134,15 +135,14 @@ def words_are_independent(tokenizer: Any) -> bool:
     any other white space, such as the no-break spaces that GPT-2's tokenizer joins to longer ones,
     stands in no sentence, whose words hold none.
     """
-    return not any(map(_joins_words, _texts_of_tokens(tokenizer)))
+    return not any(
+        _ACROSS.search(text) is not None and _OTHER_SPACE.search(text) is None
+        for text in _texts_of_tokens(tokenizer)
+    )
 
 
 _ACROSS = re.compile(r"\S ")
 _OTHER_SPACE = re.compile(r"[^\S ]")
-
-
-def _joins_words(text: str) -> bool:
-    return _ACROSS.search(text) is not None and _OTHER_SPACE.search(text) is None
 
 
 def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
@@ -212,16 +212,14 @@ def _encode_texts(
         refuse_special_ids(tokenizer, sentence, ids, special)
         if tokenizer.is_fast:
             spans = np.array(encoded["offset_mapping"][row], np.int64).reshape(-1, 2)
-            bounds = _bounds([len(word) for word in sentence.words], len(text) - len(text.lstrip()))
+            # the ends of the words: their lengths, a space before each but the first, and a space
+            # before the text
+            lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
+            bounds = len(text) - len(text.lstrip()) + np.cumsum(lengths)
         else:
             spans, bounds = _spell(tokenizer, sentence, ids, special)
         matched.append(_match(sentence, ids, special, spans, bounds))
     return matched
-
-
-def _bounds(lengths: list[int], start: int) -> IntArray:
-    """The end of each word in a text with single spaces, as a number of characters, (n_words,)."""
-    return start + np.cumsum([n + (i > 0) for i, n in enumerate(lengths)])
 
 
 def _match(
@@ -284,7 +282,7 @@ def _spell(
             f"The tokens of {sentence.text!r} cannot be matched to its words: this tokenizer "
             f"reports no character offsets and spells words differently in a sentence and alone."
         )
-    ends = np.cumsum(lengths)
+    ends = np.cumsum(lengths)  # of tokens, in characters of the spelling
     return np.stack([ends - lengths, ends], axis=1), np.cumsum([len(word) for word in words])
 
 

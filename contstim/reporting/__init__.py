@@ -5,7 +5,7 @@ html           a report as an HTML page that stands alone (report.html.jinja is 
 markdown       a report as a Markdown page
 
 canvas         sizes and type of figures, and saving as PDF and PNG
-matrices       a number for each pair of models, as a heat map
+heat_map       a number for each row and column, as a map of coloured cells
 names          short names of models
 stimuli_page   a page of stimuli to look at, changed words highlighted
 """

@@ -76,6 +76,18 @@ def lay_out(figure: Figure) -> None:
     figure.set_layout_engine("none")
 
 
+def png(figure: Figure) -> bytes:
+    """A figure made within `styled`, as a PNG image."""
+    lay_out(figure)
+    return _png(figure, None)
+
+
+def _png(figure: Figure, part: Bbox | None) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI, bbox_inches=part, metadata={"Software": None})
+    return buffer.getvalue()
+
+
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """Write `path`.pdf and `path`.png, and return the latter.
 
@@ -89,13 +101,12 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
     """
     lay_out(figure)
     strip = _strip(figure, warning)
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, bbox_inches=strip, metadata={"Software": None})
+    image = _png(figure, strip)
     with writing(Path(f"{path}.png")) as partial:
-        partial.write_bytes(buffer.getvalue())
+        partial.write_bytes(image)
     with writing(Path(f"{path}.pdf")) as partial:
         figure.savefig(partial, format="pdf", bbox_inches=strip, metadata={"CreationDate": None})
-    return buffer.getvalue()
+    return image
 
 
 def _strip(figure: Figure, warning: str) -> Bbox | None:

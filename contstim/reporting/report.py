@@ -96,12 +96,14 @@ class Table:
         rows: as many cells in each; a row whose first cell is empty belongs to the row above.
         texts: how many columns, from the left, hold texts; numbers stand at the right of theirs.
         notes: how many of the last columns hold texts.
+        is_wide: whether it is as wide as the page, so that several below one another look alike.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Value]]
     texts: int = 1
     notes: int = 0
+    is_wide: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:

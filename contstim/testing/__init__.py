@@ -1,8 +1,9 @@
-"""For tests of your own: models without a download, their contracts, artificial participants.
+"""For tests of your own: models without a download, contracts, artificial participants.
 
 toy           ToyModel: a true distribution over sentences, spelled from a seed
 mock          MockModel: scores that you give; TableModel: scores from a seed, and hints
 contract      ScorerContract and LanguageModelContract, to inherit in tests; needs pytest
+platform      PlatformContract, ExportContract and ReadContract, to inherit in tests; needs pytest
 participants  artificial participants who take part in a running study, over HTTP or in a browser
 """
 

@@ -10,15 +10,16 @@ import pytest
 
 from contstim.experiments.responses import admit, read_responses
 from contstim.stimuli import read_trials, write_trials
-from tests.cli.test_commands import run, succeed
+from contstim.testing.platform import PlantedAnswers, read_csv_rows
+from tests.cli.running import run, succeed
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex
 from tests.experiments.platforms import test_psychopy as psychopy
 from tests.experiments.platforms import test_qualtrics as qualtrics
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import Planted, table
 
 TRIALS = hostile_trials(brackets=False)
+PCIBEX_PEOPLE = {"ann": "L01", "=HYPERLINK(1, 2)": "L04"}
 
 
 @pytest.fixture
@@ -27,25 +28,25 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answer_pcibex(folder: Path, planted: Planted) -> None:
-    text = pcibex.results(folder / "out", pcibex.PEOPLE, planted)
+def answer_pcibex(folder: Path, planted: PlantedAnswers) -> None:
+    text = pcibex.results(folder / "out", PCIBEX_PEOPLE, planted)
     (folder / "data.csv").write_text(text, encoding="utf-8")
 
 
-def answer_psychopy(folder: Path, planted: Planted) -> None:
+def answer_psychopy(folder: Path, planted: PlantedAnswers) -> None:
     for n, path in enumerate(psychopy.data(folder / "out", folder, planted, "keyboard")):
         path.rename(folder / f"data{n}.csv")
 
 
-def answer_gorilla(folder: Path, planted: Planted) -> None:
+def answer_gorilla(folder: Path, planted: PlantedAnswers) -> None:
     gorilla.data(folder / "out", folder / "data.csv", planted)
 
 
-def answer_qualtrics(folder: Path, planted: Planted) -> None:
+def answer_qualtrics(folder: Path, planted: PlantedAnswers) -> None:
     qualtrics.data(folder / "out", folder / "data.csv", planted)
 
 
-ROUTES: dict[str, tuple[Callable[[Path, Planted], None], str, str]] = {
+ROUTES: dict[str, tuple[Callable[[Path, PlantedAnswers], None], str, str]] = {
     "pcibex": (answer_pcibex, "", "data.csv"),
     "psychopy": (answer_psychopy, "", "data0.csv data1.csv data2.csv"),
     "gorilla": (answer_gorilla, "", "data.csv"),
@@ -62,7 +63,7 @@ def test_planted_ratings_come_back_and_are_admitted(folder: Path, platform: str)
     assert (folder / "out" / "README.md").read_text(encoding="utf-8").startswith("# ")
     record = json.loads((folder / "out" / "export.meta.json").read_text())
     assert (record["platform"], record["seed"]) == (platform, 4)
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     answer(folder, planted)
     command = f"import {platform} {files} --trials trials.csv --out responses.csv"
     assert "every participant rated every trial" in succeed(folder, *command.split())
@@ -74,7 +75,7 @@ def test_planted_ratings_come_back_and_are_admitted(folder: Path, platform: str)
 
 def test_csv_and_what_is_in_the_way(folder: Path) -> None:
     succeed(folder, *"export csv --trials trials.csv --out plain --participants 2".split())
-    assert len(table(folder / "plain" / "presentation.csv")) == 80
+    assert len(read_csv_rows(folder / "plain" / "presentation.csv")) == 80
     failed = run(folder, *"export csv --trials trials.csv --out .".split())
     assert failed.returncode == 2
     assert failed.stderr.startswith("error: . holds other files")

@@ -16,7 +16,12 @@ from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.calibration import Ceilings, calibrate
 from contstim.experiments.design.power import simulate_power
-from contstim.experiments.design.simulated import Comparisons, calibrate_noise, compare, study
+from contstim.experiments.design.simulated import (
+    TrialPreferences,
+    calibrate_noise,
+    preferences_by_condition,
+    preferences_by_scope,
+)
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.scores import (
     read_natural_scores,
@@ -84,10 +89,10 @@ def test_controversial_pairs_need_fewer_trials_than_random_ones(
     folder = published_data / "contstimlang"
     pairs, triplets, _ = stimuli
     found = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
-    targeted = compare(found.trials, read_stimulus_scores(folder))
+    targeted = preferences_by_condition(found.trials, read_stimulus_scores(folder))
     scores = read_natural_scores(folder).log_probs
     one, two = np.random.default_rng(0).permutation(len(scores))[:600].reshape(2, 300)
-    random = Comparisons(
+    random = TrialPreferences(
         targeted[Condition.NATURAL_CONTROVERSIAL].models,
         scores[two] - scores[one],
         np.ones((300, 9), dtype=np.bool_),
@@ -119,5 +124,5 @@ def test_default_noise_ceilings_are_those_of_the_published_ratings(published_dat
         own = {one.model: one.lower for one in found.result(scope, ACCURACY).models}
         assert own[best] == pytest.approx(value, abs=1e-6)
     assert {len(group.participants) for group in found.ratings.groups} == {ceilings.raters}
-    noise = calibrate(study(trials, scores), ceilings)
+    noise = calibrate(preferences_by_scope(trials, scores), ceilings)
     assert not noise.unreached

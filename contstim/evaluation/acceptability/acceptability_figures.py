@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.evaluation.acceptability.results import delta_correlations, fits
-from contstim.reporting.canvas import BLUE, ORANGE, SIZE, new_figure, widest
-from contstim.reporting.matrices import colour_scale
+from contstim.reporting.canvas import BLUE, ORANGE, new_figure, widest
+from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 
 if TYPE_CHECKING:
@@ -18,31 +18,14 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
 
 _ACROSS = 3
-_STRONG = 0.6  # from where numbers are white
 
 
 def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
     """Pearson's r between the deltas of people and models, a cell each."""
     names, matrix = delta_correlations(evaluation)
-    names = tuple(short_names(names))
-    n, beside = len(names), widest(names)
+    short = short_names(names)
     title = "Correlation of differences within pairs"
-    width = max(1.35 + beside + 0.42 * n, 0.2 + widest([title]))
-    figure = new_figure(width, 1.0 + 0.75 * beside + 0.38 * n)
-    axes = figure.subplots()
-    image = axes.imshow(matrix, cmap="PuOr", vmin=-1, vmax=1)
-    for row, column in np.argwhere(np.isfinite(matrix)):
-        value = matrix[row, column]
-        ink = "white" if abs(value) > _STRONG else "black"
-        label = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
-        axes.text(column, row, label, ha="center", va="center", color=ink, size=SIZE - 1)
-    axes.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(n), names)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
-    colour_scale(image, axes, length=0.27 * n, ticks=[-1, 0, 1], labels="{x:.0f}")
-    return figure
+    return heat_map(short, short, matrix, title=title, middle=0.0, numbers="decimals")
 
 
 def scatter_figure(evaluation: AcceptabilityEvaluation) -> Figure:

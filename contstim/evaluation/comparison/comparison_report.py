@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from contstim.evaluation.comparison.agreement import (
     Disagreement,
     ModelAgreement,
@@ -15,7 +13,7 @@ from contstim.evaluation.comparison.agreement import (
 )
 from contstim.evaluation.output_folder import write_evaluation
 from contstim.reporting.canvas import BLUE, GREY, new_figure, styled, widest
-from contstim.reporting.matrices import matrix_figure
+from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
 from contstim.tables import columns_of
@@ -84,10 +82,7 @@ def write_comparison(
 
 def agreement_figure(table: ScoreTable) -> Figure:
     """The share of pairs of sentences that two models order alike; none for one with itself."""
-    shares = table.agreement().copy()
-    np.fill_diagonal(shares, np.nan)
-    title = "Pairs of sentences ordered alike"
-    return matrix_figure(short_names(table.models), shares, title=title, diverging=True)
+    return agreement_map(table)
 
 
 def ranks_figure(table: ScoreTable) -> Figure:

@@ -1,7 +1,7 @@
 """From ratings and scores to results: which model people agree with, and how sure we are.
 
-ratings      who rated which trials, and the models' log-probabilities of their sentences
-orientation  whether trials are what their condition says, and models play their roles
+ratings      who rated which trials, each one of its condition, and the models' log-probabilities
+orientation  whether models play the roles that trials give them
 scopes       which trials evaluate which model
 measures     how well log-probability ratios predict ratings: accuracy, signed-rank cosine
 ceilings     how well people predict one another

@@ -68,35 +68,35 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
         for column in np.flatnonzero(_of(group, condition)):
             trial = group.trials[column]
             rivals = [ratings.models.index(name) for name in (trial.model_1, trial.model_2)]
-            for own, other in (rivals, rivals[::-1]):
-                sums[own, other] += agreed[own, column]
-                counts[own, other] += len(group.participants)
+            for side, other in (rivals, rivals[::-1]):
+                sums[side, other] += agreed[side, column]
+                counts[side, other] += len(group.participants)
     shares: FloatArray = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return shares
 
 
 def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
     """Synthetic against natural sentences, for each model that accepts and each that rejects."""
-    found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    by_roles: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for trial, rated in _trials(ratings, Condition.NATURAL_SYNTHETIC):
-        found.setdefault(roles(trial), []).append((len(rated), int((rated > MIDDLE).sum())))
+        by_roles.setdefault(roles(trial), []).append((len(rated), int((rated > MIDDLE).sum())))
     order = ratings.models.index
     return tuple(
         RolePreference(*models, len(rows), *map(sum, zip(*rows, strict=True)))
-        for models, rows in sorted(found.items(), key=lambda item: tuple(map(order, item[0])))
+        for models, rows in sorted(by_roles.items(), key=lambda item: tuple(map(order, item[0])))
     )
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> tuple[Unanimity, ...]:
     """How many trials of each condition have at least `share` of people on one side."""
-    found = []
+    rows = []
     for condition in Condition:
         sides = [np.mean(rated > MIDDLE) for _, rated in _trials(ratings, condition)]
         majorities = np.maximum(sides, 1 - np.array(sides))
         if sides:
             agreed = int((majorities >= share - 1e-9).sum())
-            found.append(Unanimity(condition, len(sides), agreed))
-    return tuple(found)
+            rows.append(Unanimity(condition, len(sides), agreed))
+    return tuple(rows)
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:

@@ -41,9 +41,9 @@ class Bootstrap:
             group_means: (3, n_groups, n_samples), such as a difference of `values`.
             level: the share of resamples inside, such as 0.95.
         """
-        known = ~np.isnan(group_means)
-        counted = np.where(known, group_means, 0) * self.shares[:, None]
-        total = (known * self.shares[:, None]).sum(axis=1)
+        defined = ~np.isnan(group_means)
+        counted = np.where(defined, group_means, 0) * self.shares[:, None]
+        total = (defined * self.shares[:, None]).sum(axis=1)
         means = np.divide(
             counted.sum(axis=1), total, out=np.full(total.shape, np.nan), where=total > 0
         )

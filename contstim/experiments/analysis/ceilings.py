@@ -89,6 +89,6 @@ def _published_means(values: FloatArray) -> FloatArray:
     normalised = signed_ranks(values) / norms[:, None]
     everyone = range(len(values))
     means: FloatArray = np.stack(
-        [np.delete(normalised, own, axis=0).mean(axis=0) for own in everyone]
+        [np.delete(normalised, person, axis=0).mean(axis=0) for person in everyone]
     )
     return means

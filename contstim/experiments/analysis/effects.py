@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.bootstrap import Bootstrap
-    from contstim.experiments.analysis.evaluation import Evaluation, Measure
-    from contstim.experiments.analysis.inference import Contrast, Reach
+    from contstim.experiments.analysis.evaluation import Measure, ParticipantScores
+    from contstim.experiments.analysis.inference import ModelContrast, Reach
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.scopes import Scope
 
@@ -76,7 +76,7 @@ class ModelResult:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ContrastResult:
     """A contrast: the difference of means over units, its interval and its test.
 
     Units count in which both sides are known; a group of one has no ceiling. A contrast is testable
@@ -116,25 +116,25 @@ class Result:
 
     scope: Scope
     measure: Measure
-    evaluation: Evaluation
+    evaluation: ParticipantScores
     models: tuple[ModelResult, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ContrastResult, ...]
     reach: Reach
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
         return frozenset(
-            one.first
-            for one in self.comparisons
-            if one.second == CEILING and one.significant and one.difference < 0
+            test.first
+            for test in self.comparisons
+            if test.second == CEILING and test.significant and test.difference < 0
         )
 
     def beaten_by(self, model: str) -> frozenset[str]:
         """The models that are significantly worse than this one."""
-        pairs = [one for one in self.comparisons if one.significant and one.second != CEILING]
-        over = {one.second for one in pairs if one.first == model and one.difference > 0}
+        tests = [test for test in self.comparisons if test.significant and test.second != CEILING]
         return frozenset(
-            over | {one.first for one in pairs if one.second == model and one.difference < 0}
+            [test.second for test in tests if test.first == model and test.difference > 0]
+            + [test.first for test in tests if test.second == model and test.difference < 0]
         )
 
 
@@ -142,7 +142,7 @@ def compare(
     ratings: Ratings,
     scope: Scope,
     measure: Measure,
-    contrasts: Sequence[Contrast],
+    contrasts: Sequence[ModelContrast],
     sampling: Sampling,
 ) -> Result:
     """Evaluate all models in a scope and make the contrasts that concern two of them.
@@ -166,24 +166,28 @@ def compare(
         seed=sampling.seed,
     )
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)
-    known = [model for model, count in zip(ratings.models, counts, strict=True) if count]
-    family = [c for c in contrasts if c.first in known and c.second in (*known, CEILING)]
+    targeted = [model for model, count in zip(ratings.models, counts, strict=True) if count]
+    family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
     models = tuple(
         _model(evaluation, resampled, model, int(counts[ratings.models.index(model)]), sampling)
-        for model in known
+        for model in targeted
     )
     comparisons = _comparisons(evaluation, resampled, family, sampling)
-    limits = reach([one.n_units for one in comparisons], sampling.false_discovery_rate)
+    limits = reach([test.n_units for test in comparisons], sampling.false_discovery_rate)
     return Result(scope, measure, evaluation, models, comparisons, limits)
 
 
-def units_of(evaluation: Evaluation, values: FloatArray, units: Units | None) -> FloatArray:
+def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
     """The observations that tests compare, (n_units, n_models)."""
     return values if units == "participants" else evaluation.of_groups(values)
 
 
 def _model(
-    evaluation: Evaluation, resampled: Bootstrap, model: str, n_trials: int, sampling: Sampling
+    evaluation: ParticipantScores,
+    resampled: Bootstrap,
+    model: str,
+    n_trials: int,
+    sampling: Sampling,
 ) -> ModelResult:
     column = evaluation.models.index(model)
     means = [
@@ -195,8 +199,11 @@ def _model(
 
 
 def _comparisons(
-    evaluation: Evaluation, resampled: Bootstrap, family: Sequence[Contrast], sampling: Sampling
-) -> tuple[Comparison, ...]:
+    evaluation: ParticipantScores,
+    resampled: Bootstrap,
+    family: Sequence[ModelContrast],
+    sampling: Sampling,
+) -> tuple[ContrastResult, ...]:
     values, lower = (
         units_of(evaluation, kind, sampling.units) for kind in (evaluation.values, evaluation.lower)
     )
@@ -214,7 +221,7 @@ def _comparisons(
     clearest = [smallest_p_value(test.n) if test.n else np.nan for test in tests]
     least = false_discovery(np.array(clearest))
     return tuple(
-        Comparison(
+        ContrastResult(
             contrast.first,
             contrast.second,
             _mean(first),
@@ -241,5 +248,5 @@ def _interval(resampled: Bootstrap, group_means: FloatArray, sampling: Sampling)
 
 
 def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else np.nan

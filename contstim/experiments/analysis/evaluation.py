@@ -63,7 +63,7 @@ MEASURES = (ACCURACY, COSINE)
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class ParticipantScores:
     """Results of all participants, group after group, on the trials that evaluate each model.
 
     Attributes:
@@ -92,7 +92,7 @@ class Evaluation:
         return np.stack([values[self.groups == g].mean(axis=0) for g in self.group_numbers])
 
 
-def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> Evaluation:
+def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> ParticipantScores:
     """Evaluate every model on its own trials.
 
     Args:
@@ -108,7 +108,7 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
     numbers = np.repeat([group.number for group in ratings.groups], people)
     counts = np.repeat([mask.sum(axis=1) for mask in masks], people, axis=0)
     values, lower, upper = (np.concatenate(kind) for kind in zip(*parts, strict=True))
-    return Evaluation(ratings.models, numbers, values, lower, upper, counts)
+    return ParticipantScores(ratings.models, numbers, values, lower, upper, counts)
 
 
 def evaluate_group(
@@ -125,10 +125,10 @@ def evaluate_group(
     people, (n_models, _) = group.ratings, mask.shape
     samples = () if weights is None else (len(weights),)
     values, lower, upper = np.full((3, len(people), n_models, *samples), np.nan)
-    for own in np.unique(mask[mask.any(axis=1)], axis=0):
-        models = (mask == own).all(axis=1)
-        rated = people[:, own], None if weights is None else weights[:, own]
-        values[:, models] = measure.model(group.ratios[np.ix_(models, own)], *rated)
+    for trials in np.unique(mask[mask.any(axis=1)], axis=0):
+        models = (mask == trials).all(axis=1)
+        rated = people[:, trials], None if weights is None else weights[:, trials]
+        values[:, models] = measure.model(group.ratios[np.ix_(models, trials)], *rated)
         if len(people) > 1:
             lower[:, models] = measure.lower(*rated)[:, None]
             upper[:, models] = measure.upper(*rated)[:, None]

@@ -60,16 +60,16 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> tuple[Failure
         scope: which trials evaluate which model.
         worst: how many to list for each model.
     """
-    found: dict[str, list[Failure]] = {model: [] for model in ratings.models}
+    by_model: dict[str, list[Failure]] = {model: [] for model in ratings.models}
     for group in ratings.groups:
         mask = scope_mask(group.trials, scope, ratings.models)
         for row, model in enumerate(ratings.models):
             columns = np.flatnonzero(mask[row])
-            found[model] += _of_group(group, scope, ratings.models, row, columns.tolist())
+            by_model[model] += _of_group(group, scope, ratings.models, row, columns.tolist())
     return tuple(
-        one
-        for rows in found.values()
-        for one in sorted(rows, key=lambda failure: -failure.error)[:worst]
+        failure
+        for rows in by_model.values()
+        for failure in sorted(rows, key=lambda failure: -failure.error)[:worst]
     )
 
 

@@ -39,7 +39,7 @@ _UNTIED = 50  # pairs up to which the distribution without ties is counted
 
 
 @dataclass(frozen=True)
-class Contrast:
+class ModelContrast:
     """A model and what it is compared with: another model, or `CEILING`."""
 
     first: str
@@ -165,13 +165,13 @@ def reach(units: ArrayLike, rate: float) -> Reach:
     return Reach(len(sizes), int(sizes[-1]), int(sizes[0]), float(smallest[0]), needed)
 
 
-def every_contrast(models: Sequence[str]) -> tuple[Contrast, ...]:
+def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
     """All pairs of models and every model against the ceiling: 36 + 9 for the nine of 2023."""
-    pairs = [Contrast(first, second) for first, second in combinations(models, 2)]
-    return (*pairs, *(Contrast(model, CEILING) for model in models))
+    pairs = [ModelContrast(first, second) for first, second in combinations(models, 2)]
+    return (*pairs, *(ModelContrast(model, CEILING) for model in models))
 
 
-def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[Contrast, ...]:
+def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContrast, ...]:
     """The contrasts that a design states: a table with the columns first and second.
 
     Each row names two models, or a model and `ceiling`.
@@ -184,15 +184,15 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[Contrast, .
     if not {"first", "second"} <= table.keys() or not table["first"]:
         raise InputError(f"{path} states no contrasts; expected rows under first and second.")
     first, second = (parsed(path, name, table[name], text, "name") for name in ("first", "second"))
-    stated = [Contrast(*row) for row in zip(first, second, strict=True)]
-    for one in stated:
-        known = one.first in models and one.second in (*models, CEILING)
-        if not known or one.first == one.second:
+    stated = [ModelContrast(*row) for row in zip(first, second, strict=True)]
+    for contrast in stated:
+        is_scored = contrast.first in models and contrast.second in (*models, CEILING)
+        if not is_scored or contrast.first == contrast.second:
             raise InputError(
-                f"{path} compares {one.first!r} with {one.second!r}; first is a model, second "
-                f"another one or {CEILING!r}. There are {', '.join(models)}."
+                f"{path} compares {contrast.first!r} with {contrast.second!r}; first is a model, "
+                f"second another one or {CEILING!r}. There are {', '.join(models)}."
             )
-    if len({frozenset((one.first, one.second)) for one in stated}) < len(stated):
+    if len({frozenset((contrast.first, contrast.second)) for contrast in stated}) < len(stated):
         raise InputError(f"{path} states a contrast twice.")
     return tuple(stated)
 
@@ -261,8 +261,8 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     tables = np.full((len(first), _ENUMERATED * (_ENUMERATED + 1) + 1), np.nan)
     for table, ranks in zip(tables, np.abs(doubled[first]), strict=True):
         table[: ranks.sum() + 1] = _sign_test_table(ranks[ranks > 0])
-    found: FloatArray = tables[pattern, positive]
-    return found
+    p_values: FloatArray = tables[pattern, positive]
+    return p_values
 
 
 def _sign_test_table(ranks: IntArray) -> FloatArray:

@@ -73,7 +73,9 @@ def signed_rank_cosine(
     people = ratings - MIDDLE
     counts = np.ones(ratings.shape[-1]) if weights is None else weights
     counted = counts * resampled_ranks(ratios, weights)
-    products = np.stack([(counted * own).sum(axis=-1) for own in resampled_ranks(people, weights)])
+    products = np.stack(
+        [(counted * person).sum(axis=-1) for person in resampled_ranks(people, weights)]
+    )
     models, people = spread(ratios, weights), spread(people, weights)
     squares = rank_squares(models, counts) * rank_squares(people, counts)[:, None]
     return cosine(products, squares, counts)

@@ -57,7 +57,7 @@ def write_analysis(
         for name, figure in drawings(analysis, pair):
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
-    write_text(folder / "report.html", report(analysis, images, title=title, seen=seen))
+    write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
 
 
 def result_tables(analysis: Analysis) -> dict[str, Columns]:
@@ -77,11 +77,11 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "excluded": tables.rows_table(analysis.admission.excluded),
         **{
             f"{kind}-{condition}": tables.matrix_table(ratings.models, matrix)
-            for kind, found in (
+            for kind, matrices in (
                 ("agreement", analysis.agreement),
                 ("dominance", analysis.dominance),
             )
-            for condition, matrix in found.items()
+            for condition, matrix in matrices.items()
         },
     }
 

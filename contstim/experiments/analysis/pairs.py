@@ -40,21 +40,21 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
     """A row for each pair of models that a condition sets against each other."""
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
-        found = evaluate(ratings, measure, masks)
+        scores = evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
         yield PairResult(
             condition,
             *pair,
             measure.name,
-            _mean(found.values[:, first]),
-            _mean(found.values[:, second]),
-            _mean(found.lower[:, first]),
-            _mean(found.upper[:, first]),
+            _mean(scores.values[:, first]),
+            _mean(scores.values[:, second]),
+            _mean(scores.lower[:, first]),
+            _mean(scores.upper[:, first]),
             sum(int(mask.any(axis=0).sum()) for mask in masks),
-            int(found.n_trials[:, first].sum()),
+            int(scores.n_trials[:, first].sum()),
         )
 
 
 def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else np.nan

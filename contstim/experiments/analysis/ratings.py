@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.conditions import check_trials
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses import check_responses
 from contstim.experiments.responses.checks import HARMLESS
+from contstim.stimuli import CONTROVERSIAL, Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 _NAMED = 5  # how many culprits a message names
+_KINDS = {
+    Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.NATURAL_SYNTHETIC: (
+        (Kind.NATURAL, Kind.SYNTHETIC_1),
+        (Kind.NATURAL, Kind.SYNTHETIC_2),
+    ),
+    Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
+    Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED),),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,18 +96,51 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     check_trials(trials)
     _check_models(trials, scores)
     _check_complete(trials, responses)
-    given = {(one.participant, one.trial_id): float(one.rating) for one in responses}
+    rated = {
+        (response.participant, response.trial_id): float(response.rating) for response in responses
+    }
     numbers = sorted({response.group for response in responses})
     require_scores([trial for trial in trials if trial.group in numbers], scores)
     groups = []
     for number in numbers:
-        own = tuple(trial for trial in trials if trial.group == number)
-        people = tuple(dict.fromkeys(one.participant for one in responses if one.group == number))
-        ratings = np.array([[given[name, trial.trial_id] for trial in own] for name in people])
-        rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in own]
+        seen = tuple(trial for trial in trials if trial.group == number)
+        people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
+        ratings = np.array([[rated[name, trial.trial_id] for trial in seen] for name in people])
+        # (n_trials, 2) rows of the scores; their log-probabilities are (n_trials, 2, n_models)
+        rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in seen]
         log_probs = scores.log_probs[np.array(rows, dtype=np.int64)].transpose(2, 0, 1)
-        groups.append(GroupRatings(number, own, people, ratings, log_probs))
+        groups.append(GroupRatings(number, seen, people, ratings, log_probs))
     return Ratings(scores.models, tuple(groups))
+
+
+def check_trials(trials: Iterable[Trial]) -> None:
+    """Make sure that every trial is one of its condition, as `Trial` says.
+
+    Raises:
+        InputError: a controversial trial does not name two different models, another names one, or
+            the kinds of sentences are not those of the condition.
+    """
+    for trial in trials:
+        models = (trial.model_1, trial.model_2)
+        stated = f"The trial {trial.trial_id!r} is {trial.condition}, so it"
+        if trial.condition not in CONTROVERSIAL:
+            if any(models):
+                raise InputError(
+                    f"{stated} sets no models against each other, but model_1 and model_2 are "
+                    f"{models[0]!r} and {models[1]!r}; leave them empty, or correct the condition."
+                )
+        elif not all(models) or models[0] == models[1]:
+            raise InputError(
+                f"{stated} sets two models against each other, but model_1 and model_2 are "
+                f"{models[0]!r} and {models[1]!r}; name both, or correct the condition."
+            )
+        allowed = _KINDS[trial.condition]
+        if (trial.kind_1, trial.kind_2) not in allowed:
+            raise InputError(
+                f"{stated} compares {' or '.join(' with '.join(kinds) for kinds in allowed)}, but "
+                f"kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}; correct them, or the "
+                "condition."
+            )
 
 
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
@@ -112,12 +155,12 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
         tuple(
             replace(
                 group,
-                trials=tuple(compress(group.trials, own)),
-                ratings=group.ratings[:, own],
-                log_probs=group.log_probs[:, own],
+                trials=tuple(compress(group.trials, columns)),
+                ratings=group.ratings[:, columns],
+                log_probs=group.log_probs[:, columns],
             )
-            for group, own in zip(ratings.groups, chosen, strict=True)
-            if own.any()
+            for group, columns in zip(ratings.groups, chosen, strict=True)
+            if columns.any()
         ),
     )
 

@@ -78,7 +78,7 @@ class ClusteredLogit:
     repaired: bool
 
     def __getitem__(self, name: str) -> Coefficient:
-        return next(one for one in self.coefficients if one.name == name)
+        return next(coefficient for coefficient in self.coefficients if coefficient.name == name)
 
 
 def regress_choices(
@@ -118,9 +118,9 @@ def regress_choices(
         ]
         names = [group.trials[column].trial_id for column in columns]
         chosen = group.ratings[:, columns] > 3.5  # (n_participants, n_trials)
-        own = group.ratios[rows][:, columns]  # (n_models, n_trials)
+        group_ratios = group.ratios[rows][:, columns]  # (n_models, n_trials)
         choices.append(chosen.ravel())
-        ratios.append(np.tile(own, len(group.participants)))
+        ratios.append(np.tile(group_ratios, len(group.participants)))
         people += [name for name in group.participants for _ in columns]
         items += names * len(group.participants)
     every = np.concatenate(ratios, axis=1)
@@ -254,7 +254,7 @@ def _separates(chosen: FloatArray, scaled: FloatArray) -> bool:
     from scipy.optimize import linprog
 
     towards = np.unique(np.where(chosen[:, None] > 0, scaled, -scaled), axis=0)
-    found = linprog(
+    program = linprog(
         -towards.sum(axis=0), A_ub=-towards, b_ub=np.zeros(len(towards)), bounds=(-1, 1)
     )
-    return bool(-found.fun > 1e-9)
+    return bool(-program.fun > 1e-9)

@@ -63,24 +63,24 @@ def regressions(ratings: Ratings, level: float) -> Iterator[ChoiceRegression]:
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         for row, model in enumerate(ratings.models):
             if any(mask[row].any() for mask in masks):
-                own = subset(ratings, [mask[row] for mask in masks])
-                yield _regress(own, scope, model, level, _typical(ratings, row))
+                targeted = subset(ratings, [mask[row] for mask in masks])
+                yield _regress(targeted, scope, model, level, _typical(ratings, row))
 
 
 def _regress(
-    own: Ratings, scope: Scope, model: str, level: float, everywhere: float
+    targeted: Ratings, scope: Scope, model: str, level: float, everywhere: float
 ) -> ChoiceRegression:
-    row = own.models.index(model)
-    typical = _typical(own, row)
+    row = targeted.models.index(model)
+    typical = _typical(targeted, row)
     try:
-        found = regress_choices(own, [model], level=level)
+        fit = regress_choices(targeted, [model], level=level)
     except InputError as error:
-        choices = sum(group.ratings.size for group in own.groups)
-        trials = sum(len(group.trials) for group in own.groups)
-        counts = (choices, len(own.participants), trials, 0)
+        choices = sum(group.ratings.size for group in targeted.groups)
+        trials = sum(len(group.trials) for group in targeted.groups)
+        counts = (choices, len(targeted.participants), trials, 0)
         return ChoiceRegression(scope, model, *(np.nan,) * 5, *counts, typical, str(error))
-    cautions = _cautions(found.repaired, *_sides(own, row), typical, everywhere)
-    slope = found[model]
+    cautions = _cautions(fit.repaired, *_sides(targeted, row), typical, everywhere)
+    slope = fit[model]
     return ChoiceRegression(
         scope,
         model,
@@ -89,10 +89,10 @@ def _regress(
         slope.low,
         slope.high,
         slope.p_value,
-        found.choices,
-        found.participants,
-        found.items,
-        found.left_out,
+        fit.choices,
+        fit.participants,
+        fit.items,
+        fit.left_out,
         typical,
         "; ".join(cautions),
     )

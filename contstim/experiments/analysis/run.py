@@ -23,16 +23,19 @@ from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
+from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from pandas import DataFrame
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.agreement import RolePreference, Unanimity
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.evaluation import Measure
     from contstim.experiments.analysis.failures import Failure
-    from contstim.experiments.analysis.inference import Contrast
+    from contstim.experiments.analysis.inference import ModelContrast
     from contstim.experiments.analysis.orientation import Orientation
     from contstim.experiments.analysis.pairs import PairResult
     from contstim.experiments.analysis.ratings import Ratings
@@ -88,9 +91,22 @@ class Analysis:
     def cautions(self) -> tuple[str, ...]:
         """What limits the tests: too few units, or participants who all saw the same items."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
-        families = [(one.scope, one.reach) for one in self.results]
+        families = [(result.scope, result.reach) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
         return (*family_cautions(families, units, rate), *items)
+
+    def to_frame(self, name: str = "models") -> DataFrame:
+        """One of the tables of `write_analysis`, such as models, comparisons or participants.
+
+        Raises:
+            InputError: there is no table of this name; says which there are.
+        """
+        from contstim.experiments.analysis.outputs import result_tables
+
+        tables = result_tables(self)
+        if name not in tables:
+            raise InputError(f"{name!r} is not a table of an analysis: {', '.join(tables)}.")
+        return frame_of(tables[name])
 
     def result(self, scope: Scope, measure: Measure) -> Result:
         """One measure in one scope.
@@ -98,9 +114,9 @@ class Analysis:
         Raises:
             InputError: the design has no such trials.
         """
-        for one in self.results:
-            if one.scope is scope and one.measure is measure:
-                return one
+        for result in self.results:
+            if result.scope is scope and result.measure is measure:
+                return result
         raise InputError(f"This design has no trials for {scope}.")
 
 
@@ -109,7 +125,7 @@ def analyze(
     responses: Iterable[Response],
     scores: ScoreTable,
     *,
-    contrasts: Sequence[Contrast] | None = None,
+    contrasts: Sequence[ModelContrast] | None = None,
     catch: CatchRule | None = DEFAULT_RULE,
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
@@ -164,7 +180,7 @@ def analyze(
 
 def _results(
     ratings: Ratings,
-    contrasts: Sequence[Contrast],
+    contrasts: Sequence[ModelContrast],
     sampling: Sampling,
     progress: Callable[[int, int], None],
 ) -> tuple[Result, ...]:

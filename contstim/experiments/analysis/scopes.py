@@ -82,8 +82,8 @@ def pair_mask(
     trials: Sequence[Trial], condition: Condition, pair: tuple[str, str], models: Sequence[str]
 ) -> BoolArray:
     """The trials of a condition that set two models against each other, (n_models, n_trials)."""
-    own = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
-    return np.array([[model in pair and mine for mine in own] for model in models])
+    targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
+    return np.array([[model in pair and mine for mine in targets] for model in models])
 
 
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:

@@ -35,12 +35,12 @@ def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
     return columns_of(
         {
             "model": model,
-            "natural_sentences": one.sentences,
-            "in_training_text": len(one.hashes),
-            "share": one.share,
+            "natural_sentences": overlap.sentences,
+            "in_training_text": len(overlap.hashes),
+            "share": overlap.share,
         }
-        for model, one in seen.items()
-        if one is not None
+        for model, overlap in seen.items()
+        if overlap is not None
     )
 
 
@@ -49,20 +49,20 @@ def participants_table(results: Iterable[Result], ratings: Ratings) -> Columns:
     return columns_of(
         {
             "participant": name,
-            "group": int(found.groups[row]),
+            "group": int(scores.groups[row]),
             "scope": str(result.scope),
             "measure": result.measure.name,
             "model": model,
-            "value": float(found.values[row, column]),
-            "lower_ceiling": float(found.lower[row, column]),
-            "upper_ceiling": float(found.upper[row, column]),
-            "n_trials": int(found.n_trials[row, column]),
+            "value": float(scores.values[row, column]),
+            "lower_ceiling": float(scores.lower[row, column]),
+            "upper_ceiling": float(scores.upper[row, column]),
+            "n_trials": int(scores.n_trials[row, column]),
         }
         for result in results
-        for found in [result.evaluation]
+        for scores in [result.evaluation]
         for row, name in enumerate(ratings.participants)
-        for column, model in enumerate(found.models)
-        if found.n_trials[row, column]
+        for column, model in enumerate(scores.models)
+        if scores.n_trials[row, column]
     )
 
 
@@ -77,15 +77,17 @@ def groups_table(results: Iterable[Result]) -> Columns:
             "value": float(values[row, column]),
             "lower_ceiling": float(lower[row, column]),
             "upper_ceiling": float(upper[row, column]),
-            "n_participants": int((found.groups == number).sum()),
-            "n_trials": int(found.n_trials[found.groups == number][0, column]),
+            "n_participants": int((scores.groups == number).sum()),
+            "n_trials": int(scores.n_trials[scores.groups == number][0, column]),
         }
         for result in results
-        for found in [result.evaluation]
-        for values, lower, upper in [map(found.of_groups, (found.values, found.lower, found.upper))]
-        for row, number in enumerate(found.group_numbers)
-        for column, model in enumerate(found.models)
-        if found.n_trials[found.groups == number][0, column]
+        for scores in [result.evaluation]
+        for values, lower, upper in [
+            map(scores.of_groups, (scores.values, scores.lower, scores.upper))
+        ]
+        for row, number in enumerate(scores.group_numbers)
+        for column, model in enumerate(scores.models)
+        if scores.n_trials[scores.groups == number][0, column]
     )
 
 
@@ -133,22 +135,22 @@ def failures_table(rows: Iterable[Failure]) -> Columns:
     """A row for each failure: both sentences, their log-probabilities (nats), people's choices."""
     return columns_of(
         {
-            "scope": str(one.scope),
-            "model": one.model,
-            "rival": one.rival,
-            "group": one.group,
-            "trial_id": one.trial_id,
-            "people_prefer": one.people_prefer,
-            "model_prefers": one.model_prefers,
-            "log_prob_people_prefer_model": one.log_probs[0],
-            "log_prob_model_prefers_model": one.log_probs[1],
-            "log_prob_people_prefer_rival": one.log_probs[2],
-            "log_prob_model_prefers_rival": one.log_probs[3],
-            "chose_people_prefer": one.choices[0],
-            "chose_model_prefers": one.choices[1],
-            "error": one.error,
+            "scope": str(failure.scope),
+            "model": failure.model,
+            "rival": failure.rival,
+            "group": failure.group,
+            "trial_id": failure.trial_id,
+            "people_prefer": failure.people_prefer,
+            "model_prefers": failure.model_prefers,
+            "log_prob_people_prefer_model": failure.log_probs[0],
+            "log_prob_model_prefers_model": failure.log_probs[1],
+            "log_prob_people_prefer_rival": failure.log_probs[2],
+            "log_prob_model_prefers_rival": failure.log_probs[3],
+            "chose_people_prefer": failure.choices[0],
+            "chose_model_prefers": failure.choices[1],
+            "error": failure.error,
         }
-        for one in rows
+        for failure in rows
     )
 
 

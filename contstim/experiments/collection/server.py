@@ -24,7 +24,7 @@ from contstim.experiments.collection.participants import AdmissionPolicy
 from contstim.experiments.collection.recorder import Recorder
 from contstim.experiments.collection.service import ServerConfig, Service
 from contstim.experiments.collection.study import read_study
-from contstim.experiments.platforms.addresses import check_web_address
+from contstim.experiments.platforms.jspsych.settings import check_web_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

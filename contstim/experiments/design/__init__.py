@@ -4,7 +4,7 @@ building       from pairs and triplets to trials; fillers: random pairs and catc
 allocation     exact allocation of trials to groups, so that no group meets a text twice
 verification   an independent check of the finished trials
 presentation   what each participant sees: order and sides
-summary        a design in numbers; summary_figure: the same as a figure
+summary        a design in numbers, as a page and as a figure
 simulated      participants that are a model plus noise; artificial: one by one, what each rates
 power          what an experiment would show if one of the models were human
 discoveries    which of a simulated experiment's differences are more than chance

@@ -154,7 +154,7 @@ def _match(
     n_items, each = len(texts), len(texts) // n_groups
     slots = np.repeat(np.arange(n_groups), each)
     closed = np.array(
-        [[any(g in met[text] for text in own) for g in range(n_groups)] for own in texts]
+        [[any(g in met[text] for text in item) for g in range(n_groups)] for item in texts]
     )
     items, places = np.nonzero(~closed[:, slots])
     costs = rng.integers(0, 1000, len(items))
@@ -172,8 +172,8 @@ def _users(items: Sequence[Item]) -> dict[str, list[int]]:
 def _places(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
     """Which places of a list have each key."""
     places: dict[str, list[int]] = defaultdict(list)
-    for place, own in enumerate(keys):
-        for key in own:
+    for place, item in enumerate(keys):
+        for key in item:
             places[key].append(place)
     return places
 

@@ -11,7 +11,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.design.simulated import calibrate_noise, compare
+from contstim.experiments.design.simulated import calibrate_noise, preferences_by_condition
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.stimuli import Condition
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.design.simulated import Comparisons
+    from contstim.experiments.design.simulated import TrialPreferences
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -109,13 +109,20 @@ class ArtificialParticipants:
             seed: of order and sides; see `presentation`.
         """
         rated, took = self.ratings(number), self.times(number)
-        shown = presentation(self.trials, group=group, participant=place, seed=seed)
+        order = presentation(self.trials, group=group, participant=place, seed=seed)
         return tuple(
             Response(
-                name, group, t, rated[t], one.left, one.position, float(took[t]), simulated=True
+                name,
+                group,
+                t,
+                rated[t],
+                presented.left,
+                presented.position,
+                float(took[t]),
+                simulated=True,
             )
-            for one in shown
-            for t in [one.trial.trial_id]
+            for presented in order
+            for t in [presented.trial.trial_id]
         )
 
 
@@ -155,23 +162,25 @@ def artificial_participants(
         raise InputError(
             f"Lapses are a share from 0 to 1, and noise is 0 nats or more; not {lapses}, {noise}."
         )
-    found = compare(design, scores)
+    preferences = preferences_by_condition(design, scores)
     if noise is None:
-        noise = _calibrated(found, column, ceiling)
+        noise = _calibrated(preferences, column, ceiling)
     differences = np.full(len(design), -np.inf)
-    for condition, of in found.items():
+    for condition, of in preferences.items():
         rows = [row for row, trial in enumerate(design) if trial.condition == condition]
         differences[rows] = of.differences[:, column]
     return ArtificialParticipants(design, differences, noise, lapses, seed, model)
 
 
-def _calibrated(found: Mapping[Condition, Comparisons], column: int, ceiling: float) -> float:
-    if Condition.RANDOM_NATURAL not in found:
+def _calibrated(
+    preferences: Mapping[Condition, TrialPreferences], column: int, ceiling: float
+) -> float:
+    if Condition.RANDOM_NATURAL not in preferences:
         raise InputError(
             "Noise is calibrated on random natural pairs, and these trials have none: state the "
             "noise, in nats."
         )
-    return calibrate_noise(found[Condition.RANDOM_NATURAL].differences[:, column], ceiling)
+    return calibrate_noise(preferences[Condition.RANDOM_NATURAL].differences[:, column], ceiling)
 
 
 def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:

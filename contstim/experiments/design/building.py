@@ -119,8 +119,10 @@ def build_design(
             "A triplet gives three trials that share its sentences, for three different groups; "
             f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
         )
-    found = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
-    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
+    allocation = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
+    placed = [
+        replace(t, group=g + 1) for t, g in zip(unplaced, allocation.groups.tolist(), strict=True)
+    ]
     fillers = filler_trials(
         natural,
         frozenset(text for trial in unplaced for text in shown_texts(trial)),
@@ -141,9 +143,9 @@ def build_design(
     )
     certificate = DesignCertificate(
         status="verified",
-        method=found.method if unplaced else "nothing to allocate",
-        solver=found.solver,
-        version=found.version,
+        method=allocation.method if unplaced else "nothing to allocate",
+        solver=allocation.solver,
+        version=allocation.version,
         groups=groups,
         trials=len(trials),
         trials_per_group=len(trials) // groups,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.design.simulated import Study
+    from contstim.experiments.design.simulated import ScopedPreferences
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
@@ -115,7 +115,7 @@ class Noise:
     unreached: tuple[tuple[Scope, str], ...]
 
 
-def calibrate(study: Study, ceilings: Ceilings) -> Noise:
+def calibrate(study: ScopedPreferences, ceilings: Ceilings) -> Noise:
     """The noise under which people agree on a planted model's own trials as measured people did.
 
     On random pairs these are all trials. In controversial conditions the noise that gives the
@@ -131,16 +131,16 @@ def calibrate(study: Study, ceilings: Ceilings) -> Noise:
     of_scopes: dict[Scope, FloatArray] = {}
     unreached = []
     for scope in _KINDS:
-        if scope not in study.own:
+        if scope not in study.evaluates:
             continue
-        own = study.own[scope]  # (n_trials, n_models)
-        rows, ceiling = own.any(axis=1), ceilings.values[scope]
+        evaluates = study.evaluates[scope]  # (n_trials, n_models)
+        rows, ceiling = evaluates.any(axis=1), ceilings.values[scope]
         of_scopes[scope] = np.empty(len(every.models))
         for m, model in enumerate(every.models):
-            mine = own[:, m] if own[:, m].any() else rows
+            mine = evaluates[:, m] if evaluates[:, m].any() else rows
             noise, reached = _noise(every.differences[mine, m], ceiling, ceilings.raters)
             of_scopes[scope][m] = noise
-            of_trials[own[:, m] if scope is Scope.ACCEPT else rows, m] = noise
+            of_trials[evaluates[:, m] if scope is Scope.ACCEPT else rows, m] = noise
             if not reached:
                 unreached.append((scope, model))
     return Noise(of_trials, of_scopes, tuple(unreached))

@@ -12,11 +12,11 @@ from contstim.experiments.analysis.inference import reach, signed_rank_p_values
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.experiments.analysis.inference import Reach
-    from contstim.experiments.design.simulated import Comparisons
+    from contstim.experiments.design.simulated import TrialPreferences
 
 
 def group_means(
-    study: Comparisons, votes: IntArray, participants: int
+    study: TrialPreferences, votes: IntArray, participants: int
 ) -> tuple[FloatArray, FloatArray]:
     """Accuracies and lower noise ceilings, both (n_experiments, n_groups, n_models).
 
@@ -29,10 +29,11 @@ def group_means(
     """
     n_groups, n_models = int(study.groups.max()) + 1, len(study.models)
     of_group = np.eye(n_groups)[study.groups]  # (n_trials, n_groups)
-    signs, own = np.sign(study.differences) * study.own, study.own.astype(np.float64)
-    trials = of_group.T @ own
+    evaluates = study.evaluates.astype(np.float64)
+    signs = np.sign(study.differences) * evaluates
+    trials = of_group.T @ evaluates
     sided = np.einsum("tg,tm->tgm", of_group, signs).reshape(len(signs), -1)
-    owned = np.einsum("tg,tm->tgm", of_group, own).reshape(len(signs), -1)
+    owned = np.einsum("tg,tm->tgm", of_group, evaluates).reshape(len(signs), -1)
     shape = (len(votes), n_groups, n_models)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = 0.5 + ((votes / participants - 0.5) @ sided).reshape(shape) / trials
@@ -40,7 +41,7 @@ def group_means(
     return means, ceilings
 
 
-def person_means(study: Comparisons, answers: BoolArray) -> tuple[FloatArray, FloatArray]:
+def person_means(study: TrialPreferences, answers: BoolArray) -> tuple[FloatArray, FloatArray]:
     """The same for each participant of a single group, (n_experiments, participants, n_models).
 
     Args:
@@ -52,10 +53,11 @@ def person_means(study: Comparisons, answers: BoolArray) -> tuple[FloatArray, Fl
     agrees = (1 + np.sign(sides.sum(axis=1, keepdims=True) - sides) * sides) / 2
     if participants == 1:
         agrees[:] = np.nan
-    signs, own = np.sign(study.differences) * study.own, study.own.astype(np.float64)
+    evaluates = study.evaluates.astype(np.float64)
+    signs = np.sign(study.differences) * evaluates
     with np.errstate(invalid="ignore", divide="ignore"):
-        trials = own.sum(axis=0)
-        return 0.5 + sides @ signs / trials / 2, agrees @ own / trials
+        trials = evaluates.sum(axis=0)
+        return 0.5 + sides @ signs / trials / 2, agrees @ evaluates / trials
 
 
 def agreement(participants: int) -> FloatArray:
@@ -87,19 +89,19 @@ def significantly_better(
     """
     n_models = means.shape[-1]
     pairs = list(combinations(range(n_models), 2))
-    one, two = np.array(pairs).T
-    differences = np.concatenate([means[..., one] - means[..., two], means - ceilings], axis=2)
-    found = discoveries(differences, alpha)
+    first, second = np.array(pairs).T
+    differences = np.concatenate([means[..., first] - means[..., second], means - ceilings], axis=2)
+    significant = discoveries(differences, alpha)
     ahead = np.nansum(differences, axis=1)
     better = np.zeros((len(means), n_models), dtype=np.bool_)
     for place, (i, j) in enumerate(pairs):
         if planted in (i, j):
             wins = ahead[:, place] > 0 if planted == i else ahead[:, place] < 0
-            better[:, j if planted == i else i] = found[:, place] & wins
+            better[:, j if planted == i else i] = significant[:, place] & wins
     return better
 
 
-def family_reach(study: Comparisons, groups: int, participants: int, alpha: float) -> Reach:
+def family_reach(study: TrialPreferences, groups: int, participants: int, alpha: float) -> Reach:
     """What the tests of `significantly_better` can find, whatever people answer.
 
     Args:
@@ -110,10 +112,10 @@ def family_reach(study: Comparisons, groups: int, participants: int, alpha: floa
     """
     designed = int(study.groups.max()) + 1
     has = np.zeros((designed, len(study.models)), dtype=np.int64)
-    np.maximum.at(has, study.groups, study.own.astype(np.int64))
+    np.maximum.at(has, study.groups, study.evaluates.astype(np.int64))
     units = has[np.arange(groups) % designed] * (participants if groups == 1 else 1)
-    one, two = np.array(list(combinations(range(len(study.models)), 2))).T
-    pairs = np.minimum(units[:, one], units[:, two]).sum(axis=0)
+    first, second = np.array(list(combinations(range(len(study.models)), 2))).T
+    pairs = np.minimum(units[:, first], units[:, second]).sum(axis=0)
     return reach([*pairs, *(units.sum(axis=0) if participants > 1 else [])], alpha)
 
 
@@ -133,8 +135,8 @@ def discoveries(differences: FloatArray, alpha: float) -> BoolArray:
     n_experiments, n_units, n_comparisons = differences.shape
     tests = np.moveaxis(differences, 1, 2).reshape(-1, n_units)
     p_values = signed_rank_p_values(tests).reshape(n_experiments, n_comparisons)
-    known = ~np.isnan(p_values).any(axis=0)
-    found = np.zeros(p_values.shape, dtype=np.bool_)
-    if known.any():
-        found[:, known] = false_discovery_control(p_values[:, known], axis=1) < alpha
-    return found
+    tested = ~np.isnan(p_values).any(axis=0)
+    significant = np.zeros(p_values.shape, dtype=np.bool_)
+    if tested.any():
+        significant[:, tested] = false_discovery_control(p_values[:, tested], axis=1) < alpha
+    return significant

@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.design.discoveries import group_means, person_means, significantly_better
-from contstim.experiments.design.simulated import Comparisons, choice_probabilities
+from contstim.experiments.design.simulated import TrialPreferences, choice_probabilities
 
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray, IntArray
@@ -57,7 +57,7 @@ class Power:
 
 
 def simulate_power(
-    comparisons: Comparisons,
+    comparisons: TrialPreferences,
     noise: FloatArray,
     *,
     groups: int | None = None,
@@ -88,23 +88,23 @@ def simulate_power(
     Raises:
         InputError: no participants, groups or simulations.
     """
-    given = {"participants": participants, "simulations": simulations, "groups": groups}
-    for what, number in given.items():
+    counts = {"participants": participants, "simulations": simulations, "groups": groups}
+    for what, number in counts.items():
         if number is not None and number < 1:
             raise InputError(f"Power needs 1 or more {what}, not {number}.")
     rows, numbers = _regrouped(comparisons, groups)
     study = _rows(comparisons, rows, numbers)
     noise = np.broadcast_to(noise, comparisons.differences.shape)[rows]
     rng = np.random.default_rng(seed)
-    found = [
+    planted_results = [
         _plant(study, planted, noise[:, planted], participants, simulations, alpha, rng)
         for planted in range(len(study.models))
     ]
-    accuracy, better, curves = map(np.array, zip(*found, strict=True))
+    accuracy, better, curves = map(np.array, zip(*planted_results, strict=True))
     return Power(study.models, accuracy, better, curves[:, -1], curves, simulations)
 
 
-def _regrouped(comparisons: Comparisons, groups: int | None) -> tuple[IntArray, IntArray]:
+def _regrouped(comparisons: TrialPreferences, groups: int | None) -> tuple[IntArray, IntArray]:
     """Trials and groups of as many groups as asked for, the design's repeated or cut."""
     designed = int(comparisons.groups.max()) + 1
     places = [np.flatnonzero(comparisons.groups == g % designed) for g in range(groups or designed)]
@@ -112,7 +112,7 @@ def _regrouped(comparisons: Comparisons, groups: int | None) -> tuple[IntArray, 
     return np.concatenate(places), numbers
 
 
-def thin(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> Comparisons:
+def thin(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> TrialPreferences:
     """A smaller experiment: the trials that `thinned` keeps.
 
     Raises:
@@ -122,7 +122,7 @@ def thin(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> Comparis
     return _rows(comparisons, rows, comparisons.groups[rows])
 
 
-def thinned(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> IntArray:
+def thinned(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> IntArray:
     """The places of so many trials of each group, model pairs taken as evenly as possible.
 
     Raises:
@@ -136,18 +136,18 @@ def thinned(comparisons: Comparisons, per_group: int, *, seed: int = 0) -> IntAr
     return np.concatenate([order[groups == group][:per_group] for group in np.unique(groups)])
 
 
-def _rows(comparisons: Comparisons, rows: IntArray, groups: IntArray) -> Comparisons:
-    return Comparisons(
+def _rows(comparisons: TrialPreferences, rows: IntArray, groups: IntArray) -> TrialPreferences:
+    return TrialPreferences(
         comparisons.models,
         comparisons.differences[rows],
-        comparisons.own[rows],
+        comparisons.evaluates[rows],
         groups,
         comparisons.strata[rows],
     )
 
 
 def _plant(
-    study: Comparisons,
+    study: TrialPreferences,
     planted: int,
     noise: FloatArray,
     participants: int,
@@ -157,9 +157,9 @@ def _plant(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected accuracies, significant comparisons and the curve of first places of one model."""
     p = choice_probabilities(study.differences[:, planted], noise)  # (n_trials,)
-    signs = np.sign(study.differences) * study.own  # (n_trials, n_models)
+    signs = np.sign(study.differences) * study.evaluates  # (n_trials, n_models)
     with np.errstate(invalid="ignore"):
-        accuracy = 0.5 + (p - 0.5) @ signs / study.own.sum(axis=0)
+        accuracy = 0.5 + (p - 0.5) @ signs / study.evaluates.sum(axis=0)
     alone = not study.groups.any()  # one group: its participants are what tests compare
     size = max(1, _AT_ONCE // (signs.size * (participants if alone else 1)))
     blocks = [min(size, simulations - done) for done in range(0, simulations, size)]
@@ -188,11 +188,11 @@ def _orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> Int
 
 
 def _first(
-    study: Comparisons, signs: FloatArray, shares: FloatArray, planted: int, orders: IntArray
+    study: TrialPreferences, signs: FloatArray, shares: FloatArray, planted: int, orders: IntArray
 ) -> FloatArray:
     """(n_trials,) summed over simulations: the planted model's part in the first place."""
     ordered = np.take_along_axis(shares, orders, axis=1)[..., None]
-    trials = np.cumsum(study.own[orders], axis=1)
+    trials = np.cumsum(study.evaluates[orders], axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = np.round(np.cumsum(ordered * signs[orders], axis=1) / trials, 12)
     best = accuracy.max(axis=2, keepdims=True)  # nan where a model has no trial yet

@@ -13,14 +13,18 @@ from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.calibration import Ceilings, Noise, calibrate
 from contstim.experiments.design.discoveries import family_reach
 from contstim.experiments.design.power import Power, simulate_power, thin, thinned
-from contstim.experiments.design.simulated import study
-from contstim.reporting.markdown import markdown_table
+from contstim.experiments.design.simulated import preferences_by_scope
+from contstim.reporting.report import Heading, Paragraph, Report, Table, code, strong
+from contstim.tables import frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from contstim.experiments.design.simulated import Comparisons
+    from pandas import DataFrame
+
+    from contstim.experiments.design.simulated import TrialPreferences
+    from contstim.reporting.report import Part, Value
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -60,11 +64,19 @@ class DesignPower:
     reach: Mapping[Scope, Reach]
 
     @property
+    def units(self) -> str:
+        """What the tests compare: groups, or participants where there is one group."""
+        return "groups" if self.groups > 1 else "participants"
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         """What limits the tests: too few units, or participants who all see the same items."""
-        units = "groups" if self.groups > 1 else "participants"
-        items = [THESE_ITEMS] if units == "participants" else []
-        return (*family_cautions(self.reach.items(), units, self.alpha), *items)
+        items = [THESE_ITEMS] if self.units == "participants" else []
+        return (*family_cautions(self.reach.items(), self.units, self.alpha), *items)
+
+    def to_frame(self) -> DataFrame:
+        """A row for each scope, planted model and model; see `power_table`."""
+        return frame_of(power_table(self))
 
 
 def design_power(
@@ -104,15 +116,15 @@ def design_power(
             f"{', '.join(table.models)}. Score the trials under all models to be compared."
         )
     ceilings = ceilings or Ceilings()
-    found = study(trials, table)
-    noise = calibrate(found, ceilings)
-    kinds = {scope: found.comparisons(scope) for scope in found.own}
+    preferences = preferences_by_scope(trials, table)
+    noise = calibrate(preferences, ceilings)
+    kinds = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
     runs = [(scope, size) for scope, kind in kinds.items() for size in (None, *_sizes(kind))]
     results: dict[tuple[Scope, int | None], Power] = {}
     for done, (scope, size) in enumerate(runs):
         if progress is not None:
             progress(done, len(runs))
-        kind, kind_noise = kinds[scope], noise.of_trials[found.rows(scope)]
+        kind, kind_noise = kinds[scope], noise.of_trials[preferences.rows(scope)]
         if size is not None:
             rows = thinned(kind, size, seed=seed)
             kind, kind_noise = thin(kind, size, seed=seed), kind_noise[rows]
@@ -125,7 +137,7 @@ def design_power(
             alpha=alpha,
             seed=seed,
         )
-    groups = groups or 1 + int(found.every.groups.max())
+    groups = groups or 1 + int(preferences.every.groups.max())
     return DesignPower(
         table.models,
         noise,
@@ -139,7 +151,7 @@ def design_power(
     )
 
 
-def _sizes(comparisons: Comparisons) -> list[int]:
+def _sizes(comparisons: TrialPreferences) -> list[int]:
     least = int(np.bincount(comparisons.groups).min())
     return sorted({least // share for share in _SHARES} - {0})
 
@@ -150,102 +162,99 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
     `significantly_better` is empty where the model is the planted one, and where so few groups
     cannot make anything significant.
     """
-    units = _units(power)
     rows = [
         (
             str(scope),
             planted,
             model,
-            float(found.accuracy[i, j]),
-            "" if i == j or power.reach[scope].cannot(units) else float(found.better[i, j]),
-            float(found.first[i]),
+            float(result.accuracy[i, j]),
+            "" if i == j or power.reach[scope].cannot(power.units) else float(result.better[i, j]),
+            float(result.first[i]),
         )
-        for scope, found in power.scopes.items()
+        for scope, result in power.scopes.items()
         for i, planted in enumerate(power.models)
         for j, model in enumerate(power.models)
     ]
     return {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
 
 
-def power_markdown(power: DesignPower) -> str:
-    """The power of a design as a Markdown page; what limits its tests comes first."""
+def power_report(power: DesignPower) -> Report:
+    """The power of a design as a page; what limits its tests comes first."""
     scopes = power.scopes.items()
-    units = _units(power)
-    first = [
-        [s, found.first_by_trials.shape[1], float(found.first.mean()), *_needed(found)]
-        for s, found in scopes
-    ]
-    significant = [
-        [s, size, power.reach[s].cannot(units) or rate]
-        for s, found in scopes
-        for size, rate in [*power.smaller[s].items(), ("all", found.mean_better)]
-    ]
-    accuracy = [
-        [model, *(float(found.accuracy[i, i]) for _, found in scopes)]
+    first: list[tuple[Value, ...]] = []
+    significant: list[tuple[Value, ...]] = []
+    for scope, result in scopes:
+        needed = (result.trials_needed(rate) or "more" for rate in _RATES)
+        trials, often = result.first_by_trials.shape[1], float(result.first.mean())
+        first.append((scope, trials, often, *needed))
+        cannot, smaller = power.reach[scope].cannot(power.units), power.smaller[scope]
+        significant += [(scope, size, cannot or rate) for size, rate in smaller.items()]
+        significant.append((scope, "all", cannot or result.mean_better))
+    accuracy: list[tuple[Value, ...]] = [
+        (model, *(float(result.accuracy[i, i]) for _, result in scopes))
         for i, model in enumerate(power.models)
     ]
-    return "\n".join(
-        [
-            "# Power of the experiment\n",
-            *(f"**{caution}**\n" for caution in power.cautions),
+    return Report(
+        "Power of the experiment",
+        (
+            *(Paragraph((strong(caution),)) for caution in power.cautions),
             *_assumptions(power),
-            "## Does the planted model come first?\n",
-            "How often it has the highest accuracy with all trials, and how many trials suffice "
-            "for that to happen at a given rate, averaged over planted models.\n",
-            markdown_table(
-                ["scope", "trials", "first", *(f"trials for {r:.0%}" for r in _RATES)], first
+            Heading("Does the planted model come first?"),
+            Paragraph(
+                "How often it has the highest accuracy with all trials, and how many trials "
+                "suffice for that to happen at a given rate, averaged over planted models."
             ),
-            "## Is it significantly better?\n",
-            "Share of comparisons of the planted model with another one that become significant "
-            "in its favour, by trials that a group sees.\n",
-            markdown_table(["scope", "trials a group", "significant"], significant),
-            "## Expected accuracy of the planted model\n",
-            markdown_table(["planted", *(str(s) for s, _ in scopes)], accuracy),
-        ]
+            Table(("scope", "trials", "first", *(f"trials for {r:.0%}" for r in _RATES)), first),
+            Heading("Is it significantly better?"),
+            Paragraph(
+                "Share of comparisons of the planted model with another one that become "
+                "significant in its favour, by trials that a group sees."
+            ),
+            Table(("scope", "trials a group", "significant"), significant),
+            Heading("Expected accuracy of the planted model"),
+            Table(("planted", *(str(scope) for scope, _ in scopes)), accuracy),
+        ),
     )
 
 
-def _units(power: DesignPower) -> str:
-    """What the tests compare."""
-    return "groups" if power.groups > 1 else "participants"
-
-
-def _assumptions(power: DesignPower) -> Iterator[str]:
-    simulations = max(found.simulations for found in power.scopes.values())
-    noise = [
-        [s, power.ceilings.values[s], f"{nats.min():.1f} to {nats.max():.1f}"]
-        for s, nats in power.noise.of_scopes.items()
-    ]
-    yield (
-        f"Each of {counted(len(power.models), 'model')} in turn is planted as the human: "
-        f"{counted(power.groups, 'group')} of {counted(power.participants, 'participant')} prefer "
-        "what it prefers, with normal noise on the difference in log-probability. "
-        f"{counted(simulations, 'simulated experiment')} a model, each analysed as the real one "
-        "will be. Items are those of the design. `overall` is all trials but catch trials.\n"
+def _assumptions(power: DesignPower) -> Iterator[Part]:
+    simulations = max(result.simulations for result in power.scopes.values())
+    yield Paragraph(
+        (
+            f"Each of {counted(len(power.models), 'model')} in turn is planted as the human: "
+            f"{counted(power.groups, 'group')} of {counted(power.participants, 'participant')} "
+            "prefer what it prefers, with normal noise on the difference in log-probability. "
+            f"{counted(simulations, 'simulated experiment')} a model, each analysed as the real "
+            "one will be. Items are those of the design. ",
+            *(code("overall"), " is all trials but catch trials."),
+        )
     )
-    yield (
+    yield Paragraph(
         "What is assumed: people are one of these models but for the noise, and on the trials "
         "that evaluate it they agree with one another as often as people did in "
         f"{power.ceilings.source} ({counted(power.ceilings.raters, 'participant')} a trial). Real "
         "people are none of the models, and items differ in much that no model says, so that real "
         "experiments show less: take these numbers as what the design could show at best. (On 36 "
         "natural controversial pairs of the 2023 study such a simulation names the planted model "
-        ".99 of the time; real answers, drawn anew, name their first model .49 of the time.)\n"
+        ".99 of the time; real answers, drawn anew, name their first model .49 of the time.)"
     )
-    yield markdown_table(["scope", "noise ceiling", "noise (nats)"], noise)
+    noise = [
+        (scope, power.ceilings.values[scope], f"{nats.min():.1f} to {nats.max():.1f}")
+        for scope, nats in power.noise.of_scopes.items()
+    ]
+    yield Table(("scope", "noise ceiling", "noise (nats)"), noise)
     if Scope.ACCEPT in power.scopes:
-        yield (
-            f"`{Scope.ACCEPT}`: a model that accepts a synthetic sentence finds it about as likely "
-            "as the natural one, and people who agree there follow something else than such "
-            "differences. Simulated ones follow them, however small.\n"
+        yield Paragraph(
+            (
+                code(Scope.ACCEPT),
+                ": a model that accepts a synthetic sentence finds it about as likely as the "
+                "natural one, and people who agree there follow something else than such "
+                "differences. Simulated ones follow them, however small.",
+            )
         )
     if power.noise.unreached:
         named = ", ".join(f"{model} in {scope}" for scope, model in power.noise.unreached)
-        yield (
+        yield Paragraph(
             f"No noise lets people agree as often as that with these planted: {named}. There they "
-            "follow the model without noise.\n"
+            "follow the model without noise."
         )
-
-
-def _needed(found: Power) -> list[object]:
-    return [found.trials_needed(rate) or "more" for rate in _RATES]

@@ -49,8 +49,8 @@ def presentation(
     Raises:
         InputError: the group has no trials, or a number is below 1.
     """
-    own = sorted((t for t in trials if t.group == group), key=lambda trial: trial.trial_id)
-    if not own or participant < 1:
+    seen = sorted((t for t in trials if t.group == group), key=lambda trial: trial.trial_id)
+    if not seen or participant < 1:
         raise InputError(
             f"There is no participant {participant} of group {group}: participants count from 1, "
             "and groups are those of the trials."
@@ -59,12 +59,12 @@ def presentation(
     mirrored = participant % 2 == 0
     left: dict[str, int] = {}
     for condition in Condition:
-        members = [trial.trial_id for trial in own if trial.condition == condition]
+        members = [trial.trial_id for trial in seen if trial.condition == condition]
         first = np.arange(len(members)) % 2 + int(sides.integers(2))
         for name, side in zip(members, sides.permutation(first), strict=True):
             left[name] = int(side + mirrored) % 2 + 1
-    order = np.random.default_rng([seed, group, participant, 1]).permutation(len(own))
+    order = np.random.default_rng([seed, group, participant, 1]).permutation(len(seen))
     return tuple(
-        Shown(own[place], left[own[place].trial_id], position)
+        Shown(seen[place], left[seen[place].trial_id], position)
         for position, place in enumerate(order, start=1)
     )

@@ -22,55 +22,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class TrialPreferences:
     """What models make of the trials of one condition.
 
     Attributes:
         models: their names.
         differences: (n_trials, n_models) log p(sentence_2) - log p(sentence_1), nats.
-        own: (n_trials, n_models) whether the trial evaluates the model: those that target it, and
-            all models where a trial targets none.
+        evaluates: (n_trials, n_models) whether the trial evaluates the model: those that target it,
+            and all models where a trial targets none.
         groups: (n_trials,) 0-based group that sees it.
         strata: (n_trials,) trials of one model pair have one number.
     """
 
     models: tuple[str, ...]
     differences: FloatArray
-    own: BoolArray
+    evaluates: BoolArray
     groups: IntArray
     strata: IntArray
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class ScopedPreferences:
     """What models make of all trials but catch trials, and which of them evaluate which model.
 
     Attributes:
         every: all these trials; each evaluates the models that it targets, or all.
-        own: scope → (n_trials, n_models) whether a trial evaluates a model there, as in `analyze`;
-            scopes without trials are left out.
+        evaluates: scope → (n_trials, n_models) whether a trial evaluates a model there, as in
+            `analyze`; scopes without trials are left out.
     """
 
-    every: Comparisons
-    own: Mapping[Scope, BoolArray]
+    every: TrialPreferences
+    evaluates: Mapping[Scope, BoolArray]
 
     def rows(self, scope: Scope) -> IntArray:
         """The places of a scope's trials."""
-        return np.flatnonzero(self.own[scope].any(axis=1))
+        return np.flatnonzero(self.evaluates[scope].any(axis=1))
 
-    def comparisons(self, scope: Scope) -> Comparisons:
+    def of_scope(self, scope: Scope) -> TrialPreferences:
         """A scope's trials, with the models that they evaluate there."""
         rows, every = self.rows(scope), self.every
-        return Comparisons(
+        return TrialPreferences(
             every.models,
             every.differences[rows],
-            self.own[scope][rows],
+            self.evaluates[scope][rows],
             every.groups[rows],
             every.strata[rows],
         )
 
 
-def study(trials: Iterable[Trial], table: ScoreTable) -> Study:
+def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
     """The models' preferences on all trials but catch trials, by scope.
 
     Scores are joined by `Sentence.text`. Two sentences of probability zero are alike.
@@ -82,12 +82,14 @@ def study(trials: Iterable[Trial], table: ScoreTable) -> Study:
     some = [trial for trial in trials if trial.condition != Condition.CATCH]
     if not some:
         raise InputError("There are no trials but catch trials, so there is nothing to simulate.")
-    every = _compare(some, table)
-    own = {scope: scope_mask(some, scope, table.models).T for scope in Scope}
-    return Study(every, {scope: mask for scope, mask in own.items() if mask.any()})
+    every = _preferences(some, table)
+    masks = {scope: scope_mask(some, scope, table.models).T for scope in Scope}
+    return ScopedPreferences(every, {scope: mask for scope, mask in masks.items() if mask.any()})
 
 
-def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Comparisons]:
+def preferences_by_condition(
+    trials: Iterable[Trial], table: ScoreTable
+) -> dict[Condition, TrialPreferences]:
     """The models' preferences on the trials of each condition, catch trials left out.
 
     Scores are joined by `Sentence.text`. Two sentences of probability zero are alike.
@@ -95,23 +97,23 @@ def compare(trials: Iterable[Trial], table: ScoreTable) -> dict[Condition, Compa
     Raises:
         InputError: a sentence has no scores, or a trial targets a model that has none.
     """
-    found: dict[Condition, Comparisons] = {}
+    preferences: dict[Condition, TrialPreferences] = {}
     trials = list(trials)
     for condition in Condition:
         some = [t for t in trials if t.condition == condition]
         if some and condition != Condition.CATCH:
-            found[condition] = _compare(some, table)
-    return found
+            preferences[condition] = _preferences(some, table)
+    return preferences
 
 
-def _compare(trials: list[Trial], table: ScoreTable) -> Comparisons:
+def _preferences(trials: list[Trial], table: ScoreTable) -> TrialPreferences:
     require_scores(trials, table)
     for model in sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""}):
         table.column(model)
     places = [[table.rows[trial.sentence_1], table.rows[trial.sentence_2]] for trial in trials]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
-    return Comparisons(
+    return TrialPreferences(
         table.models,
         log_ratios(np.moveaxis(table.log_probs[places], 1, 2)),
         np.array([[pair == ("", "") or m in pair for m in table.models] for pair in pairs]),

@@ -17,12 +17,18 @@ from contstim.experiments.analysis.inference import (
 )
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
-from contstim.reporting.markdown import markdown_table
+from contstim.files import writing
+from contstim.reporting.canvas import lay_out, new_figure, styled
+from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
     from contstim.experiments.design.building import Design
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
     from contstim.stimuli import Trial
 
+_SIDES = ("sentence_1", "sentence_2")
 MEASURES = ("words", "characters", "mean word frequency (Zipf)")
 
 
@@ -77,8 +84,8 @@ def summarise(
         raise InputError(f"A trial takes more than 0 seconds, not {seconds_per_trial}.")
     trials, groups = design.trials, design.certificate.groups
     present = [c for c in Condition if any(trial.condition == c for trial in trials)]
-    found = Counter((trial.condition, trial.group) for trial in trials)
-    counts = {c: tuple(found[c, g] for g in range(1, groups + 1)) for c in present}
+    by_group = Counter((trial.condition, trial.group) for trial in trials)
+    counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
     per_group = np.sum(list(counts.values()), axis=0)
     certificate = design.certificate
     return DesignSummary(
@@ -103,12 +110,12 @@ def summarise(
     )
 
 
-def _catch_notes(shown: tuple[int, ...]) -> Iterator[str]:
-    for number in sorted(set(shown) - {0}):
+def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
+    for number in sorted(set(numbers) - {0}):
         honest, guessing = (100 * DEFAULT_RULE.dropped(number, share) for share in (LAPSES, 1.0))
         needed = DEFAULT_RULE.required(number)
         yield (
-            f"Unless told otherwise, `analyze` leaves out who has fewer than {needed} of "
+            f"Unless told otherwise, 'contstim analyze' leaves out who has fewer than {needed} of "
             f"{counted(number, 'catch trial')} right: {honest:.1f} of 100 people who lapse in "
             f"{LAPSES:.0%} of trials, {guessing:.1f} of 100 who guess."
         )
@@ -126,15 +133,15 @@ def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
 def _roles(
     trials: Iterable[Trial], groups: int
 ) -> dict[tuple[Condition, str], tuple[int, int, int]]:
-    found: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
+    times: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
     for trial in trials:
         role = f"{trial.kind_1} – {trial.kind_2}"
-        found[trial.condition, role, (trial.model_1, trial.model_2), trial.group] += 1
+        times[trial.condition, role, (trial.model_1, trial.model_2), trial.group] += 1
     roles = {}
     for condition in Condition:
-        for role in sorted({key[1] for key in found if key[0] == condition}):
-            pairs = {key[2] for key in found if key[:2] == (condition, role)}
-            each = [found[condition, role, p, g] for p in pairs for g in range(1, groups + 1)]
+        for role in sorted({key[1] for key in times if key[0] == condition}):
+            pairs = {key[2] for key in times if key[:2] == (condition, role)}
+            each = [times[condition, role, p, g] for p in pairs for g in range(1, groups + 1)]
             roles[condition, role] = (len(pairs - {("", "")}), min(each), max(each))
     return roles
 
@@ -163,43 +170,106 @@ def _measure(sentence: Sentence, frequencies: WordFrequencies) -> tuple[float, f
     return float(len(sentence)), float(len(sentence.bare)), frequency
 
 
-def summary_markdown(summary: DesignSummary) -> str:
-    """The summary as a Markdown page."""
+def summary_report(summary: DesignSummary) -> Report:
+    """The summary as a page; what tests of its groups cannot show comes first."""
     groups = range(1, summary.groups + 1)
+    totals = [sum(column) for column in zip(*summary.counts.values(), strict=True)]
     counts = [
-        *([condition, *numbers] for condition, numbers in summary.counts.items()),
-        ["all", *(sum(column) for column in zip(*summary.counts.values(), strict=True))],
-        ["expected minutes", *(f"{minutes:.1f}" for minutes in summary.minutes)],
+        *((condition, *numbers) for condition, numbers in summary.counts.items()),
+        ("all", *totals),
+        ("expected minutes", *(f"{minutes:.1f}" for minutes in summary.minutes)),
     ]
     roles = [
-        [condition, role, pairs or "none", least if least == most else f"{least}–{most}"]
+        (condition, role, pairs or "none", least if least == most else f"{least}–{most}")
         for (condition, role), (pairs, least, most) in summary.roles.items()
     ]
+    sources = [(condition, kind, n) for (condition, kind), n in summary.sources.items()]
     balance = [
-        [condition, measure, float(first), float(second), float(second - first)]
-        for condition, table in summary.balance.items()
-        for measure, (first, second) in zip(MEASURES, table, strict=True)
+        (condition, measure, float(first), float(second), float(second - first))
+        for condition, means in summary.balance.items()
+        for measure, (first, second) in zip(MEASURES, means, strict=True)
     ]
-    sources = [[condition, kind, n] for (condition, kind), n in summary.sources.items()]
-    return "\n".join(
-        [
-            "# Design of the experiment\n",
-            *(f"**{caution}**\n" for caution in summary.cautions),
-            *(f"{note}\n" for note in (*summary.notes, *summary.catch)),
-            "## Trials by group\n",
-            markdown_table(["condition", *map(str, groups)], counts),
-            "## What each group sees of a model pair\n",
-            markdown_table(
-                ["condition", "sentence_1 – sentence_2", "model pairs", "trials of each"], roles
+    roles_header = ("condition", "sentence_1 – sentence_2", "model pairs", "trials of each")
+    balance_header = ("condition", "measure", "sentence_1", "sentence_2", "difference")
+    return Report(
+        "Design of the experiment",
+        (
+            *(Paragraph((strong(caution),)) for caution in summary.cautions),
+            *map(Paragraph, (*summary.notes, *summary.catch)),
+            Heading("Trials by group"),
+            Table(("condition", *map(str, groups)), counts),
+            Heading("What each group sees of a model pair"),
+            Table(roles_header, roles, texts=2),
+            Heading("Distinct sentences by source"),
+            Table(("condition", "kind", "sentences"), sources, texts=2),
+            Heading("Balance between the two sentences of a trial"),
+            Paragraph(
+                "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
+                "scale (log10 of the frequency in a thousand million words). Which sentence stands "
+                "left is balanced for each participant."
             ),
-            "## Distinct sentences by source\n",
-            markdown_table(["condition", "kind", "sentences"], sources),
-            "## Balance between the two sentences of a trial\n",
-            "Means over trials; word frequency is the mean over a sentence's words on the Zipf "
-            "scale (log10 of the frequency in a thousand million words). Which sentence stands "
-            "left is balanced for each participant.\n",
-            markdown_table(
-                ["condition", "measure", "sentence_1", "sentence_2", "difference"], balance
-            ),
-        ]
+            Table(balance_header, balance, texts=2),
+        ),
     )
+
+
+def draw_summary(summary: DesignSummary, path: Path | str) -> None:
+    """Write `summary_figure`; the kind of image follows from the file's name (.png, .pdf, .svg).
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with styled(), writing(path) as partial:
+        kind = str(path).rpartition(".")[2]
+        figure = summary_figure(summary)
+        lay_out(figure)
+        figure.savefig(partial, dpi=200, format=kind)
+
+
+def summary_figure(summary: DesignSummary) -> Figure:
+    """Trials by group and condition, sentences by source, and the balance between sides."""
+    figure = new_figure(9, 6)
+    upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
+    left, right = upper.subplots(1, 2)
+    _draw_counts(left, summary)
+    _draw_sources(right, summary)
+    for axis, (row, measure) in zip(lower.subplots(1, 3), enumerate(MEASURES), strict=True):
+        _draw_balance(axis, summary, row, measure)
+    return figure
+
+
+def _draw_counts(axis: Axes, summary: DesignSummary) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    groups = np.arange(1, summary.groups + 1)
+    bottom = np.zeros(summary.groups)
+    for condition, counts in summary.counts.items():
+        axis.bar(groups, counts, bottom=bottom, label=condition)
+        bottom += counts
+    axis.set(xlabel="group", ylabel="trials")
+    axis.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
+    axis.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
+    axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+
+
+def _draw_sources(axis: Axes, summary: DesignSummary) -> None:
+    names = [f"{condition}: {kind}" for condition, kind in summary.sources]
+    bars = axis.barh(names, list(summary.sources.values()))
+    axis.bar_label(bars, padding=2, fontsize="small")
+    axis.margins(x=0.12)
+    axis.invert_yaxis()
+    axis.set(xlabel="distinct sentences", title="sentences by source")
+    axis.tick_params(axis="y", labelsize="small")
+
+
+def _draw_balance(axis: Axes, summary: DesignSummary, row: int, measure: str) -> None:
+    places = np.arange(len(summary.balance))
+    for side, name in enumerate(_SIDES):
+        values = [table[row, side] for table in summary.balance.values()]
+        axis.plot(values, places + 0.15 * (side - 0.5), "o", label=name)
+    axis.set_yticks(places, list(summary.balance), fontsize="small")
+    axis.invert_yaxis()
+    axis.margins(x=0.2, y=0.2)
+    axis.set_title(measure)
+    if row == 0:
+        axis.legend(fontsize="small", loc="upper right")

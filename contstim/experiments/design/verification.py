@@ -69,18 +69,18 @@ def _check_stimuli(
         wanted["natural-synthetic", *whose, n, s1] += 1
         wanted["natural-synthetic", *whose, n, s2] += 1
         wanted["synthetic-synthetic", *whose, s1, s2] += 1
-    made: Counter[tuple[str, ...]] = Counter(
+    compared: Counter[tuple[str, ...]] = Counter(
         (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1.text, t.sentence_2.text)
         for t in trials
         if t.condition not in _FILLERS
     )
-    for comparison in set(made) | set(wanted):
-        has, needs = made[comparison], wanted[comparison]
+    for comparison in set(compared) | set(wanted):
+        has, needs = compared[comparison], wanted[comparison]
         _require(has == needs, f"{' | '.join(comparison)} is compared {has} times, not {needs}")
 
 
 def _check_fillers(trials: Sequence[Trial], natural: Iterable[Sentence]) -> None:
-    known = {sentence.bare for sentence in natural}
+    natural_texts = {sentence.bare for sentence in natural}
     uses = Counter(text for trial in trials for text in _shown(trial))
     for trial in trials:
         if trial.condition not in _FILLERS:
@@ -89,7 +89,7 @@ def _check_fillers(trials: Sequence[Trial], natural: Iterable[Sentence]) -> None
         _require(trial.model_1 == trial.model_2 == "", f"{trial.trial_id} names models")
         drawn = (first,) if trial.condition == Condition.CATCH else (first, second)
         for text in drawn:
-            _require(text in known, f"{text!r} is not among the natural sentences")
+            _require(text in natural_texts, f"{text!r} is not among the natural sentences")
         for text in (first, second):
             _require(uses[text] == 1, f"{text!r} is used in {uses[text]} places")
         if trial.condition == Condition.CATCH:

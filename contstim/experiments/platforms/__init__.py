@@ -6,13 +6,14 @@ pcibex       PCIbex Farm: a table and a PennController script; its results
 psychopy     PsychoPy and Pavlovia: a table of conditions for each list; their data
 gorilla      Gorilla: spreadsheets after the user's template; its exports
 qualtrics    Qualtrics: a survey in the advanced TXT format; its data
-plain        a table of who sees what, for any program
+csv          a table of who sees what, for any program
 psych_ds     Psych-DS 1.5 data sets, written and checked
 
 lists        what each participant of a platform that cannot balance sides is shown
-display      what people see of a sentence, and the six buttons
-markup       texts as HTML that no platform and no spreadsheet takes for anything else
-cells        texts in the cells of a spreadsheet that nothing evaluates
-addresses    addresses that browsers are sent to
+display      what people see of a trial, as text and as HTML that is text to all
 folder       an export on disk: files, a README that says what to click, a record
+reading      tables that platforms give back, row by row
+
+platform     what a platform is: an exporter, a reader, or both
+registry     all platforms by name, those of installed packages included
 """

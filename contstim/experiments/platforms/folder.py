@@ -1,7 +1,10 @@
-"""An export on disk: files, a README that says what to click, and a record."""
+"""An export on disk, all or nothing: files, a README that says what to click, a record."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from contextlib import contextmanager
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -10,38 +13,86 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import read_json_object
 from contstim.errors import InputError
-from contstim.experiments.platforms.staging import staged
+from contstim.experiments.platforms.platform import Exported
 from contstim.files import write_text
 from contstim.records import record_path, write_record
 from contstim.tables import write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.experiments.platforms.lists import StimulusList
 
 
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """A new folder to write into, whose files move into the target when all are written.
+
+    Until then nothing of the target is touched, and what fails leaves nothing behind, not even the
+    folders made for it. Other files of the target stay as they are.
+
+    Raises:
+        InputError: the folder, or a file in it, cannot be written.
+    """
+    target = folder.resolve()
+    missing = None
+    try:
+        if target.exists() and not target.is_dir():
+            raise NotADirectoryError(None, "it is not a folder")
+        # The outermost folder that is made here goes away again if anything fails.
+        outermost_first = (*reversed(target.parent.parents), target.parent)
+        missing = next((path for path in outermost_first if not path.exists()), None)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Inside the target where there is one, so that moving stays within a file system.
+        work = (target if target.is_dir() else target.parent) / f".{os.getpid()}.partial"
+        try:
+            work.mkdir()
+            yield work
+            _move(work, target)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        missing = None
+    except OSError as error:
+        raise InputError(f"Cannot write {folder}: {error.strerror or error}.") from error
+    finally:
+        if missing is not None:
+            shutil.rmtree(missing, ignore_errors=True)
+
+
+def _move(work: Path, target: Path) -> None:
+    if not target.exists():
+        work.rename(target)
+        return
+    # Sorted, a folder comes before what it holds.
+    for path in sorted(work.rglob("*")):
+        place = target / path.relative_to(work)
+        if path.is_dir():
+            place.mkdir(exist_ok=True)
+        else:
+            path.replace(place)
+
+
 class ExportFolder:
-    """A folder that is filled, new or of an earlier export, whose files give way.
+    """A folder that is filled, new or of an earlier export to a platform, whose files give way.
 
     Nothing is written before `finish`, and then all or nothing.
 
+    Args:
+        out: the folder.
+        platform: its name.
+
     Raises:
-        InputError: it is a file, or holds something that no export wrote.
+        InputError: it is a file, or holds something that no export to this platform wrote.
     """
 
-    def __init__(self, out: Path | str) -> None:
+    def __init__(self, out: Path | str, platform: str) -> None:
         self.path = Path(out)
+        self._platform = platform
         self._pending: dict[str, Callable[[Path], None]] = {}
         self._record = self.path / "export"
         if self.path.is_file():
             raise InputError(f"{self.path} is a file; name a folder.")
-        self._earlier = self._read_record()
-        if self._earlier is None and self.path.is_dir() and any(self.path.iterdir()):
-            raise InputError(
-                f"{self.path} holds other files; name a new folder, so that nothing of them is "
-                "replaced."
-            )
+        self._earlier = self._earlier_files()
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
         """Write rows as a CSV file, every text quoted, missing cells empty."""
@@ -51,29 +102,23 @@ class ExportFolder:
 
     def lists(self, lists: Sequence[StimulusList]) -> None:
         """Write lists.csv: which group of the trials each list belongs to."""
-        rows = [{"list_name": one.name, "group": one.group} for one in lists]
+        rows = [{"list_name": each.name, "group": each.group} for each in lists]
         self.rows("lists.csv", rows, ("list_name", "group"))
 
     def text(self, name: str, text: str) -> None:
         """Write a text."""
         self._add(name, partial(write_text, text=text))
 
-    def readme(self, name: str, **facts: object) -> None:
-        """Write README.md from a template, its `$names` filled in."""
-        self.text("README.md", Template(template(name)).substitute(facts))
+    def readme(self, text: str, **facts: object) -> None:
+        """Write README.md, its `$names` filled in."""
+        self.text("README.md", Template(text).substitute(facts))
 
-    def finish(
-        self, platform: str, *, check: Callable[[Path], object] | None = None, **facts: object
-    ) -> Path:
+    def finish(self, *, check: Callable[[Path], object] | None = None, **facts: object) -> Exported:
         """Write everything and the record, and remove what an earlier export left.
 
         Args:
-            platform: stands in the record, with the facts.
             check: looks at what is written before it takes its place; may raise.
-            facts: what the record tells.
-
-        Returns:
-            The folder.
+            facts: what the record tells, beside the platform.
 
         Raises:
             InputError: a file cannot be written.
@@ -82,34 +127,46 @@ class ExportFolder:
             for name, write in self._pending.items():
                 write(work / name)
             files = list(self._pending)
-            write_record(work / self._record.name, platform=platform, files=files, **facts)
+            write_record(work / self._record.name, platform=self._platform, files=files, **facts)
             if check is not None:
                 check(work)
-        for name in self._earlier or ():
+        for name in self._earlier:
             if name not in self._pending:
                 (self.path / name).unlink(missing_ok=True)
-        return self.path
+        readme = self.path / "README.md"
+        return Exported(self.path, f"Everything is in {self.path}/; {readme} says what to do next.")
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
-        if (self.path / name).exists() and name not in (self._earlier or ()):
+        if (self.path / name).exists() and name not in self._earlier:
             raise InputError(
                 f"{self.path} holds a file {name} that no export wrote; move it away or name "
                 "another folder, so that it is not replaced."
             )
         self._pending[name] = write
 
-    def _read_record(self) -> list[str] | None:
-        """The files of an earlier export that are inside the folder; nothing without a record."""
+    def _earlier_files(self) -> list[str]:
+        """The files of an earlier export that are inside the folder; none in a new folder."""
+        if not self.path.is_dir() or not any(self.path.iterdir()):
+            return []
         try:
-            found = read_json_object(record_path(self._record))
-            files = [str(name) for name in found["files"]]
+            record = read_json_object(record_path(self._record))
+            platform, files = record["platform"], [str(name) for name in record["files"]]
         except (OSError, ValueError, KeyError, TypeError):
-            return None
+            raise InputError(
+                f"{self.path} holds other files; name a new folder, so that nothing of them is "
+                "replaced."
+            ) from None
+        if platform != self._platform:
+            raise InputError(
+                f"{self.path} holds an export to {platform}; name another folder, so that nothing "
+                "of it is replaced."
+            )
+        # A record that somebody edited must not make us delete what lies elsewhere.
         inside = self.path.resolve()
         return [name for name in files if (self.path / name).resolve().is_relative_to(inside)]
 
 
 def template(name: str) -> str:
     """The text of a file that ships with this package."""
-    home = resources.files("contstim.experiments.platforms") / "templates"
-    return (home / name).read_text(encoding="utf-8")
+    folder = resources.files("contstim.experiments.platforms") / "templates"
+    return (folder / name).read_text(encoding="utf-8")

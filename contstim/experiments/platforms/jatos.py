@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych import PageSettings, SaveTo
+from contstim.experiments.platforms.folder import staged
+from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, unfilled_warning
 from contstim.experiments.platforms.jspsych.folder import check_folder, is_page, write_page
 from contstim.experiments.platforms.jspsych.study import build_study
-from contstim.experiments.platforms.staging import staged
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,14 +33,18 @@ _LONGEST_TITLE = 255
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every member, so that the same study gives the same bytes
 
 
-def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSettings) -> Path:
-    """Write the page into `page` and the archive made of it beside, named after the title.
+def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSettings) -> Exported:
+    """Write the page of `export jspsych` as a study archive (.jzip) that JATOS imports.
 
-    The same title and trials give the same study to JATOS, whatever the texts: imported again, it
-    offers to overwrite the old one.
+    The folder holds `page`, with the texts to edit, and the archive made of it. Run the command
+    again after an edit: the archive is the same study, which JATOS offers to overwrite.
 
-    Returns:
-        The archive.
+    Example: `contstim export jatos --trials trials.csv --out study --vendor`
+
+    Args:
+        trials: of all groups. They and the title decide which study it is, not the texts.
+        folder: gets the page in `page`, and beside it the archive, named after the title.
+        settings: of a page that saves to JATOS.
 
     Raises:
         InputError: the page does not save to JATOS, its title is too long or holds HTML, or see
@@ -53,18 +58,33 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
             f"one is {settings.title!r}."
         )
     folder = Path(folder)
-    page, name = folder / "page", _name(settings.title)
+    page = folder / "page"
+    # JATOS forbids spaces and most signs in names of folders, and a few words, hence `contstim_`.
+    name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.title))[:80].lower()
     _check_folder(folder)
-    build_study(trials, settings, {})
+    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
         study = write_page(trials, work / "page", settings, earlier=page)
-        properties = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
-        files = _files(page) | _files(work / "page")
+        about = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
+        # Texts that are kept lie in the earlier page still, everything else in the new one.
+        files = sorted((_files(page) | _files(work / "page")).items())
+        contents = {f"{name}/{at}": path.read_bytes() for at, path in files}
+        contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
         with zipfile.ZipFile(work / f"{name}.jzip", "w") as packed:
-            for relative, path in sorted(files.items()):
-                _add(packed, f"{name}/{relative}", path.read_bytes())
-            _add(packed, f"{name}.jas", json.dumps(properties, indent=2).encode())
-    return folder / f"{name}.jzip"
+            for at, content in contents.items():
+                member = zipfile.ZipInfo(at, _EPOCH)
+                member.compress_type = zipfile.ZIP_DEFLATED
+                member.external_attr = 0o644 << 16  # a file that everybody may read, as Unix says
+                packed.writestr(member, content)
+    archive = folder / f"{name}.jzip"
+    return Exported(
+        archive,
+        f"{archive}: import it in JATOS. Edit the texts in {page} and export again; "
+        f"{page / 'README.md'} says how to go on.",
+        warning=unfilled_warning(page),
+        facts={},
+        private=settings.has_secret,
+    )
 
 
 def _check_folder(folder: Path) -> None:
@@ -131,13 +151,12 @@ def _properties(settings: PageSettings, study: str, name: str) -> dict[str, Any]
     }
 
 
-def _name(title: str) -> str:
-    """A name for files and folders: JATOS forbids spaces and most signs, and a few words."""
-    return "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", title))[:80].lower()
-
-
-def _add(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
-    member = zipfile.ZipInfo(name, _EPOCH)
-    member.compress_type = zipfile.ZIP_DEFLATED
-    member.external_attr = 0o644 << 16
-    packed.writestr(member, content)
+PLATFORM = Platform(
+    "jatos",
+    Exporter(
+        export_jatos,
+        PageSettings,
+        out="The folder to write; texts in its page are kept.",
+        fixed={"save": SaveTo.JATOS, "datapipe_id": ""},
+    ),
+)

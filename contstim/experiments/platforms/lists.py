@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.experiments.platforms.cells import guarded
+from contstim.experiments.responses.spreadsheets import escape_formula
+from contstim.options import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.experiments.design.presentation import Shown
     from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True)
+class ListSettings:
+    """What decides the lists of an export."""
+
+    seed: Seed = 0
 
 
 @dataclass(frozen=True)
@@ -53,19 +61,17 @@ def stimulus_lists(
     check_trials(trials)
     if per_group < 1:
         raise InputError(f"Each group needs one list or more, not {per_group}.")
-    wanted = [(g, p) for g in groups_of(trials) for p in range(1, per_group + 1)]
-    width = max(2, len(str(len(wanted))))
+    groups = sorted({trial.group for trial in trials})
+    # Each list is what a participant of the design is shown: the second mirrors the first one's
+    # sides, the fourth the third one's.
+    group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
+    width = max(2, len(str(len(group_participants))))
     return tuple(
         StimulusList(
             f"L{number:0{width}}", g, presentation(trials, group=g, participant=p, seed=seed)
         )
-        for number, (g, p) in enumerate(wanted, start=1)
+        for number, (g, p) in enumerate(group_participants, start=1)
     )
-
-
-def groups_of(trials: Sequence[Trial]) -> list[int]:
-    """The numbers of the groups, ascending."""
-    return sorted({trial.group for trial in trials})
 
 
 def sides(shown: Shown) -> tuple[str, str]:
@@ -83,16 +89,16 @@ def check_trials(trials: Sequence[Trial]) -> None:
     """
     if not trials:
         raise InputError("There are no trials to export.")
-    seen: set[str] = set()
+    trial_ids: set[str] = set()
     for trial in trials:
-        if not trial.trial_id.strip() or trial.trial_id in seen:
+        if not trial.trial_id.strip() or trial.trial_id in trial_ids:
             raise InputError(
                 f"The trial_id {trial.trial_id!r} is empty or given twice; every trial needs one "
                 "of its own, because answers come back by it."
             )
-        if guarded(trial.trial_id) != trial.trial_id:
+        if escape_formula(trial.trial_id) != trial.trial_id:
             raise InputError(
                 f"The trial_id {trial.trial_id!r} begins as a formula does, and spreadsheets would "
                 "run it; begin it with a letter or a digit."
             )
-        seen.add(trial.trial_id)
+        trial_ids.add(trial.trial_id)

@@ -13,7 +13,7 @@ from contstim.evaluation.acceptability.criteria import z_scores
 from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
 from contstim.evaluation.acceptability.reading import read_judgements
 from contstim.evaluation.acceptability.sentence_scores import joined, published_scores
-from contstim.experiments.reproduce.claims import Claim
+from contstim.experiments.reproduce.claims import PublishedClaim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,23 +65,27 @@ def reproduce_adc(data: Path | str) -> Reproduction:
     masked, classifiers = (folder / "output" / name for name in (_MASKED, _CLASSIFIERS))
     tables = (masked, classifiers) if classifiers.is_file() else (masked,)
     parts = [published_scores(judgements, path) for path in tables]
-    own = parts[0].models
-    theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in own])
+    models = parts[0].models
+    theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in models])
     largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
     return Reproduction(
         evaluate_acceptability(judgements, joined(parts)),
         tables,
-        dict(zip(own, largest.tolist(), strict=True)),
+        dict(zip(models, largest.tolist(), strict=True)),
     )
 
 
-def claims(found: Reproduction) -> tuple[Claim, ...]:
+def claims(reproduction: Reproduction) -> tuple[PublishedClaim, ...]:
     """What was published, and what we find."""
-    return tuple(Claim(*parts) for part in (_sizes, _criteria, _z_scores) for parts in part(found))
+    return tuple(
+        PublishedClaim(*parts)
+        for part in (_sizes, _criteria, _z_scores)
+        for parts in part(reproduction)
+    )
 
 
-def _sizes(found: Reproduction) -> Iterator[tuple[str, str, str]]:
-    evaluation = found.evaluation
+def _sizes(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
+    evaluation = reproduction.evaluation
     missing = int(np.isnan(evaluation.sentence_judgements).sum())
     sentences = len(evaluation.judgements.sentences)
     yield (
@@ -93,9 +97,9 @@ def _sizes(found: Reproduction) -> Iterator[tuple[str, str, str]]:
     yield "minimal pairs", "2,393, 28 not evaluated", f"{total:,}, {discarded} not evaluated"
 
 
-def _criteria(found: Reproduction) -> Iterator[tuple[str, str, str]]:
+def _criteria(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
     """The paper's ADC counts two of the discarded pairs, which lack a judgement, as met."""
-    evaluation = found.evaluation
+    evaluation = reproduction.evaluation
     column = evaluation.models.index(BEST)
     unjudged = {s.id for s in evaluation.judgements.sentences if np.isnan(s.judgement)}
     lacking = sum(
@@ -115,7 +119,7 @@ def _criteria(found: Reproduction) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _z_scores(found: Reproduction) -> Iterator[tuple[str, str, str]]:
-    for model, difference in found.differences.items():
+def _z_scores(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
+    for model, difference in reproduction.differences.items():
         ours = "the same" if difference < _SAME else f"differ by up to {difference:.2g}"
         yield f"{model}: population z-scores over all sentences", "the same", ours

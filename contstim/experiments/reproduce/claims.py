@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Claim:
+class PublishedClaim:
     """A published claim and our own finding, in the same words.
 
     Attributes:

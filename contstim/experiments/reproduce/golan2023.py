@@ -14,7 +14,7 @@ from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.reproduce.claims import Claim
+from contstim.experiments.reproduce.claims import PublishedClaim
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.scores import read_stimulus_scores
 from contstim.stimuli import Condition
@@ -89,10 +89,10 @@ def analyze_golan2023(
     return analyze(trials, responses, scores, sampling=sampling, progress=progress)
 
 
-def claims(analysis: Analysis) -> tuple[Claim, ...]:
+def claims(analysis: Analysis) -> tuple[PublishedClaim, ...]:
     """Every claim, in the paper's order of conditions."""
     return tuple(
-        Claim(about, published, ours)
+        PublishedClaim(about, published, ours)
         for part in (_size, _random, _controversial, _overall, _people)
         for about, published, ours in part(analysis)
     )
@@ -119,8 +119,8 @@ def _size(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
 
 def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     result = analysis.result(Scope.RANDOM, ACCURACY)
-    found = result.evaluation
-    sums = dict(zip(found.models, (found.values * found.n_trials).sum(axis=0), strict=True))
+    scores = result.evaluation
+    sums = dict(zip(scores.models, (scores.values * scores.n_trials).sum(axis=0), strict=True))
     yield (
         "random pairs: choices predicted, of 900",
         _listed(_CORRECT.split()),
@@ -129,10 +129,10 @@ def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     yield (
         "random pairs: noise ceiling",
         ".748889 to .810000",
-        f"{_digits(found.lower.mean())} to {_digits(found.upper.mean())}",
+        f"{_digits(scores.lower.mean())} to {_digits(scores.upper.mean())}",
     )
     differ = sum(len(result.beaten_by(model)) for model in _ORDER)
-    compared = sum(one.second != CEILING for one in result.comparisons)
+    compared = sum(comparison.second != CEILING for comparison in result.comparisons)
     yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]
     above = np.triu_indices(len(agreement), 1)
@@ -171,8 +171,8 @@ def _controversial(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
 
 def _overall(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     result = analysis.result(Scope.OVERALL, COSINE)
-    found = result.evaluation
-    means = dict(zip(found.models, found.values.mean(axis=0), strict=True))
+    scores = result.evaluation
+    means = dict(zip(scores.models, scores.values.mean(axis=0), strict=True))
     yield (
         "all trials: signed-rank cosine",
         _listed(_COSINES.split()),
@@ -181,7 +181,7 @@ def _overall(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     yield (
         "all trials: noise ceiling of the cosine",
         ".720220 to .773509",
-        f"{_digits(found.lower.mean())} to {_digits(found.upper.mean())}",
+        f"{_digits(scores.lower.mean())} to {_digits(scores.upper.mean())}",
     )
     for better, worse in pairwise(_ORDER[:4]):
         beaten = worse in result.beaten_by(better)
@@ -199,7 +199,7 @@ def _people(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
         "22 of 100",
         ", ".join(f"{cell.prefer_synthetic} of {cell.ratings}" for cell in cells),
     )
-    unanimous = {one.condition: one for one in analysis.unanimity}
+    unanimous = {row.condition: row for row in analysis.unanimity}
     yield (
         "at least nine of ten people agree on",
         f"{_UNANIMOUS}216 of 360 synthetic",
@@ -220,8 +220,8 @@ def _without(*models: str) -> str:
 
 
 def _ordered(models: Iterable[str]) -> str:
-    known = set(models)
-    return ", ".join(model for model in _ORDER if model in known) or "none"
+    chosen = set(models)
+    return ", ".join(model for model in _ORDER if model in chosen) or "none"
 
 
 def _listed(values: Iterable[str]) -> str:

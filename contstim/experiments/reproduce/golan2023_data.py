@@ -43,17 +43,17 @@ def read_experiment(
     Raises:
         InputError: a file is missing or is not what was published.
     """
-    shown = _shown_pairs(ratings_file)
-    groups = _groups([pair for pair, *_ in shown], ratings_file)
-    known = _selected_trials(contstimlang_folder)
+    rows = _shown_pairs(ratings_file)
+    groups = _groups([pair for pair, *_ in rows], ratings_file)
+    selected = _selected_trials(contstimlang_folder)
     order = read_stimulus_scores(contstimlang_folder).rows
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
-    for row, (pair, rating, position, rt_ms) in enumerate(shown):
+    for row, (pair, rating, position, rt_ms) in enumerate(rows):
         participant = row // TRIALS_EACH
         key = frozenset(pair)
         if key not in trials:
-            trial = known.get(key) or _unselected_trial(pair, order, ratings_file)
+            trial = selected.get(key) or _unselected_trial(pair, order, ratings_file)
             trials[key] = replace(trial, group=groups[participant])
         trial = trials[key]
         responses.append(
@@ -84,15 +84,15 @@ def _shown_pairs(path: Path | str) -> list[_Shown]:
     missing = [name for name in _COLUMNS if name not in table]
     if missing:
         raise InputError(f"{path} is not the published ratings: it lacks {', '.join(missing)}.")
-    shown = []
+    rows = []
     for row, cells in enumerate(zip(*(table[name] for name in _COLUMNS), strict=True)):
         try:
             first, second = map(Sentence.parse, cells[0].split("_"))
             rating, position = (int(number(cell, whole=True)) for cell in (cells[2], cells[1]))
-            shown.append(((first, second), rating, position, float(number(cells[3]))))
+            rows.append(((first, second), rating, position, float(number(cells[3]))))
         except ValueError:
             raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None
-    return shown
+    return rows
 
 
 def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:

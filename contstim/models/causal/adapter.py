@@ -74,7 +74,13 @@ class CausalModel(LanguageModel):
         name: str | None = None,
         read_ahead: int | None = None,
     ) -> None:
-        _check(checkpoint, rule)
+        if checkpoint.kind != "causal":
+            raise ModelError(f"{checkpoint.location} is a masked language model, not a causal one.")
+        if rule not in CAUSAL_RULES:
+            raise ModelError(
+                f"{checkpoint.location} is a causal model, which has no rule {rule!r}; it has "
+                f"{', '.join(CAUSAL_RULES)}."
+            )
         self.name = name or checkpoint.location
         self._checkpoint = checkpoint
         self._tokenizer = checkpoint.tokenizer
@@ -269,16 +275,6 @@ class CausalModel(LanguageModel):
         return self._network.extend(self._after(()), before)
 
 
-def _check(checkpoint: Checkpoint, rule: str) -> None:
-    if checkpoint.kind != "causal":
-        raise ModelError(f"{checkpoint.location} is a masked language model, not a causal one.")
-    if rule not in CAUSAL_RULES:
-        raise ModelError(
-            f"{checkpoint.location} is a causal model, which has no rule {rule!r}; it has "
-            f"{', '.join(CAUSAL_RULES)}."
-        )
-
-
 def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
     tokenizer = checkpoint.tokenizer
     if prompt is None:
@@ -310,24 +306,20 @@ def _beginning(checkpoint: Checkpoint) -> Tokens:
     If it puts none, the beginning-of-sequence token; models without it (Qwen) begin with the end of
     another text.
     """
-    leading = _leading(checkpoint.tokenizer)
-    if leading:
-        return leading
+    # What comes before the tokens of a text, such as GLM's `[gMASK]<sop>`
+    tokenizer = checkpoint.tokenizer
+    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
+    starts = range(len(framed) - len(plain) + 1)
+    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
+    if start:
+        return tuple(framed[:start])
     config = checkpoint.model.config.get_text_config()
     of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
-    for option in (checkpoint.tokenizer.bos_token_id, *of_network):
+    for option in (tokenizer.bos_token_id, *of_network):
         token = option[0] if isinstance(option, list) else option
         if token is not None:
             return (int(token),)
     return ()
-
-
-def _leading(tokenizer: Any) -> Tokens:
-    """The tokens that a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
-    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
-    starts = range(len(framed) - len(plain) + 1)
-    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
-    return tuple(framed[:start])
 
 
 def _wants_space(tokenizer: Any) -> bool:

@@ -59,6 +59,7 @@ class CandidateTokens:
         """
         if self.independent:
             return self._in_places(words, PlaceKind.of(sentence, position))
+        # a word whose neighbours before it keep their tokens has its own
         rewritten = self._encode([sentence.replace(position, word) for word in words])
         pairs = [
             word_and_rest(encoding, position) if encoding.ids[: len(before)] == before else ((), ())

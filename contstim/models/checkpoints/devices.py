@@ -1,4 +1,4 @@
-"""Where networks run and in what precision."""
+"""Devices on which networks run, and precisions in which they compute."""
 
 from __future__ import annotations
 

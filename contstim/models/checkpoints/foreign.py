@@ -1,4 +1,4 @@
-"""What `transformers` says while it loads: kept quiet, or told as an error of ours."""
+"""Messages of `transformers` while it loads: silenced, or raised as a ModelError."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _LONGEST = 300  # characters of a foreign message
 
 
 class UnavailableError(ModelError):
-    """Files are missing, damaged, or not where they were looked for."""
+    """Files are missing or damaged, or not on this machine."""
 
 
 @contextmanager
 def foreign_errors(location: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a checkpoint is loaded into an error that names it.
+    """Turn any failure of loading a checkpoint into an error that names the checkpoint.
 
-    What is in a folder can make the libraries fail in any way: with errors of theirs, of Python, or
+    Damaged files can make the libraries fail in any way: with their own errors, with Python's, or
     with a panic of their compiled parts, which is not even an `Exception`.
 
     Raises:
-        UnavailableError: anything but an error of ours went wrong.
+        UnavailableError: a library failed.
         ModelError: a package is missing, or there is not enough memory.
     """
     try:

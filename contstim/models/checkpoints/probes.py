@@ -1,9 +1,12 @@
-"""Whether a network does what its kind promises, tried out on one sentence.
+"""Whether a network reads the tokens that its kind promises to read, tried out on one sentence.
 
-A causal network must tell what follows from what came before, and from nothing else. The library
-loads some that read both sides (XLNet; BERT saved without `is_decoder`) as causal ones, and masked
-ones that read one side. Two rows that differ in one token, read in one pass, show which places
-depend on it.
+A causal network predicts from the words before, and from nothing else. The library loads as causal
+some networks that read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that
+read one side. Two rows that differ in one token, read in one pass, show which places depend on it:
+
+    row 0            the old house was not good for
+    row 1            the old house had not good for
+    logits differ    causal: at the token and after it; masked: before it too
 """
 
 from __future__ import annotations
@@ -24,26 +27,29 @@ _FAINT = 0.1  # of the largest change that is seen, what may be due to rounding
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:
-    """Refuse a network that reads what it must not, does not read what it must, or gives no number.
+    """Refuse a network that reads the wrong tokens, or whose outputs are not numbers.
 
     Args:
-        checkpoint: what was loaded.
+        checkpoint: a checkpoint with its weights.
 
     Raises:
-        ModelError: says which.
+        ModelError: names the reason.
     """
+    import torch
+
     rows, place = _rows(checkpoint)
     if rows is None:
         return
     logits = _logits(checkpoint, rows)
     _check_finite(checkpoint, logits)
-    unit = _rounding(logits)
-    # impossible tokens are minus infinity, and their difference is no number
+    # one rounding error of a usual logit; the largest may be a stand-in for infinity
+    unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
+    # impossible tokens are minus infinity, and their difference is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require(checkpoint, changes, unit, "what it reads")
         return
-    before, after = changes[:place], changes[place + 1 :]
+    before, after = changes[:place], changes[place + 1 :]  # of the token that differs
     _require(checkpoint, after, unit, "the words before")
     if checkpoint.kind == "masked":
         _require(checkpoint, before, unit, "the words that follow")
@@ -59,7 +65,7 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
 
 
 def _rows(checkpoint: Checkpoint) -> tuple[torch.Tensor | None, int]:
-    """Two rows of tokens that differ in one, (2, l), and where; None where that is impossible."""
+    """Two rows of tokens, (2, l), and the place where they differ; None for odd tokenizers."""
     import torch
 
     tokenizer = checkpoint.tokenizer
@@ -92,7 +98,7 @@ def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
 
 
 def _check_finite(checkpoint: Checkpoint, logits: torch.Tensor) -> None:
-    """Tokens that fill an embedding up may be impossible; nothing else may be no number."""
+    """Refuse nan and infinity; tokens that only fill up an embedding may have minus infinity."""
     import torch
 
     if bool(torch.isnan(logits).any() | torch.isposinf(logits).any()) or bool(
@@ -116,10 +122,3 @@ def _require(checkpoint: Checkpoint, changes: torch.Tensor, unit: float, what: s
             f"{checkpoint.location} answers the same whatever {what} may be: it is not a trained "
             f"{kind}, or config.json is not the one that its weights were saved with."
         )
-
-
-def _rounding(logits: torch.Tensor) -> float:
-    """One rounding error of a usual logit; the largest may be a stand-in for infinity."""
-    import torch
-
-    return float(torch.finfo(logits.dtype).eps * logits.abs().float().median())

@@ -1,4 +1,4 @@
-"""Where a checkpoint is read from, and what it may run on this machine.
+"""Where a checkpoint is read from, and the code that it may run on this machine.
 
 A folder is read as it is; a name of the hub is looked for in the local cache first. Python code
 that comes with a checkpoint runs only with the user's consent.
@@ -33,7 +33,7 @@ class Source:
     trust_remote_code: bool
 
     def load(self, auto: Any, **settings: Any) -> Any:
-        """What an auto class of `transformers` makes of the checkpoint.
+        """Load the checkpoint with an auto class of `transformers`.
 
         Raises:
             ModelError: it would run code that is not allowed.
@@ -51,10 +51,9 @@ class Source:
             raise _code_error(self.location, *self._configurations()) from error
 
     def check(self) -> None:
-        """Refuse what must not be built or run, before anything is.
+        """Refuse a checkpoint before anything of it is built or run.
 
-        Checkpoints that bring code for a network that the library has by now load with the
-        library's.
+        A checkpoint with code for a network that the library has too loads with the library's.
 
         Raises:
             ModelError: the configuration is not an object, asks for more than can be built, or for

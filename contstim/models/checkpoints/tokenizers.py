@@ -1,4 +1,4 @@
-"""Whether a tokenizer is a network's own: there, as large as the embedding, able to read."""
+"""Whether a tokenizer belongs to a network: as large as its embedding, and able to read English."""
 
 from __future__ import annotations
 
@@ -37,17 +37,13 @@ def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
             or lowers capitals that it has tokens for.
     """
     tokens = tokenizer.get_vocab()
-    _check_size(location, tokenizer, tokens, _n_rows(model))
+    embedding = model.get_input_embeddings()
+    n_rows = int(getattr(embedding, "weight", embedding).shape[0])
+    _check_size(location, tokenizer, tokens, n_rows)
     _check_words(location, tokenizer)
     _check_capitals(location, tokenizer, tokens)
     if Path(location).is_dir() and not (Path(location) / "tokenizer.json").is_file():
         _check_merges(location, tokenizer)
-
-
-def _n_rows(model: Any) -> int:
-    """How many tokens the network has embeddings of."""
-    embedding = model.get_input_embeddings()
-    return int(getattr(embedding, "weight", embedding).shape[0])
 
 
 def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: int) -> None:

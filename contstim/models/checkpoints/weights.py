@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
-_MOST_IN_BUFFERS = 2**31  # numbers in what is not trained, such as masks and tables of angles
+_MOST_IN_BUFFERS = 2**31  # numbers in untrained tensors, such as masks and tables of angles
 _INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL"})
 _LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
 _HARMLESS = re.compile(
@@ -54,7 +54,7 @@ def check_counts(location: str, config: dict[str, Any]) -> None:
     """Refuse a configuration that asks for more layers or experts than can be built.
 
     Raises:
-        ModelError: it does; names the entry.
+        ModelError: names the entry.
     """
     for name, value in _numbers(config):
         if _COUNT.search(name) and value > _MOST_PARTS:
@@ -85,11 +85,11 @@ def check_sizes(location: str, network: Any) -> None:
     """Refuse a configuration of a network that is far larger than the weights in its folder.
 
     Args:
-        location: a folder; nothing is known beforehand of what lies on the hub.
+        location: a folder; checkpoints of the hub are not checked.
         network: see `without_weights`.
 
     Raises:
-        ModelError: it is.
+        ModelError: the network is larger.
     """
     stored = _n_stored(location)
     if stored is None:
@@ -150,7 +150,7 @@ def check_weights(
 
     Args:
         location: where it came from.
-        what: what it was loaded as.
+        what: its kind, as a noun phrase.
         model: the network.
         report: what the library says of the weights' names.
         new_head: whether the head starts anew, and another's may be left over.

@@ -58,10 +58,10 @@ class ClassifierModel(Scorer):
 
     Args:
         checkpoint: a classifier with two labels, which reads the whole text.
-        name: the checkpoint's location where none is given.
+        name: the model's name, by default the checkpoint's location.
 
     Raises:
-        ModelError: the checkpoint is none, or its labels do not tell which means acceptable.
+        ModelError: the checkpoint is not a classifier, or its labels do not name acceptability.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, name: str | None = None) -> None:
@@ -88,7 +88,7 @@ class ClassifierModel(Scorer):
 
     @property
     def training_text(self) -> TrainingText | None:
-        """See `Scorer.training_text`; a hub's checkpoint tells nothing of its text."""
+        """See `Scorer.training_text`; None for checkpoints of the hub."""
         return TrainingText.beside(self._checkpoint.location)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -108,6 +108,7 @@ class ClassifierModel(Scorer):
 
         def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> None:
             logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
+            # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
             probabilities[places] = softmax[:, self._acceptable].cpu().numpy()
 

@@ -113,6 +113,7 @@ class MaskedModel(LanguageModel):
     @cached_property
     def convention(self) -> Convention:
         """The rule, and what surrounds the words."""
+        # the seed and the budget change only rules that sample
         settings = [self.checkpoint.fingerprint, self.rule.name]
         if self.rule.sampled:
             settings += [str(self.seed), str(self.pass_budget)]
@@ -120,6 +121,7 @@ class MaskedModel(LanguageModel):
             settings.append(f"draft {self._covers}")
         digest = hashlib.sha256("\n".join(settings).encode()).hexdigest()
         kind = "masked" if self.checkpoint.has_weights else "tokenizer"
+        # the tokens that the tokenizer puts before every text, such as [CLS]
         probe = self._encode([Sentence(("a",))])[0]
         first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
         before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
@@ -230,6 +232,7 @@ class MaskedModel(LanguageModel):
         if not self.rule.sampled:
             return None
         if effort not in self._drafts:
+            # the same network and tokenizer with other plans, and so another convention
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
             draft._plan = draft._remember_plans()

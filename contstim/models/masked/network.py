@@ -83,6 +83,7 @@ class MaskedNetwork:
 
     def _logits_of_trial(self) -> torch.Tensor:
         """Logits of two short rows, one of them padded, at places in no particular order."""
+        # rows of two lengths and places out of order, so that places mixed up would show
         ids = torch.tensor([[self.mask] * 3, [self.mask, self.mask, self.pad]], device=self.device)
         attention = torch.tensor([[1, 1, 1], [1, 1, 0]], device=self.device)
         return self.logits(ids, attention, torch.tensor([4, 1, 3, 2], device=self.device))
@@ -92,6 +93,7 @@ class MaskedNetwork:
             narrow = self._logits_of_trial()
         except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
             return False
+        # the head computes fewer rows at once, which rounds differently
         close = max(1e-5, 4 * torch.finfo(whole.dtype).eps)
         return narrow.shape == whole.shape and torch.allclose(
             narrow, whole, rtol=close, atol=close * float(whole.abs().max())

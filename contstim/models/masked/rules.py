@@ -82,7 +82,7 @@ class MaskedRule:
 def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
     """The plan of a pseudo-log-likelihood: one question for each token of the text."""
     word_of = np.array(pattern)
-    token = np.flatnonzero(word_of != SPECIAL)
+    token = np.flatnonzero(word_of != SPECIAL)  # (n_questions,)
     # (n_questions, n_tokens); contexts that hide the same tokens are one pass
     contexts = hidden_with(token[:, None], word_of)
     hidden, row = np.unique(contexts, axis=0, return_inverse=True)
@@ -91,6 +91,7 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
 
 def _chain_plan(pattern: Pattern, seed: int, pass_budget: int) -> Plan:
     """All orders where the budget allows it, else a sample of them."""
+    # 2,048 passes are 11 words of one token each
     if n_passes(pattern) <= pass_budget:
         return exact_plan(pattern)
     return budget_plan(pattern, seed, pass_budget)

@@ -92,6 +92,7 @@ class KenlmModel(LanguageModel):
         """The length of the longest n-grams that it holds; KenLM calls a unigram model order 2."""
         if self.tables is None:
             return int(self._kenlm.order)
+        # a unigram model's file has an empty section of bigrams
         return sum(len(table.keys) > 0 for table in self.tables.orders)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:

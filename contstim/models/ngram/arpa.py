@@ -1,6 +1,9 @@
 """ARPA files: read into and written from n-gram tables, a column at a time.
 
-Arrow does the text work, so that millions of n-grams take seconds and no Python loop visits them.
+Arrow splits and joins the text, so that millions of n-grams take seconds without a Python loop. The
+trigram section of a file, and its columns:
+
+    -0.5 <tab> the dog sleeps <tab> -0.2        log10 probability, words, log10 back-off weight
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
             pieces += ["\t" if n == 0 else " ", words.take(pa.array(ids))]
         if order < tables.order:
             pieces += ["\t", pc.cast(pa.array(table.log10_backoff[rows]), pa.string())]
+        # the joined lines lie in one buffer, which ends where the last line does
         lines = pc.binary_join_element_wise(*pieces, "\n", "")
         _, offsets, text = lines.buffers()
         file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
@@ -70,7 +74,7 @@ def _word_ids(tables: NgramTables, order: int, rows: IntArray) -> list[IntArray]
 
 
 def read_arpa(path: Path | str) -> NgramTables:
-    """Read an ARPA file, whoever wrote it; n-grams may come in any order.
+    """Read an ARPA file of any program; n-grams may come in any order.
 
     Raises:
         ModelError: the file is missing, or not an ARPA file that is whole.
@@ -84,7 +88,7 @@ def read_arpa(path: Path | str) -> NgramTables:
     if header is None:
         raise ModelError(f"{path} is not an ARPA file: it does not start with \\data\\.")
     sizes = [int(size) for size in re.findall(rb"=(\d+)", header[1])]
-    while sizes and not sizes[-1]:
+    while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
         sizes.pop()
     sections = _sections(text, sizes, path)
     words, unigrams = _read_unigrams(sections[0], sizes[0], path)
@@ -145,6 +149,7 @@ def _read_order(
     if ids.null_count:
         raise ModelError(f"{path}: some of its {order}-grams have words that are not unigrams.")
     columns = ids.to_numpy().astype(np.int64).reshape(size, order).T
+    # The row of each n-gram's prefix, word by word: that of its first word, its first two, …
     rows = columns[0]
     for table, last in zip(orders[1:], columns[1:-1], strict=True):
         keys = rows * len(words) + last
@@ -154,7 +159,7 @@ def _read_order(
     keys = rows * len(words) + columns[-1]
     if (keys[1:] > keys[:-1]).all():
         return NgramTable(keys, probs, backoffs)
-    by_key = np.argsort(keys)
+    by_key = np.argsort(keys)  # other programs write n-grams in any order
     if (np.diff(keys[by_key]) == 0).any():
         raise ModelError(f"{path} holds one of its {order}-grams twice.")
     return NgramTable(keys[by_key], probs[by_key], backoffs[by_key])

@@ -109,6 +109,7 @@ def _check_arpa(path: Path, start: bytes, size: int) -> None:
 def _check_binary(path: Path, start: bytes) -> None:
     if len(start) < _SANITY + _FIXED.size:
         raise ModelError(f"{path} is cut off: the header of a binary file does not end.")
+    # a header of fixed size, and then a number of n-grams for each order
     order, multiplier, *_ = _FIXED.unpack_from(start, _SANITY)
     if not 1.0 <= multiplier <= 100.0 or math.isnan(multiplier):
         raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
@@ -136,11 +137,15 @@ def _check_counts(path: Path, counts: Sequence[int], most: int) -> None:
 
 def _try(path: Path) -> None:
     """Read a binary file and score its words in a process of its own."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        # the words stand at the end of the file, unless it was made without them
+        begin = content.rfind(b"<unk>\0")
+        words = content[begin : begin + _TRIAL_WORDS] if begin >= 0 else b"<unk>"
     seconds = 20 + path.stat().st_size / 20e6
     try:
         process = subprocess.run(
             [sys.executable, "-c", _TRIAL, str(path)],
-            input=_words(path),
+            input=words,
             capture_output=True,
             timeout=seconds,
             check=False,
@@ -154,10 +159,3 @@ def _try(path: Path) -> None:
             f"{path} is damaged: KenLM crashed on it (signal {-process.returncode}), in a "
             f"process of its own. Make the file anew from the ARPA file, or give that."
         )
-
-
-def _words(path: Path) -> bytes:
-    """The first of the words at the end of a binary file; `<unk>` if it was made without them."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        begin = content.rfind(b"<unk>\0")
-        return content[begin : begin + _TRIAL_WORDS] if begin >= 0 else b"<unk>"

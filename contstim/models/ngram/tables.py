@@ -70,12 +70,14 @@ class NgramTables:
 
     def children(self, order: int, row: int) -> slice:
         """Rows of the table of that order whose prefix is one row of the table below."""
+        # their keys run from row * size to below (row + 1) * size
         size = len(self.words)
         bounds = np.searchsorted(self.orders[order - 1].keys, [row * size, (row + 1) * size])
         return slice(int(bounds[0]), int(bounds[1]))
 
     def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
         """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where it has none."""
+        # the row where the key would stand, if the table has it
         keys = self.orders[order - 1].keys
         sought = prefixes * len(self.words) + word
         rows = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)
@@ -88,6 +90,7 @@ class NgramTables:
 
     @cached_property
     def _bigrams_by_last_word(self) -> tuple[IntArray, IntArray]:
+        # bigrams are sorted by their first word; here by the last, with the start of each word
         last = self.orders[1].keys % len(self.words)
         counts = np.bincount(last, minlength=len(self.words))
         return np.argsort(last, kind="stable"), np.concatenate([[0], np.cumsum(counts)])

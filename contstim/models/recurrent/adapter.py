@@ -74,7 +74,7 @@ class RecurrentModel(LanguageModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """See `LanguageModel.convention`; the boundary is what is read before the first word."""
+        """See `LanguageModel.convention`; the context is the boundary before the first word."""
         digest = fingerprint_of_network(
             self._network, str(self._network.shape), "\n".join(self._words.words)
         )

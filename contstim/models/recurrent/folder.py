@@ -101,6 +101,7 @@ def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
     """The weights, compared with the sizes before memory is reserved for any."""
     try:
         weights = safetensors.torch.load_file(path)
+        # a network without memory, whose shapes the weights must have, and which takes them over
         with torch.device("meta"):
             network = RecurrentNetwork(shape)
         network.load_state_dict(weights, assign=True)
@@ -147,10 +148,12 @@ def _check_shape(shape: Shape) -> None:
     """
     for name, most in _MOST.items():
         value = getattr(shape, name)
+        # `type`, since True is an instance of int
         if type(value) is not int or not 1 <= value <= most:
             raise ValueError(f"{name} is {value!r:.40}, not a whole number from 1 to {most:,}")
     if type(shape.dropout) not in (int, float) or not 0 <= shape.dropout < 1:
         raise ValueError(f"dropout is {shape.dropout!r:.40}, not a number from 0 to below 1")
+    # clusters end at rising numbers, below the number of classes; a BiLSTM has no boundary class
     ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
     whole = all(type(end) is int for end in ends) and len(ends) <= _MOST_CLUSTERS
     if not whole or any(b <= a for a, b in pairwise(ends)):

@@ -1,4 +1,4 @@
-"""Recurrent networks over words: what they read, and what they predict from which states.
+"""Recurrent networks over words: the words that they read, and those that each state predicts.
 
 Words are numbers. Number 0 is the boundary: it is read before a sentence, and a left-to-right
 network predicts it after the last word. Number 1 stands for every word outside the vocabulary. For

@@ -95,6 +95,7 @@ def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
 
 
 def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
+    # annotated files may write the names of columns with capitals
     lower = {name.lower(): values for name, values in columns.items()}
     label = next((name for name in _LABELS if name in lower), "")
     missing = [what for what in (label or "label", "sentence") if what not in lower]
@@ -120,6 +121,7 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     rows = [line.split("\t") for line in read_text(path).split("\n") if line]
     if not rows:
         raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
+    # CoLA's files as published have no header
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):

@@ -40,7 +40,7 @@ BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
-    """A network, how it reads sentences, and what it is to predict.
+    """A network, how it reads sentences, and its predictions.
 
     Attributes:
         network: the network whose weights are trained.
@@ -181,7 +181,8 @@ class Trainer:
         Raises:
             ModelError: the loss is no longer a number.
         """
-        seed, number = self.settings.seed, len(before)
+        seed, epochs, number = self.settings.seed, self.settings.epochs, len(before)
+        last = before[-1].validation_loss if before else None
         start, cpu_start = perf_counter(), process_time()
         if part is not None:  # as if it had begun that much earlier
             start, cpu_start = start - part.seconds, cpu_start - part.cpu_seconds
@@ -201,11 +202,10 @@ class Trainer:
                 count += len(log_probs)
                 self._check(total / count, step)
                 if report is not None:
-                    report(self._progress(before, step, total / count))
+                    report(Progress(step, self.steps, number + 1, epochs, total / count, last))
                 if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
-                    generators = _generators(self._device)
-                    save(PartialEpoch(place, total, count, *spent, generators))
+                    save(PartialEpoch(place, total, count, *spent, _generators(self._device)))
                     saved = perf_counter()
         trained = perf_counter() - start
         loss = self.validate()
@@ -247,10 +247,6 @@ class Trainer:
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.task.network.parameters(), self.settings.clip)
         self.optimizer.step()
-
-    def _progress(self, before: Sequence[Epoch], step: int, loss: float) -> Progress:
-        last = before[-1].validation_loss if before else None
-        return Progress(step, self.steps, len(before) + 1, self.settings.epochs, loss, last)
 
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:

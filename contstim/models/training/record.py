@@ -104,6 +104,7 @@ def _draw(path: Path, curve: Sequence[Epoch]) -> None:
     for name, colour in zip(("training", "validation"), _INK, strict=True):
         losses = [math.exp(getattr(epoch, f"{name}_loss")) for epoch in curve]
         axes.plot(numbers, losses, marker="o", color=colour, label=name)
+    # the epoch whose weights the model has
     best = best_of(curve)
     perplexity = math.exp(curve[best].validation_loss)
     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top"}

@@ -83,6 +83,7 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             cutoffs=_cutoffs(len(words), settings.hidden),
         )
     )
+    # words of the text that the network reads as unknown
     counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
     return TrainingTask(
         network=network,

@@ -88,6 +88,7 @@ class RecurrentSettings:
         _from_0_below_1(self, "dropout")
         _at_most(self, _MOST_LAYERS, "layers")
         _at_most(self, _MOST, "embedding", "hidden")
+        # at the least: the matrices of an RNN; an LSTM has four times as many
         _check_memory(self.layers * self.hidden * (self.hidden + self.embedding))
 
 
@@ -133,6 +134,7 @@ class TransformerSettings:
             _between(self, "mask_share")
         _at_most(self, _MOST_LAYERS, "layers")
         _at_most(self, _MOST, "width", "window")
+        # at the least: four matrices of attention and two of 4 times the width, and the positions
         _check_memory(12 * self.layers * self.width**2 + self.window * self.width)
 
 

@@ -90,6 +90,7 @@ def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) ->
     def encode(sentences: Sequence[Sentence]) -> list[IntArray]:
         return [row[: settings.window] for row in _rows(tokenizer, settings.kind, sentences)]
 
+    # before they are cut to the window
     lengths = [len(row) for row in _rows(tokenizer, settings.kind, text)]
     return TrainingTask(
         network=network,
@@ -189,7 +190,7 @@ def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntA
     refuse_special_tokens(tokenizer, sentences)
     texts = [sentence.text for sentence in sentences]
     rows = tokenizer(texts, return_attention_mask=False, verbose=False)["input_ids"]
-    if kind == "gpt2":
+    if kind == "gpt2":  # BERT's tokenizer adds [CLS] and [SEP] itself
         rows = [[tokenizer.bos_token_id, *row, tokenizer.eos_token_id] for row in rows]
     return [np.array(row, np.int64) for row in rows]
 

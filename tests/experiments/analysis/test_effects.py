@@ -8,7 +8,7 @@ import pytest
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.effects import Sampling, Units, compare
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
-from contstim.experiments.analysis.inference import CEILING, Contrast, every_contrast
+from contstim.experiments.analysis.inference import CEILING, ModelContrast, every_contrast
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.scores import ScoreTable
@@ -42,7 +42,7 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
 def test_results_are_means_over_groups_of_means_over_people() -> None:
     """Unequal groups: by hand from the evaluation of every participant."""
     ratings = ratings_of(simulate(groups=(2, 5, 3)))
-    family = [Contrast("a", CEILING)]
+    family = [ModelContrast("a", CEILING)]
     groups, people = (
         compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units, samples=0))
         for units in UNITS
@@ -57,7 +57,7 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
 
 def test_intervals_hold_the_truth(ratings: Ratings) -> None:
     sampling = Sampling("groups", samples=400, seed=1)
-    result = compare(ratings, Scope.RANDOM, ACCURACY, [Contrast("a", "b")], sampling)
+    result = compare(ratings, Scope.RANDOM, ACCURACY, [ModelContrast("a", "b")], sampling)
     one = result.models[0]
     assert one.interval.low < 0.85 < one.interval.high
     assert one.interval.low < one.value < one.interval.high
@@ -91,7 +91,7 @@ def test_resamples_depend_on_the_seed_alone(ratings: Ratings) -> None:
 def test_a_group_of_one_has_values_but_no_ceiling() -> None:
     ratings = ratings_of(simulate(groups=(1, 3)))
     for measure in MEASURES:
-        family = [Contrast("a", CEILING)]
+        family = [ModelContrast("a", CEILING)]
         result = compare(ratings, Scope.RANDOM, measure, family, Sampling("groups", samples=10))
         alone = result.evaluation.groups == 1
         assert np.isfinite(result.evaluation.values).all()

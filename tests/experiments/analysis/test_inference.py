@@ -12,7 +12,7 @@ from scipy.stats import wilcoxon
 from contstim.errors import InputError
 from contstim.experiments.analysis.inference import (
     CEILING,
-    Contrast,
+    ModelContrast,
     every_contrast,
     false_discovery,
     reach,
@@ -83,7 +83,10 @@ def test_nine_models_make_a_family_of_45() -> None:
 def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
     path = tmp_path / "contrasts.csv"
     path.write_text("first,second,why\na,b,rules\nb,ceiling,\n")
-    assert read_contrasts(path, ("a", "b")) == (Contrast("a", "b"), Contrast("b", "ceiling"))
+    assert read_contrasts(path, ("a", "b")) == (
+        ModelContrast("a", "b"),
+        ModelContrast("b", "ceiling"),
+    )
 
 
 @pytest.mark.parametrize(

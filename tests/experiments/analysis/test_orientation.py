@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.conditions import check_trials
 from contstim.experiments.analysis.orientation import orientations
-from contstim.experiments.analysis.ratings import gather
+from contstim.experiments.analysis.ratings import check_trials, gather
 from contstim.stimuli import Condition, Kind
 from tests.experiments.analysis.simulation import Experiment, simulate
 

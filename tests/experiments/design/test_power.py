@@ -31,14 +31,14 @@ from contstim.experiments.design.discoveries import (
     person_means,
 )
 from contstim.experiments.design.power import simulate_power, thin
-from contstim.experiments.design.power_report import design_power, power_markdown, power_table
+from contstim.experiments.design.power_report import design_power, power_report, power_table
 from contstim.experiments.design.simulated import (
-    Comparisons,
+    TrialPreferences,
     calibrate_noise,
     choice_probabilities,
-    compare,
     lower_ceiling,
-    study,
+    preferences_by_condition,
+    preferences_by_scope,
 )
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
@@ -56,9 +56,9 @@ def scores(seed: int = 0) -> ScoreTable:
     return ScoreTable(tuple(sentences), MODELS, values)
 
 
-def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> Comparisons:
+def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:
     rng = np.random.default_rng(seed)
-    return Comparisons(
+    return TrialPreferences(
         tuple("abcdef"[:n_models]),
         rng.normal(0, 5, (n, n_models)),
         np.ones((n, n_models), dtype=np.bool_),
@@ -140,14 +140,14 @@ def test_missing_groups_are_left_out_as_in_the_analysis() -> None:
 def test_participants_of_one_group_are_evaluated_as_in_the_analysis() -> None:
     """Witness: the measures of `analyze`, person by person."""
     study = replace(random_comparisons(12), groups=np.zeros(12, dtype=np.int64))
-    study.own[:5, 1] = False
+    study.evaluates[:5, 1] = False
     study.differences[0, 0] = 0
     answers = np.random.default_rng(5).random((2, 5, 12)) < 0.6
     means, ceilings = person_means(study, answers)
     for experiment, mean, ceiling in zip(answers, means, ceilings, strict=True):
         ratings = np.where(experiment, 6.0, 1.0)
         for m in range(3):
-            own = study.own[:, m]
+            own = study.evaluates[:, m]
             expected = accuracy(study.differences[own, m][None], ratings[:, own])
             np.testing.assert_allclose(mean[:, m], expected[:, 0])
             np.testing.assert_allclose(ceiling[:, m], accuracy_lower(ratings[:, own]))
@@ -163,7 +163,7 @@ def test_groups_are_the_means_of_their_participants(participants: int) -> None:
         part = replace(
             study,
             differences=study.differences[of_group],
-            own=study.own[of_group],
+            evaluates=study.evaluates[of_group],
             groups=np.zeros(3, dtype=np.int64),
         )
         for mine, theirs in zip(found, person_means(part, answers[..., of_group]), strict=True):
@@ -180,7 +180,7 @@ def test_one_group_is_tested_through_its_participants() -> None:
 
 def test_preferences_are_joined_by_sentence() -> None:
     table = scores()
-    found = compare(DESIGN.trials, table)
+    found = preferences_by_condition(DESIGN.trials, table)
     assert set(found) == set(Condition) - {Condition.CATCH}
     trials = [t for t in DESIGN.trials if t.condition == Condition.NATURAL_SYNTHETIC]
     rows = {s: row for row, s in enumerate(table.sentences or ())}
@@ -190,15 +190,15 @@ def test_preferences_are_joined_by_sentence() -> None:
         expected = table.log_probs[rows[trial.sentence_2]] - table.log_probs[rows[trial.sentence_1]]
         np.testing.assert_allclose(own.differences[place], expected)
         targeted = [m in (trial.model_1, trial.model_2) for m in MODELS]
-        assert own.own[place].tolist() == targeted
+        assert own.evaluates[place].tolist() == targeted
         assert own.groups[place] == trial.group - 1
-    assert found[Condition.RANDOM_NATURAL].own.all()
+    assert found[Condition.RANDOM_NATURAL].evaluates.all()
 
 
 def test_impossible_sentences_are_preferred_by_nobody() -> None:
     table = scores()
     table.log_probs[:] = -np.inf
-    found = compare(DESIGN.trials, table)[Condition.RANDOM_NATURAL]
+    found = preferences_by_condition(DESIGN.trials, table)[Condition.RANDOM_NATURAL]
     assert not found.differences.any()
 
 
@@ -239,7 +239,7 @@ def test_more_trials_groups_and_participants_give_more_power() -> None:
     assert len(small.differences) == 40
     assert np.bincount(small.groups).tolist() == [10] * 4
 
-    def power(comparisons: Comparisons, **more: int) -> float:
+    def power(comparisons: TrialPreferences, **more: int) -> float:
         return simulate_power(comparisons, noise, simulations=60, **more).mean_better
 
     assert power(large, groups=12) > power(small, groups=12) + 0.1
@@ -256,10 +256,11 @@ def test_trials_are_taken_evenly_over_model_pairs() -> None:
 def test_the_report_of_a_design() -> None:
     power = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     table = power_table(power)
+    assert power.to_frame().to_dict("list") == table
     assert list(dict.fromkeys(table["scope"])) == [str(scope) for scope in Scope]
     assert len(table["model"]) == 6 * len(MODELS) ** 2
     assert set(table["significantly_better"]) == {""}  # no rate where nothing can be tested
-    page = power_markdown(power)
+    page = power_report(power).markdown()
     assert "4 groups of 5 participants" in page
     assert page.splitlines()[2].startswith("**With 4 groups nothing can be significant, whatever")
     assert page.count("cannot be tested with 4 groups") == sum(map(len, power.smaller.values())) + 6
@@ -267,15 +268,18 @@ def test_the_report_of_a_design() -> None:
     again = design_power(DESIGN.trials, scores(), simulations=20, participants=5)
     assert power_table(again) == table
     six = design_power(DESIGN.trials, scores(), simulations=2, participants=5, groups=6)
-    assert "**With 6 groups nothing can be significant unless 7 of the 10" in power_markdown(six)
+    assert (
+        "**With 6 groups nothing can be significant unless 7 of the 10"
+        in power_report(six).markdown()
+    )
     assert power_table(six)["significantly_better"].count("") == 6 * len(MODELS)  # themselves
     alone = design_power(DESIGN.trials, scores(), simulations=2, participants=9, groups=1)
-    assert "very items" in power_markdown(alone).splitlines()[2]
+    assert "very items" in power_report(alone).markdown().splitlines()[2]
 
 
 def test_simulated_people_agree_as_often_as_measured_ones_did_by_kind_of_trial() -> None:
     """Witness: ratings drawn with the calibrated noise, evaluated as `analyze` evaluates people."""
-    found = study(DESIGN.trials, scores())
+    found = preferences_by_scope(DESIGN.trials, scores())
     values = dict(zip(Ceilings().values, (0.7, 0.75, 0.8, 0.65, 0.9), strict=True))
     noise = calibrate(found, Ceilings(values, raters=6))
     assert not noise.unreached
@@ -285,23 +289,23 @@ def test_simulated_people_agree_as_often_as_measured_ones_did_by_kind_of_trial()
         signal = found.every.differences[:, planted]
         p = norm.cdf(signal / noise.of_trials[:, planted])
         for scope, ceiling in values.items():
-            own = found.own[scope][:, planted]
+            own = found.evaluates[scope][:, planted]
             ratings = np.where(rng.random((6, 20_000 // own.sum(), own.sum())) < p[own], 6.0, 1.0)
             assert accuracy_lower(ratings.reshape(6, -1)).mean() == pytest.approx(ceiling, abs=0.02)
 
 
 def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
     """Witness: `evaluates`, trial by trial."""
-    found = study(DESIGN.trials, scores())
+    found = preferences_by_scope(DESIGN.trials, scores())
     trials = [t for t in DESIGN.trials if t.condition != Condition.CATCH]
-    assert set(found.own) == set(Scope)
-    for scope, own in found.own.items():
+    assert set(found.evaluates) == set(Scope)
+    for scope, own in found.evaluates.items():
         expected = [[evaluates(trial, scope, model) for model in MODELS] for trial in trials]
         assert own.tolist() == expected
-        kept = found.comparisons(scope)
-        assert kept.own.sum() == own.sum()
+        kept = found.of_scope(scope)
+        assert kept.evaluates.sum() == own.sum()
         np.testing.assert_array_equal(kept.differences, found.every.differences[found.rows(scope)])
-    both = found.own[Scope.ACCEPT] | found.own[Scope.REJECT]
+    both = found.evaluates[Scope.ACCEPT] | found.evaluates[Scope.REJECT]
     targeted = [t.condition == Condition.NATURAL_SYNTHETIC for t in trials]
     np.testing.assert_array_equal(both.sum(axis=1), 2 * np.array(targeted))
 
@@ -317,7 +321,7 @@ def test_ceilings_that_ties_forbid_are_named() -> None:
     table.log_probs[:, 0] = -40.0
     power = design_power(DESIGN.trials, table, simulations=2)
     assert {model for _, model in power.noise.unreached} == {MODELS[0]}
-    assert f"{MODELS[0]} in random-natural" in power_markdown(power)
+    assert f"{MODELS[0]} in random-natural" in power_report(power).markdown()
 
 
 @pytest.mark.parametrize(("groups", "people"), [(9, 4), (1, 9), (6, 1), (4, 4)])
@@ -327,7 +331,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
     if groups == 1:
         trials = replace(trials, groups=np.zeros(24, dtype=np.int64))
     else:
-        trials.own[trials.groups == 2, 0] = False
+        trials.evaluates[trials.groups == 2, 0] = False
     units = groups if groups > 1 else people
     lacking = [g for g in range(units) if groups > 1 and g % 4 == 2]
     without_first = [2, 4, 5]  # of the pairs 01, 02, 12, then the ceilings of 0, 1 and 2
@@ -367,14 +371,14 @@ def test_unusable_questions_are_refused() -> None:
     with pytest.raises(
         InputError, match=r"1 sentence of the trials has no scores: .*Score the trials first"
     ):
-        compare(DESIGN.trials, few)
+        preferences_by_condition(DESIGN.trials, few)
     other = ScoreTable(table.sentences, ("x", *MODELS[1:]), table.log_probs)
     with pytest.raises(InputError, match="No scores for 'ngram'"):
-        compare(DESIGN.trials, other)
+        preferences_by_condition(DESIGN.trials, other)
     with pytest.raises(InputError, match="two or more models; there are scores of ngram"):
         design_power(DESIGN.trials, ScoreTable(table.sentences, MODELS[:1], table.log_probs[:, :1]))
     with pytest.raises(InputError, match="nothing to simulate"):
-        study([t for t in DESIGN.trials if t.condition == Condition.CATCH], table)
+        preferences_by_scope([t for t in DESIGN.trials if t.condition == Condition.CATCH], table)
     with pytest.raises(InputError, match="1 or more groups"):
         simulate_power(random_comparisons(8), np.ones(3), groups=0)
     with pytest.raises(InputError, match="keeps 1 to 2 trials"):

@@ -9,8 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.summary import summarise, summary_markdown
-from contstim.experiments.design.summary_figure import draw_summary
+from contstim.experiments.design.summary import draw_summary, summarise, summary_report
 from contstim.frequencies import WordFrequencies
 from contstim.stimuli import Condition, Kind
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
@@ -46,7 +45,7 @@ def test_balance_is_the_mean_over_trials() -> None:
 
 def test_the_page_names_every_condition_and_group(tmp_path: Path) -> None:
     summary = summarise(DESIGN, FREQUENCIES)
-    page = summary_markdown(summary)
+    page = summary_report(summary).markdown()
     assert all(f"| {condition} |" in page for condition in Condition)
     assert "| condition | 1 | 2 | 3 |" in page
     assert "| natural-synthetic | natural – synthetic_2 | 6 | 1 |" in page
@@ -71,7 +70,7 @@ def test_the_page_says_whom_catch_trials_leave_out() -> None:
     (note,) = summarise(DESIGN, FREQUENCIES).catch
     assert "fewer than 3 of 4 catch trials" in note
     assert "0.1 of 100 people who lapse in 2% of trials, 68.8 of 100 who guess" in note
-    assert note in summary_markdown(summarise(DESIGN, FREQUENCIES))
+    assert note in summary_report(summarise(DESIGN, FREQUENCIES)).markdown()
 
 
 @pytest.mark.parametrize(
@@ -92,4 +91,10 @@ def test_what_groups_cannot_show_is_said_first(groups: int, starts: list[str]) -
     assert len(summary.cautions) == len(starts)
     assert all(map(str.startswith, summary.cautions, starts))
     if starts:
-        assert summary_markdown(summary).splitlines()[2] == f"**{summary.cautions[0]}**"
+        assert summary_report(summary).markdown().splitlines()[2] == f"**{summary.cautions[0]}**"
+
+
+def test_a_design_is_a_frame_of_its_trials() -> None:
+    frame = DESIGN.to_frame()
+    assert list(frame["trial_id"]) == [trial.trial_id for trial in DESIGN.trials]
+    assert list(frame["sentence_1"]) == [trial.sentence_1.text for trial in DESIGN.trials]

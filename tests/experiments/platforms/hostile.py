@@ -1,4 +1,4 @@
-"""Sentences that a careless export would lose, run, or let run."""
+"""Trials of hostile sentences."""
 
 from __future__ import annotations
 
@@ -6,33 +6,16 @@ from dataclasses import replace
 
 from contstim.sentence import Sentence
 from contstim.stimuli import Trial
+from contstim.testing.platform import HOSTILE
 from tests.experiments.responses.experiment import make_trials
 
-SENTENCES = (
-    "She said \"no\", then: 'yes', twice.",
-    "A line\nbroken in\r\nthe middle.",
-    "<script>alert('x')</script> runs & <b>shouts</b>.",
-    '=HYPERLINK("http://x.example","click here") now.',
-    "+1 and -1 make @SUM(A1:A9) of it!",
-    "-2 is less than 1; or is it?",
-    "@home, everyone sleeps.",
-    "${q://QID1/ChoiceTextEntryValue} costs $5 & more.",
-    "Ich möchte 中文, ελληνικά, עברית und 🦊 lesen.",
-    "&amp; and &#60; are *not* _markup_ # here | `there`~",
-    "'; DROP TABLE responses; --",
-    "100% of rows, %2C included, came\tback.",
-    "(all of it)",
-    "NA.",
-    " ".join(["word"] * 1_999) + " ended.",
-)
-"""The last has ten thousand characters."""
+EVALUATED = ("[[Choices]] [1, 2, 3]", "[[PageBreak]]", "A \\n in a text.", "1984.")
+"""Those that PsychoPy would not show as they are."""
 
 
 def hostile_trials(*, brackets: bool = True) -> list[Trial]:
     """Two groups, every condition; some sentences hostile, both sides."""
-    texts = [*SENTENCES]
-    if brackets:
-        texts += ["[[Choices]] [1, 2, 3]", "[[PageBreak]]", "A \\n in a text.", "1984."]
+    texts = [text for text in HOSTILE if brackets or text not in EVALUATED]
     trials = make_trials()
     for n, text in enumerate(texts):
         trial = trials[n]

@@ -115,7 +115,7 @@ def test_datapipe_gets_a_file_of_answers_and_one_of_identities(
     assert '"datapipe"' in pipe.files[answers]
 
 
-def test_identities_that_a_spreadsheet_would_run_are_made_inert(
+def test_identities_that_a_spreadsheet_would_run_are_escaped(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     """As `escape_formula` of responses.csv does it, for every sign that it knows."""
@@ -128,8 +128,9 @@ def test_identities_that_a_spreadsheet_would_run_are_made_inert(
     identities, answers = sorted(pipe.files)
     assert pipe.files[identities].endswith(f'"{answers[:-4]}","\'=HYPERLINK(1)","s"\n')
     texts = [quote + sign + "1" for quote in ("", "'") for sign in "=+-@\t\r\n＝＋－＠a1 "]
-    escaped = page.evaluate("texts => texts.map(contstim.escapeFormula)", texts)
-    assert escaped == list(map(escape_formula, texts))
+    assert page.evaluate("texts => texts.map(contstim.escapeFormula)", texts) == list(
+        map(escape_formula, texts)
+    )
 
 
 JATOS = """

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla.export import Spreadsheet, export_gorilla, read_template
+from contstim.experiments.platforms.gorilla import PLATFORM
+from contstim.experiments.platforms.gorilla.export import (
+    GorillaSettings,
+    export_gorilla,
+    read_template,
+)
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
 from contstim.experiments.responses import Problem
+from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import Planted, table
-from tests.experiments.platforms.reading import read_html
 
 TRIALS = hostile_trials()
 PEOPLE = {"9001": "L01", "9002": "L04", "9003": "L02"}
@@ -28,20 +32,16 @@ goodbye,,,,,,
 
 
 @pytest.fixture(scope="module")
-def spreadsheet(tmp_path_factory: pytest.TempPathFactory) -> Spreadsheet:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("gorilla")
     path = tmp_path_factory.mktemp("template") / "task.csv"
     path.write_text(TEMPLATE, encoding="utf-8-sig")
-    return read_template(path, left="Text a", right="text B")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, spreadsheet: Spreadsheet) -> Path:
-    out = tmp_path_factory.mktemp("gorilla")
-    return export_gorilla(TRIALS, out, spreadsheet=spreadsheet, seed=4)
+    settings = GorillaSettings(path, left="Text a", right="text B", seed=4)
+    return export_gorilla(TRIALS, out, settings).path
 
 
 def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
-    rows = table(folder / "L02.csv")
+    rows = read_csv_rows(folder / "L02.csv")
     header = TEMPLATE.splitlines()[0].split(",")
     assert list(rows[0]) == [*header, "trial_id", "list_name", "shown_left"]
     assert [row["Display"] for row in rows] == ["hello", *["trial"] * 20, "goodbye"]
@@ -50,19 +50,6 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
     kept = {(row["randomise_trials"], row["feedback"], row["time limit"]) for row in trials}
     assert kept == {("1", "none", "8000")}
     assert not any(rows[0][name] for name in header[1:])
-
-
-def test_sentences_read_as_they_are(folder: Path) -> None:
-    """Python's HTML parser; no cell is one that a spreadsheet calculates."""
-    by_id = {trial.trial_id: trial for trial in TRIALS}
-    for name in ("L01", "L04"):
-        for row in table(folder / f"{name}.csv")[1:-1]:
-            trial = by_id[row["trial_id"]]
-            texts = [trial.sentence_1.bare, trial.sentence_2.bare]
-            shown = texts if row["shown_left"] == "1" else texts[::-1]
-            read = [read_html(row["text A"]), read_html(row["text B"])]
-            assert read == [(text, []) for text in shown]
-            assert not row["text A"].startswith(("=", "+", "-", "@"))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +78,7 @@ def test_templates_that_do_not_fit_are_refused(
 def data(
     folder: Path,
     path: Path,
-    planted: Planted,
+    planted: PlantedAnswers,
     *,
     prefix: str = "",
     people: Mapping[str, str] = PEOPLE,
@@ -106,7 +93,9 @@ def data(
     for participant, name in people.items():
         person = {"Participant Private ID": participant, "Participant Status": "complete"}
         events.append({**person, "Trial Number": "BEGIN TASK"})
-        for n, row in enumerate(planted.shuffled(table(folder / f"{name}.csv")[1:-1]), start=1):
+        for n, row in enumerate(
+            planted.shuffled(read_csv_rows(folder / f"{name}.csv")[1:-1]), start=1
+        ):
             button, rt_ms = planted.press(participant, row["trial_id"], row["shown_left"], n)
             shown = {f"{prefix}{column}": cell for column, cell in row.items()}
             event = {**person, **shown, "Trial Number": n}
@@ -123,18 +112,29 @@ def data(
     return path
 
 
-@pytest.mark.parametrize("prefix", ["", "Spreadsheet: "])
-def test_what_was_answered_comes_back(folder: Path, tmp_path: Path, prefix: str) -> None:
+class TestContract(PlatformContract):
+    platform = PLATFORM
+    left_column = "shown_left"
+    sentence_columns = ("sentence_left", "sentence_right")
+    is_html = True
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        return [data(folder, out / "data.csv", answers, people=people)]
+
+
+def test_what_was_answered_in_task_builder_2_comes_back(folder: Path, tmp_path: Path) -> None:
     """By trial_id and side, whatever the columns of the sentences are called."""
-    planted = Planted(TRIALS)
-    path = data(folder, tmp_path / "data.csv", planted, prefix=prefix)
+    planted = PlantedAnswers(TRIALS)
+    path = data(folder, tmp_path / "data.csv", planted, prefix="Spreadsheet: ")
     found = import_gorilla([path], trials=TRIALS)
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
 
 
 def test_an_unknown_trial_is_named(folder: Path, tmp_path: Path) -> None:
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path / "data.csv", planted)
     lost = planted.responses[0].trial_id
     text = path.read_text(encoding="utf-8-sig").replace(f",{lost},", ",practice-1,")
@@ -145,8 +145,8 @@ def test_an_unknown_trial_is_named(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_side_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
-    path = data(folder, tmp_path / "data.csv", Planted(TRIALS))
-    rows = table(path)
+    path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
+    rows = read_csv_rows(path)
     rows[1]["shown_left"] = "3"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))

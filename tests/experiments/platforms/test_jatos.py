@@ -17,9 +17,11 @@ from uuid import UUID
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jatos import export_jatos
+from contstim.experiments.platforms.jatos import PLATFORM, export_jatos
 from contstim.experiments.platforms.jspsych import PageSettings, SaveTo
+from contstim.testing.platform import ExportContract
 from tests.experiments.platforms.conftest import TRIALS
+from tests.experiments.platforms.test_jspsych_reading import study_lists
 
 SETTINGS = PageSettings(title="What's likelier? A pilot (2)", save=SaveTo.JATOS)
 ILLEGAL = re.compile(r"[\s*?\"\\\0/,`<>|:~!§$%&^°]")
@@ -61,7 +63,7 @@ def read(archive: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def test_one_properties_file_beside_one_folder(tmp_path: Path) -> None:
-    archive = export_jatos(TRIALS, tmp_path, SETTINGS)
+    archive = export_jatos(TRIALS, tmp_path, SETTINGS).path
     assert archive.suffix == ".jzip"
     names, properties = read(archive)
     tops = {PurePosixPath(name).parts[0] for name in names}
@@ -79,7 +81,7 @@ def test_one_properties_file_beside_one_folder(tmp_path: Path) -> None:
 
 
 def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:
-    _, properties = read(export_jatos(TRIALS, tmp_path, SETTINGS))
+    _, properties = read(export_jatos(TRIALS, tmp_path, SETTINGS).path)
     assert set(properties) == {"version", "data"}
     assert properties["version"] == "3"
     data = properties["data"]
@@ -100,7 +102,7 @@ def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
         with pytest.raises(InputError, match="needs a title"):
             replace(SETTINGS, title=title)
         return
-    _, properties = read(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)))
+    _, properties = read(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path)
     folder = properties["data"]["dirName"]
     assert not ILLEGAL.search(folder)
     assert 0 < len(folder) <= 100
@@ -117,11 +119,23 @@ def test_titles_that_jatos_refuses_are_refused_before(tmp_path: Path, title: str
 
 
 def test_edited_texts_make_another_archive_of_the_same_study(tmp_path: Path) -> None:
-    archive = export_jatos(TRIALS, tmp_path, SETTINGS)
+    archive = export_jatos(TRIALS, tmp_path, SETTINGS).path
     first, content = archive.read_bytes(), read(archive)[1]
-    assert export_jatos(TRIALS, tmp_path, SETTINGS).read_bytes() == first
+    assert export_jatos(TRIALS, tmp_path, SETTINGS).path.read_bytes() == first
     (tmp_path / "page" / "consent.md").write_text("# Approved")
-    assert export_jatos(TRIALS, tmp_path, SETTINGS).read_bytes() != first
+    assert export_jatos(TRIALS, tmp_path, SETTINGS).path.read_bytes() != first
     assert read(archive)[1] == content
     export_jatos(TRIALS[:3], tmp_path, SETTINGS)
     assert read(archive)[1]["data"]["uuid"] != content["data"]["uuid"]
+
+
+class TestContract(ExportContract):
+    """What the archive holds; the answers are read as those of any jsPsych page."""
+
+    platform = PLATFORM
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        (archive,) = folder.glob("*.jzip")
+        with zipfile.ZipFile(archive) as packed:
+            (name,) = (n for n in packed.namelist() if n.endswith("study.json"))
+            return study_lists(json.loads(packed.read(name)))

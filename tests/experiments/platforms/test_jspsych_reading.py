@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych.reading import import_jspsych
+from contstim.experiments.platforms.jspsych import PLATFORM, import_jspsych
 from contstim.experiments.responses import Problem, Response
+from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -55,6 +57,19 @@ def write(path: Path, rows: list[Any]) -> Path:
     return path
 
 
+def study_lists(study: dict[str, Any]) -> dict[str, list[dict[str, str]]]:
+    """The trials of each group, sides changing from one to the next."""
+    lists: dict[str, list[dict[str, str]]] = {}
+    for group, trials in study["groups"].items():
+        for n, trial in enumerate(trials):
+            pair = (trial["sentence_1"], trial["sentence_2"])
+            left, right = pair[:: 1 if n % 2 else -1]
+            row = {"trial_id": trial["trial_id"], "left": "1" if n % 2 else "2"}
+            row |= {"left_sentence": left, "right_sentence": right}
+            lists.setdefault(group, []).append(row)
+    return lists
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 @pytest.mark.parametrize(("rating", "button"), [(True, True), (True, False), (False, True)])
 def test_what_was_answered_comes_back(
@@ -65,6 +80,24 @@ def test_what_was_answered_comes_back(
     assert list(found.responses) == RESPONSES
     assert found.report.findings == ()
     assert f"{path}: 1 row of no trial." in found.notes
+
+
+class TestContract(PlatformContract):
+    """Sentences are those of study.json; the page draws sides, here one after the other."""
+
+    platform = PLATFORM
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        return study_lists(json.loads((folder / "study.json").read_text(encoding="utf-8")))
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        lists = self.lists(folder)
+        for name, group in people.items():
+            for position, row in enumerate(answers.shuffled(lists[group]), start=1):
+                answers.press(name, row["trial_id"], row["left"], position)
+        return [write(out / "data.json", page(answers.responses))]
 
 
 def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:

@@ -76,17 +76,17 @@ def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="holds other files"):
-        ExportFolder(tmp_path)
+        ExportFolder(tmp_path, "csv")
     with pytest.raises(InputError, match="is a file"):
-        ExportFolder(tmp_path / "thesis.txt")
+        ExportFolder(tmp_path / "thesis.txt", "csv")
 
 
 def test_somebody_elses_file_among_an_earlier_exports_is_not_replaced(tmp_path: Path) -> None:
-    folder = ExportFolder(tmp_path / "out")
+    folder = ExportFolder(tmp_path / "out", "csv")
     folder.text("L01.csv", "one")
-    folder.finish("csv")
+    folder.finish()
     (tmp_path / "out" / "L02.csv").write_text("mine")
-    again = ExportFolder(tmp_path / "out")
+    again = ExportFolder(tmp_path / "out", "csv")
     again.text("L01.csv", "two")
     with pytest.raises(InputError, match=r"holds a file L02.csv that no export wrote"):
         again.text("L02.csv", "two")
@@ -98,18 +98,18 @@ def test_an_earlier_export_gives_way_and_what_else_is_there_stays(tmp_path: Path
     """Also a record that names files elsewhere: nothing outside the folder is touched."""
     out, outside = tmp_path / "out", tmp_path / "outside.txt"
     outside.write_text("not yours")
-    folder = ExportFolder(out)
+    folder = ExportFolder(out, "csv")
     folder.text("L01.csv", "one")
     folder.text("L02.csv", "two")
-    folder.finish("csv")
+    folder.finish()
     (out / "data.csv").write_text("answers")
     record = json.loads((out / "export.meta.json").read_text())
     assert record["files"] == ["L01.csv", "L02.csv"]
     record["files"].append("../outside.txt")
     (out / "export.meta.json").write_text(json.dumps(record))
-    again = ExportFolder(out)
+    again = ExportFolder(out, "csv")
     again.text("L01.csv", "new")
-    again.finish("csv")
+    again.finish()
     assert {path.name for path in out.iterdir()} == {"L01.csv", "data.csv", "export.meta.json"}
     assert (out / "L01.csv").read_text() == "new"
     assert outside.read_text() == "not yours"

@@ -6,20 +6,18 @@ import json
 import re
 import shutil
 import subprocess
-from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.pcibex.export import export_pcibex
-from contstim.experiments.platforms.pcibex.reading import import_pcibex
+from contstim.experiments.platforms.lists import ListSettings
+from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
 from contstim.experiments.responses import Problem
-from contstim.stimuli import Condition
+from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import Planted, table
-from tests.experiments.platforms.reading import read_html
 
 TRIALS = hostile_trials()
 NODE = shutil.which("node")
@@ -42,46 +40,18 @@ COLUMNS = """\
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), seed=4)
+    return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), ListSettings(seed=4)).path
 
 
 def test_the_table_obeys_the_rules_for_names_and_groups(folder: Path) -> None:
     """group, item and label are the only reserved names; groups sort as text as they stand."""
-    rows = table(folder / "trials.csv")
+    rows = read_csv_rows(folder / "trials.csv")
     reserved = [name for name in rows[0] if re.fullmatch("group|item|label|list", name, re.I)]
     assert reserved == ["group", "item", "label"]
     groups = list(dict.fromkeys(row["group"] for row in rows))
     assert groups == sorted(groups)
     assert groups == ["L01", "L02", "L03", "L04"]
     assert all(cell for row in rows for cell in row.values())
-
-
-def test_every_list_shows_its_group_with_balanced_sides(folder: Path) -> None:
-    by_id = {trial.trial_id: trial for trial in TRIALS}
-    lists = defaultdict(list)
-    for row in table(folder / "trials.csv"):
-        lists[row["group"]].append(row)
-    for rows in lists.values():
-        (group,) = {row["stimulus_group"] for row in rows}
-        assert {row["trial_id"] for row in rows} == {
-            t.trial_id for t in TRIALS if str(t.group) == group
-        }
-        for condition in Condition:
-            left = [r["left"] for r in rows if by_id[r["trial_id"]].condition is condition]
-            assert left.count("1") == left.count("2")
-
-
-def test_sentences_read_as_they_are(folder: Path) -> None:
-    """Python's HTML parser, as a browser's innerHTML would: the text and no tag."""
-    by_id = {trial.trial_id: trial for trial in TRIALS}
-    for row in table(folder / "trials.csv"):
-        trial = by_id[row["trial_id"]]
-        texts = [trial.sentence_1.bare, trial.sentence_2.bare]
-        shown = texts if row["left"] == "1" else texts[::-1]
-        assert [read_html(row["left_html"]), read_html(row["right_html"])] == [
-            (text, []) for text in shown
-        ]
-        assert not any(row[side].startswith(("=", "+", "-", "@")) for side in row)
 
 
 STUB = """
@@ -120,7 +90,7 @@ console.log(JSON.stringify(said));
 def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path: Path) -> None:
     """Node runs the script against a stand-in that writes down every command."""
     assert NODE is not None
-    row = table(folder / "trials.csv")[2]
+    row = read_csv_rows(folder / "trials.csv")[2]
     (tmp_path / "stub.js").write_text(STUB)
     (tmp_path / "row.json").write_text(json.dumps(row))
     done = subprocess.run(
@@ -147,13 +117,13 @@ def test_the_script_shows_and_logs_what_the_import_needs(folder: Path, tmp_path:
     assert ["send", "send"] in said
 
 
-def results(folder: Path, people: dict[str, str], planted: Planted) -> str:
+def results(folder: Path, people: Mapping[str, str], planted: PlantedAnswers) -> str:
     """What PCIbex writes: comments, an instruction trial, then every trial in an order of its own.
 
     The format is that of doc.pcibex.net, *Logging data*: columns are renamed where logged ones
     come and go, and commas are encoded.
     """
-    rows = table(folder / "trials.csv")
+    rows = read_csv_rows(folder / "trials.csv")
     text = "# Results on Saturday November 21 2026 13:00:00 UTC\n# USER AGENT: Mozilla/5.0\n"
     text += "# Design number was non-random = 2\n#\n# Columns below this comment are as follows:\n"
     for n, (participant, group) in enumerate(people.items()):
@@ -176,23 +146,22 @@ def results(folder: Path, people: dict[str, str], planted: Planted) -> str:
     return text
 
 
-PEOPLE = {"ann": "L01", "=HYPERLINK(1, 2)": "L04", '<b>"bob"</b>': "L02", "60d5ec": "L03"}
+class TestContract(PlatformContract):
+    platform = PLATFORM
+    list_columns = ("group",)
+    sentence_columns = ("left_html", "right_html")
+    is_html = True
 
-
-def test_what_was_answered_comes_back(folder: Path, tmp_path: Path) -> None:
-    """Ratings planted by side pressed, in the order shown, with reaction times."""
-    planted = Planted(TRIALS)
-    path = tmp_path / "results.csv"
-    path.write_text(results(folder, PEOPLE, planted), encoding="utf-8")
-    found = import_pcibex([path], TRIALS)
-    assert list(found.responses) == planted.responses
-    assert found.report.findings == ()
-    assert {response.left for response in found.responses} == {1, 2}
-    assert f"{path}: 4 lines of no trial." in found.notes
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        path = out / "results.csv"
+        path.write_text(results(folder, people, answers), encoding="utf-8")
+        return [path]
 
 
 def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     lines = results(folder, {"ann": "L01"}, planted).splitlines()
     selected = [n for n, line in enumerate(lines) if ",Selection," in line]
     lines[selected[0]] = lines[selected[0]].replace(",Selection,", ",Selection,NA,Never,", 1)

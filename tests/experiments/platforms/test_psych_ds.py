@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.psych_ds import Description, check_psych_ds, export_psych_ds
+from contstim.experiments.platforms.psych_ds import (
+    PLATFORM,
+    Description,
+    check_psych_ds,
+    write_psych_ds,
+)
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.testing.platform import ExportContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import table
 from tests.experiments.platforms.test_gorilla_trials import scores_of
 from tests.experiments.responses.experiment import make_responses
 
@@ -30,7 +35,7 @@ def scores() -> ScoreTable:
 
 
 def export(out: Path) -> Path:
-    return export_psych_ds(TRIALS, out, ABOUT, responses=RESPONSES, scores=scores())
+    return write_psych_ds(TRIALS, out, ABOUT, responses=RESPONSES, scores=scores()).path
 
 
 def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> None:
@@ -41,7 +46,7 @@ def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> No
     assert [name.fullmatch(path.name) is not None for path in files] == [True] * 3
     about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
     assert (about["@context"], about["@type"]) == ("https://schema.org/", "Dataset")
-    columns = {column for path in files for column in table(path)[0]}
+    columns = {column for path in files for column in read_csv_rows(path)[0]}
     assert {one["name"] for one in about["variableMeasured"]} == columns
     assert {one["@type"] for one in about["variableMeasured"]} == {"PropertyValue"}
     assert all(one["description"] for one in about["variableMeasured"])
@@ -51,62 +56,78 @@ def test_names_columns_and_metadata_are_as_the_schema_asks(tmp_path: Path) -> No
 
 def test_tables_hold_what_was_given_and_no_names_of_people(tmp_path: Path) -> None:
     data = export(tmp_path) / "data"
-    stimuli = table(data / DATA.format("stimuli"))
+    stimuli = read_csv_rows(data / DATA.format("stimuli"))
     for row, trial in zip(stimuli, TRIALS, strict=True):
         assert row["trial_id"] == trial.trial_id
         assert Sentence.parse(row["sentence_2"]) == trial.sentence_2
         assert not row["sentence_1"].startswith(("=", "+", "-", "@"))
-    responses = table(data / DATA.format("responses"))
+    responses = read_csv_rows(data / DATA.format("responses"))
     numbers = {"5f1e": "P1", "=cmd()": "P2", "<i>": "P3"}
     for row, response in zip(responses, RESPONSES, strict=True):
         assert row["participant"] == numbers[response.participant]
         assert (row["trial_id"], int(row["rating"])) == (response.trial_id, response.rating)
         assert float(row["rt_ms"]) == response.rt_ms
-    assert len(table(data / DATA.format("scores"))) == len(scores().sentences or ())
+    assert len(read_csv_rows(data / DATA.format("scores"))) == len(scores().sentences or ())
     everything = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     assert "5f1e" not in everything
 
 
+class TestContract(ExportContract):
+    """A table of stimuli shows each trial once, and its sentences with their end marks."""
+
+    platform = PLATFORM
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        (path,) = (folder / "data").glob("*stimuli_data.csv")
+        lists: dict[str, list[dict[str, str]]] = {}
+        for row in read_csv_rows(path):
+            lists.setdefault(row["group"], []).append({**row, "left": "1"})
+        return lists
+
+    def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
+        return Sentence.parse(row["sentence_1"]).bare, Sentence.parse(row["sentence_2"]).bare
+
+
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:
     unrated = replace(RESPONSES[0], rating=0, left=0, position=0, rt_ms=float("nan"))
-    folder = export_psych_ds(TRIALS, tmp_path, ABOUT, responses=[unrated], keep_names=True)
-    (row,) = table(folder / "data" / DATA.format("responses"))
+    folder = write_psych_ds(TRIALS, tmp_path, ABOUT, responses=[unrated], keep_names=True).path
+    (row,) = read_csv_rows(folder / "data" / DATA.format("responses"))
     assert [row[name] for name in ("rating", "left", "position", "rt_ms")] == [""] * 4
     assert row["participant"] == "5f1e"
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no letter or digit"):
-        export_psych_ds(TRIALS, tmp_path / "a", Description("—"))
+        write_psych_ds(TRIALS, tmp_path / "a", Description("—"))
     stray = replace(RESPONSES[0], trial_id="practice-1")
     with pytest.raises(InputError, match=r"1 trial beyond the table of trials: practice-1"):
-        export_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
+        write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
     bare = ScoreTable(None, scores().models, scores().log_probs)
     with pytest.raises(InputError, match="say nothing of their sentences"):
-        export_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
+        write_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating cannot be the name of a model"):
-        export_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
+        write_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
 
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* --simulated"):
-        export_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
+        write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
     with pytest.raises(InputError, match="none of these is marked"):
-        export_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=RESPONSES, simulated=True)
+        write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=RESPONSES, simulated=True)
     assert not (tmp_path / "a").exists()
-    folder = export_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=robots, simulated=True)
+    folder = write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=robots, simulated=True).path
     about = json.loads((folder / "dataset_description.json").read_text(encoding="utf-8"))
     assert about["name"] == "Controversial pairs, 1 (people and artificial participants)"
     assert "2 of 3 participants were simulated" in about["description"]
     assert "what people said" not in about["description"]
     assert "2 of 3 participants were simulated" in (folder / "README.md").read_text()
-    rows = table(folder / "data" / DATA.format("responses"))
+    rows = read_csv_rows(folder / "data" / DATA.format("responses"))
     names = {(row["participant"], row["simulated"]) for row in rows}
     assert names == {("P1", "false"), ("simulated-2", "true"), ("simulated-3", "true")}
     robots = [replace(r, simulated=True) for r in RESPONSES]
-    folder = export_psych_ds(TRIALS, tmp_path / "c", ABOUT, responses=robots, simulated=True)
+    folder = write_psych_ds(TRIALS, tmp_path / "c", ABOUT, responses=robots, simulated=True).path
     assert "no person answered" in (folder / "README.md").read_text()
 
 
@@ -206,7 +227,7 @@ def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
 
 
 def test_recommendations_are_warnings(tmp_path: Path) -> None:
-    folder = export_psych_ds(TRIALS, tmp_path, Description("pairs"))
+    folder = write_psych_ds(TRIALS, tmp_path, Description("pairs")).path
     found = check_psych_ds(folder)
     assert {(one.error, one.code) for one in found} == {(False, "JSON_KEY_RECOMMENDED")}
     without("README.md")(folder)

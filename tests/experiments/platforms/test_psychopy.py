@@ -12,12 +12,17 @@ import pandas as pd
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE
-from contstim.experiments.platforms.psychopy.export import export_psychopy
-from contstim.experiments.platforms.psychopy.reading import import_psychopy
+from contstim.experiments.platforms.lists import ListSettings
+from contstim.experiments.platforms.psychopy import (
+    PLATFORM,
+    PsychopyReading,
+    export_psychopy,
+    import_psychopy,
+)
 from contstim.experiments.responses import Problem
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import Planted, table
 
 TRIALS = hostile_trials(brackets=False)
 PEOPLE = {"ann": "L01", "=HYPERLINK(1)": "L04", "ben, jr.": "L02"}
@@ -25,13 +30,13 @@ PEOPLE = {"ann": "L01", "=HYPERLINK(1)": "L04", "ben, jr.": "L02"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_psychopy(TRIALS, tmp_path_factory.mktemp("psychopy"), seed=4)
+    return export_psychopy(TRIALS, tmp_path_factory.mktemp("psychopy"), ListSettings(seed=4)).path
 
 
 def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
     """Read by pandas, as PsychoPy does: valid names, one row for each trial, texts as texts."""
     by_id = {trial.trial_id: trial for trial in TRIALS}
-    lists = table(folder / "lists.csv")
+    lists = read_csv_rows(folder / "lists.csv")
     assert [row["list_name"] for row in lists] == ["L01", "L02", "L03", "L04"]
     for row in lists:
         read = pd.read_csv(folder / f"{row['list_name']}.csv", encoding="utf-8-sig")
@@ -53,7 +58,7 @@ def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Pat
     with pytest.raises(InputError, match="PsychoPy would not show these") as refused:
         export_psychopy(hostile_trials(), tmp_path / "out")
     named = str(refused.value).splitlines()[1:-1]
-    assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(15, 19)]
+    assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(14, 18)]
     assert [line.rpartition(": ")[2] for line in named] == [
         *["it evaluates what stands in square brackets"] * 2,
         "it takes a backslash and an n for a new line",
@@ -72,14 +77,14 @@ def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: 
 def data(
     folder: Path,
     out: Path,
-    planted: Planted,
+    planted: PlantedAnswers,
     kind: str,
     people: Mapping[str, str] = PEOPLE,
 ) -> list[Path]:
     """One file for each participant, as PsychoPy saves wide text: a trailing delimiter included."""
     files: list[Path] = []
     for participant, name in people.items():
-        rows = planted.shuffled(table(folder / f"{name}.csv"))
+        rows = planted.shuffled(read_csv_rows(folder / f"{name}.csv"))
         about = {"participant": participant, "session": "001", "list": name, "date": "2026-11-21"}
         written: list[dict[str, object]] = [{**about, "begin.keys": "space", "begin.rt": 2.5}]
         for n, row in enumerate(rows):
@@ -103,9 +108,20 @@ def data(
     return files
 
 
-@pytest.mark.parametrize("kind", ["keyboard", "mouse", "slider"])
-def test_what_was_answered_comes_back(folder: Path, tmp_path: Path, kind: str) -> None:
-    planted = Planted(TRIALS)
+class TestContract(PlatformContract):
+    platform = PLATFORM
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        return data(folder, out, answers, "keyboard", people)
+
+
+@pytest.mark.parametrize("kind", ["mouse", "slider"])
+def test_what_was_answered_with_other_components_comes_back(
+    folder: Path, tmp_path: Path, kind: str
+) -> None:
+    planted = PlantedAnswers(TRIALS)
     found = import_psychopy(data(folder, tmp_path, planted, kind), TRIALS)
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
@@ -121,9 +137,9 @@ def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:
 
 
 def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path, planted, "keyboard")[0]
-    rows = table(path)
+    rows = read_csv_rows(path)
     rows[1]["rating.keys"] = "None"
     rows[3]["trial_id"] = "practice-1"
     rows[4]["rating.keys"] = "9"
@@ -137,16 +153,16 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
 
 
 def test_other_components_and_people_without_names(folder: Path, tmp_path: Path) -> None:
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     path = data(folder, tmp_path, planted, "keyboard")[0]
-    rows = table(path)
+    rows = read_csv_rows(path)
     for row in rows:
         row["choice.keys"] = row.pop("rating.keys")
         row["participant"] = ""
     rewrite(path, rows)
     with pytest.raises(InputError, match=r"no column rating.keys .*--component"):
         import_psychopy([path], TRIALS)
-    found = import_psychopy([path], TRIALS, component="choice")
+    found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
     assert {r.participant for r in found.responses} == {path.stem}
     assert any(f"it is one, called {path.stem}" in note for note in found.notes)
 
@@ -163,8 +179,8 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
 def test_rows_that_cannot_be_read_are_named(
     folder: Path, tmp_path: Path, column: str, cell: str, message: str
 ) -> None:
-    path = data(folder, tmp_path, Planted(TRIALS), "keyboard")[0]
-    rows = table(path)
+    path = data(folder, tmp_path, PlantedAnswers(TRIALS), "keyboard")[0]
+    rows = read_csv_rows(path)
     rows[1][column] = cell
     with pytest.raises(InputError, match=message):
         import_psychopy([rewrite(path, rows)], TRIALS)

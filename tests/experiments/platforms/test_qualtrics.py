@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.display import BUTTONS, QUESTION
-from contstim.experiments.platforms.qualtrics.export import export_qualtrics
-from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.platforms.qualtrics import (
+    PLATFORM,
+    QualtricsReading,
+    QualtricsSettings,
+    export_qualtrics,
+    import_qualtrics,
+)
 from contstim.experiments.responses import Problem
+from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows, read_html
 from tests.experiments.platforms.hostile import hostile_trials
-from tests.experiments.platforms.planting import Planted, table
-from tests.experiments.platforms.reading import read_html
 
 TRIALS = hostile_trials()
 PEOPLE = {"R_1": "L01", "R_2": "L04", "R_3": "L02", "R_4": "L03"}
@@ -27,7 +33,7 @@ TAG = re.compile(r"\[\[(\w+)(?::(.*?))?\]\]")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("qualtrics")
-    return export_qualtrics(TRIALS, out, lists_per_group=2, timing=True, seed=4)
+    return export_qualtrics(TRIALS, out, QualtricsSettings(2, timing=True, seed=4)).path
 
 
 Question = dict[str, list[str]]
@@ -63,7 +69,7 @@ def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder
     blocks = parse(text)
     assert list(blocks) == ["L01", "L02", "L03", "L04"]
     assert text.count("[[PageBreak]]") == 80
-    key = {row["tag"]: row for row in table(folder / "key.csv")}
+    key = {row["tag"]: row for row in read_csv_rows(folder / "key.csv")}
     by_id = {trial.trial_id: trial for trial in TRIALS}
     asked = [q for questions in blocks.values() for q in questions if q["type"] != ["Timing"]]
     timed = [q for questions in blocks.values() for q in questions if q["type"] == ["Timing"]]
@@ -96,13 +102,13 @@ def test_nothing_of_a_sentence_is_piped_or_a_tag(folder: Path) -> None:
 def data(
     folder: Path,
     path: Path,
-    planted: Planted,
+    planted: PlantedAnswers,
     *,
     timing: bool = True,
     people: Mapping[str, str] = PEOPLE,
 ) -> list[dict[str, object]]:
     """A CSV export: three rows of headers, a row for each person, one block filled."""
-    key = table(folder / "key.csv")
+    key = read_csv_rows(folder / "key.csv")
     columns = ["StartDate", "Status", "Finished", "ResponseId", "DistributionChannel"]
     for row in key:
         columns.append(row["tag"])
@@ -139,19 +145,36 @@ def write(path: Path, columns: list[str], people: list[dict[str, object]]) -> No
         writer.writerows(people)
 
 
-def test_what_was_answered_comes_back(folder: Path, tmp_path: Path) -> None:
-    planted = Planted(TRIALS)
-    data(folder, tmp_path / "data.csv", planted)
-    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "key.csv")
-    assert list(found.responses) == planted.responses
-    assert found.report.findings == ()
-    assert {response.left for response in found.responses} == {1, 2}
+class TestContract(PlatformContract):
+    """Sentences are read off the survey, which the key does not hold."""
+
+    platform = PLATFORM
+    settings = {"timing": True}  # noqa: RUF012
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        blocks = parse((folder / "survey.txt").read_text(encoding="utf-8"))
+        markup = {q["id"][0]: q["text"] for questions in blocks.values() for q in questions}
+        lists = super().lists(folder)
+        for rows in lists.values():
+            for row in rows:
+                cells = re.findall(r"<td[^>]*>(.*?)</td>", markup[row["tag"]][0])
+                row["left_sentence"], row["right_sentence"] = (html.unescape(c) for c in cells)
+        return lists
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        data(folder, out / "data.csv", answers, people=people)
+        return [out / "data.csv"]
+
+    def reading(self, folder: Path) -> Mapping[str, Any]:
+        return {"key": folder / "key.csv"}
 
 
 def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
     folder: Path, tmp_path: Path
 ) -> None:
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     people = data(folder, tmp_path / "data.csv", planted)
     columns = list(people[0])
     people[2]["DistributionChannel"] = "preview"
@@ -159,13 +182,13 @@ def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
     first = planted.responses[40]
     row = next(
         r
-        for r in table(folder / "key.csv")
+        for r in read_csv_rows(folder / "key.csv")
         if r["trial_id"] == first.trial_id and r["list_name"] == "L02"
     )
     del people[4][row["tag"]]
     people.append({"ResponseId": "R_9", "Status": "0"})
     write(tmp_path / "data.csv", columns, people)
-    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "key.csv")
+    found = import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "key.csv"))
     assert list(found.responses) == planted.responses[41:]
     (finding,) = found.report.findings
     assert (finding.problem, finding.about) == (Problem.UNFINISHED, (first.trial_id,))
@@ -175,7 +198,7 @@ def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
 
 def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None:
     """The same person twice, and a table of trials that lacks one."""
-    planted = Planted(TRIALS)
+    planted = PlantedAnswers(TRIALS)
     people = data(folder, tmp_path / "data.csv", planted)
     columns = [*people[0], "PROLIFIC_PID"]
     for row in people:
@@ -185,7 +208,7 @@ def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None
     lost = planted.responses[0].trial_id
     trials = [trial for trial in TRIALS if trial.trial_id != lost]
     found = import_qualtrics(
-        [tmp_path / "data.csv"], trials, folder / "key.csv", participant="PROLIFIC_PID"
+        [tmp_path / "data.csv"], trials, QualtricsReading(folder / "key.csv", "PROLIFIC_PID")
     )
     unknown = found.report.of(Problem.UNKNOWN_TRIAL)
     assert [(f.participant, f.about) for f in unknown] == [("R_1", (lost,))]
@@ -194,17 +217,17 @@ def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None
 
 
 def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: Path) -> None:
-    people = data(folder, tmp_path / "data.csv", Planted(TRIALS), timing=False)
+    people = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS), timing=False)
     columns = list(people[0])
     key = folder / "key.csv"
     with pytest.raises(InputError, match="no column 'PROLIFIC_PID'"):
-        import_qualtrics([tmp_path / "data.csv"], TRIALS, key, participant="PROLIFIC_PID")
+        import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(key, "PROLIFIC_PID"))
     with pytest.raises(InputError, match="is not a key of an export"):
-        import_qualtrics([tmp_path / "data.csv"], TRIALS, folder / "lists.csv")
+        import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "lists.csv"))
     people[2]["L01Q001"] = BUTTONS[0]
     write(tmp_path / "text.csv", columns, people)
     with pytest.raises(InputError, match=r"L01Q001 of R_1: .*numeric values"):
-        import_qualtrics([tmp_path / "text.csv"], TRIALS, key)
+        import_qualtrics([tmp_path / "text.csv"], TRIALS, QualtricsReading(key))
     (tmp_path / "other.csv").write_text("ResponseId,Q1\nR_1,2\n")
     with pytest.raises(InputError, match="no column of the questions"):
-        import_qualtrics([tmp_path / "other.csv"], TRIALS, key)
+        import_qualtrics([tmp_path / "other.csv"], TRIALS, QualtricsReading(key))

@@ -12,27 +12,29 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.platforms.gorilla.export import export_gorilla
 from contstim.experiments.platforms.gorilla.reading import import_gorilla
-from contstim.experiments.platforms.pcibex.export import export_pcibex
-from contstim.experiments.platforms.pcibex.reading import import_pcibex
-from contstim.experiments.platforms.psychopy.export import export_psychopy
-from contstim.experiments.platforms.psychopy.reading import import_psychopy
-from contstim.experiments.platforms.qualtrics.export import export_qualtrics
-from contstim.experiments.platforms.qualtrics.reading import import_qualtrics
+from contstim.experiments.platforms.pcibex import export_pcibex, import_pcibex
+from contstim.experiments.platforms.psychopy import export_psychopy, import_psychopy
+from contstim.experiments.platforms.qualtrics import (
+    QualtricsReading,
+    QualtricsSettings,
+    export_qualtrics,
+    import_qualtrics,
+)
 from contstim.experiments.responses import Response
 from contstim.experiments.responses.alignment import Imported
+from contstim.testing.platform import PlantedAnswers
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex
 from tests.experiments.platforms import test_psychopy as psychopy
 from tests.experiments.platforms import test_qualtrics as qualtrics
-from tests.experiments.platforms.planting import Planted
 
 MADE = simulate(groups=(4, 4), follow=0.9)
 TRIALS = list(MADE.trials)
 PEOPLE = {f"90{n}": f"L0{1 + n // 2}" for n in range(8)}
 
 
-class Followers(Planted):
+class Followers(PlantedAnswers):
     """People who give, one after the other, the ratings of those who follow model a."""
 
     def __init__(self) -> None:
@@ -46,27 +48,27 @@ class Followers(Planted):
         return next(self._ratings[trial_id])
 
 
-def through_pcibex(out: Path, people: Planted) -> Imported:
-    folder = export_pcibex(TRIALS, out / "out")
+def through_pcibex(out: Path, people: PlantedAnswers) -> Imported:
+    folder = export_pcibex(TRIALS, out / "out").path
     (out / "data").write_text(pcibex.results(folder, PEOPLE, people), encoding="utf-8")
     return import_pcibex([out / "data"], TRIALS)
 
 
-def through_psychopy(out: Path, people: Planted) -> Imported:
-    folder = export_psychopy(TRIALS, out / "out")
+def through_psychopy(out: Path, people: PlantedAnswers) -> Imported:
+    folder = export_psychopy(TRIALS, out / "out").path
     return import_psychopy(psychopy.data(folder, out, people, "mouse", PEOPLE), TRIALS)
 
 
-def through_gorilla(out: Path, people: Planted) -> Imported:
-    folder = export_gorilla(TRIALS, out / "out")
+def through_gorilla(out: Path, people: PlantedAnswers) -> Imported:
+    folder = export_gorilla(TRIALS, out / "out").path
     data = gorilla.data(folder, out / "d.csv", people, prefix="Spreadsheet: ", people=PEOPLE)
     return import_gorilla([data], trials=TRIALS)
 
 
-def through_qualtrics(out: Path, people: Planted) -> Imported:
-    folder = export_qualtrics(TRIALS, out / "out", timing=True)
+def through_qualtrics(out: Path, people: PlantedAnswers) -> Imported:
+    folder = export_qualtrics(TRIALS, out / "out", QualtricsSettings(timing=True)).path
     qualtrics.data(folder, out / "data.csv", people, people=PEOPLE)
-    return import_qualtrics([out / "data.csv"], TRIALS, folder / "key.csv")
+    return import_qualtrics([out / "data.csv"], TRIALS, QualtricsReading(folder / "key.csv"))
 
 
 def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
@@ -84,7 +86,7 @@ def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
     "through", [through_pcibex, through_psychopy, through_gorilla, through_qualtrics]
 )
 def test_the_model_that_people_follow_comes_out_first(
-    tmp_path: Path, through: Callable[[Path, Planted], Imported]
+    tmp_path: Path, through: Callable[[Path, PlantedAnswers], Imported]
 ) -> None:
     """Simulation knows: people follow a; each route gives what the simulation itself gives."""
     people = Followers()

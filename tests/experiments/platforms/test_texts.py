@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
-from contstim.experiments.platforms.cells import NO_BREAK_SPACE, guarded
+from contstim.experiments.platforms.display import as_html
 from contstim.experiments.platforms.jspsych.texts import keep_texts
-from contstim.experiments.platforms.markup import as_html
-from contstim.experiments.platforms.psychopy.cells import psychopy_cell
+from contstim.experiments.platforms.psychopy import psychopy_cell
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
 from contstim.sentence import Sentence
-from tests.experiments.platforms.hostile import SENTENCES
-from tests.experiments.platforms.reading import read_html
+from contstim.testing.platform import HOSTILE, read_html
 
 TEXTS = st.one_of(
     st.text(min_size=1, max_size=60),
@@ -35,7 +34,7 @@ def shown(text: str) -> str:
 
 
 @given(TEXTS)
-@example(SENTENCES[2])
+@example(HOSTILE[2])
 @settings(max_examples=200, deadline=None)
 def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
     """Python's HTML parser reads it back."""
@@ -49,7 +48,7 @@ def test_html_reads_as_the_text_and_opens_no_tag(text: str) -> None:
 ITEMS = ("1. In a list", "- a list", "12) is twelve", "<http://x.example/>")
 
 
-@pytest.mark.parametrize("text", [*SENTENCES, *ITEMS])
+@pytest.mark.parametrize("text", [*HOSTILE, *ITEMS])
 def test_markdown_reads_as_the_text_too(text: str) -> None:
     """markdown-it, a CommonMark parser: one paragraph without anything in it."""
     rendered = MarkdownIt("commonmark").render(as_html(shown(text)))
@@ -58,9 +57,9 @@ def test_markdown_reads_as_the_text_too(text: str) -> None:
 
 @given(TEXTS)
 @settings(max_examples=200, deadline=None)
-def test_a_guarded_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
-    assert guarded(shown(text))[0] not in "=+-@\t\r"
-    assert Sentence.parse(guarded(text)) == Sentence.parse(text)
+def test_an_escaped_cell_begins_no_formula_and_reads_as_the_sentence(text: str) -> None:
+    assert escape_formula(shown(text), NO_BREAK_SPACE)[0] not in "=+-@\t\r"
+    assert Sentence.parse(escape_formula(text, NO_BREAK_SPACE)) == Sentence.parse(text)
 
 
 def psychopy_reads(path: Path) -> list[object]:

@@ -9,17 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.experiments.responses import Response, read_responses, write_responses
-from contstim.experiments.responses.spreadsheets import escape_formula, unescape_formula
+from contstim.experiments.responses.spreadsheets import (
+    APOSTROPHE,
+    NO_BREAK_SPACE,
+    escape_formula,
+    unescape_formula,
+)
 
-texts = st.text(st.sampled_from("'=+-@\t\r\n＝＋－＠a1 (\"")) | st.text()
+texts = st.text(st.sampled_from("'\N{NO-BREAK SPACE}=+-@\t\r\n＝＋－＠a1 (\"")) | st.text()
+marks = st.sampled_from((APOSTROPHE, NO_BREAK_SPACE))
 
 
-@given(texts)
-def test_what_is_made_inert_begins_like_no_formula_and_is_restored(text: str) -> None:
-    assert not escape_formula(text).startswith(
+@given(texts, marks)
+def test_what_is_escaped_begins_like_no_formula_and_is_given_back(text: str, mark: str) -> None:
+    assert not escape_formula(text, mark).startswith(
         ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
     )
-    assert unescape_formula(escape_formula(text)) == text
+    assert unescape_formula(escape_formula(text, mark), mark) == text
 
 
 def test_ordinary_names_stay_as_they_are() -> None:

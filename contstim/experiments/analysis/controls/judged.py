@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTrial:
     """A trial as a model and people judged it: 1 for sentence_2, -1 for sentence_1, 0 for neither.
 
     `difference` is the feature of sentence_2 less that of sentence_1.
@@ -37,7 +37,7 @@ def judged(
     conditions: Collection[Condition],
     features: Features,
     feature: str,
-) -> Iterator[Judged]:
+) -> Iterator[JudgedTrial]:
     """The trials of some conditions that evaluate a model: those that target it, or no model."""
     if model not in ratings.models:
         raise InputError(
@@ -55,7 +55,7 @@ def judged(
         votes = np.sign(group.ratings[:, columns] - 3.5).sum(axis=0)
         preferred = np.sign(group.ratios[row, columns])
         for values in zip(preferred, np.sign(votes), differences, strict=True):
-            yield Judged(*map(float, values))
+            yield JudgedTrial(*map(float, values))
 
 
 def columns_of(trials: Iterable[Trial], conditions: Collection[Condition]) -> list[int]:

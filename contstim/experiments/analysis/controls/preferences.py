@@ -91,9 +91,9 @@ def _feature_preference(
     conditions: Collection[Condition],
 ) -> FeaturePreference:
     decisions = judged(ratings, model, conditions, features, feature)
-    decided = [one for one in decisions if one.model and one.people]
-    by_model = np.array([one.difference * one.model for one in decided])
-    by_people = np.array([one.difference * one.people for one in decided])
+    decided = [trial for trial in decisions if trial.model and trial.people]
+    by_model = np.array([trial.difference * trial.model for trial in decided])
+    by_people = np.array([trial.difference * trial.people for trial in decided])
     statistic, p_value = _paired_t(by_model - by_people)
     return FeaturePreference(
         feature,
@@ -179,8 +179,8 @@ def _paired_t(differences: FloatArray) -> tuple[float, float]:
         return 0.0, 1.0
     if np.ptp(differences) == 0:
         return float(np.sign(differences[0]) * np.inf), 0.0
-    found = ttest_1samp(differences, 0)
-    return float(found.statistic), float(found.pvalue)
+    test = ttest_1samp(differences, 0)
+    return float(test.statistic), float(test.pvalue)
 
 
 def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64 | np.bool_]]) -> float:

@@ -93,10 +93,10 @@ def _token_count_test(
     from scipy.stats import binomtest
 
     decisions = judged(ratings, model, conditions, counts, model)
-    trials = [one for one in decisions if not errors_only or one.people * one.model < 0]
-    differ = [one for one in trials if one.difference and one.model]
-    fewer = sum(one.difference * one.model < 0 for one in differ)
-    equal = sum(one.difference == 0 for one in trials)
+    trials = [trial for trial in decisions if not errors_only or trial.people * trial.model < 0]
+    differ = [trial for trial in trials if trial.difference and trial.model]
+    fewer = sum(trial.difference * trial.model < 0 for trial in differ)
+    equal = sum(trial.difference == 0 for trial in trials)
     if not differ:
         nan = float("nan")
         return TokenCountTest(model, errors_only, equal, 0, 0, nan, nan, nan, nan, nan)

@@ -37,8 +37,8 @@ def consistency_figure(
         units: whose values the dots are.
         names: what to call models, where other than by their names.
     """
-    models = sorted(result.models, key=lambda one: one.value)
-    labels = [(names or {}).get(one.model, one.model) for one in models]
+    models = sorted(result.models, key=lambda model: model.value)
+    labels = [(names or {}).get(model.model, model.model) for model in models]
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.reach.cannot(str(units))
     label = result.measure.label + (f"\n(differences {cannot})" if cannot else "")
@@ -57,35 +57,35 @@ def consistency_figure(
 
 
 def _draw_ceiling(axes: Axes, models: list[ModelResult]) -> None:
-    for row, one in enumerate(models):
-        if np.isfinite(one.lower):
+    for row, model in enumerate(models):
+        if np.isfinite(model.lower):
             axes.fill_betweenx(
-                (row - 0.5, row + 0.5), one.lower, one.upper, color=GREY, lw=0, alpha=0.7
+                (row - 0.5, row + 0.5), model.lower, model.upper, color=GREY, lw=0, alpha=0.7
             )
 
 
 def _draw_bars(axes: Axes, models: list[ModelResult], result: Result) -> None:
     rows = np.arange(len(models))
-    values = np.array([one.value for one in models])
+    values = np.array([model.value for model in models])
     axes.barh(rows, values, height=0.62, color=BLUE, alpha=0.75, lw=0)
     axes.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
-    limits = np.array([(one.interval.low, one.interval.high) for one in models])
+    limits = np.array([(model.interval.low, model.interval.high) for model in models])
     for row, (low, high) in enumerate(limits):
         if np.isfinite(low):
             axes.plot((low, high), (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
 
 
 def _draw_units(axes: Axes, models: list[ModelResult], result: Result, units: Units | None) -> None:
-    found = result.evaluation
-    values = units_of(found, found.values, units)
-    for row, one in enumerate(models):
-        own = values[:, found.models.index(one.model)]
-        offsets = row + np.linspace(-0.2, 0.2, len(own)) if len(own) > 1 else np.array([row])
-        axes.plot(own, offsets, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
+    scores = result.evaluation
+    values = units_of(scores, scores.values, units)
+    for row, model in enumerate(models):
+        dots = values[:, scores.models.index(model.model)]
+        offsets = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else np.array([row])
+        axes.plot(dots, offsets, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
 
 
 def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) -> None:
-    names = [one.model for one in models]
+    names = [model.model for model in models]
     below = result.below_ceiling()
     axes.set_axis_off()
     lines = [("ceiling", len(models) - 0.5, below)]

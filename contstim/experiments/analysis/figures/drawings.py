@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -12,18 +13,20 @@ from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.figures.bars import consistency_figure
 from contstim.experiments.analysis.figures.scatter import scatter_figure
 from contstim.experiments.analysis.scopes import Scope
-from contstim.reporting.matrices import matrix_figure
+from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.run import Analysis
     from contstim.stimuli import Trial
+
+Pair: TypeAlias = "tuple[str, str] | None"
+"""Two models whose sentences to draw; None: the most consistent rivals."""
 
 _NAMES = {
     Condition.RANDOM_NATURAL: "random natural pairs",
@@ -33,20 +36,32 @@ _NAMES = {
 }
 
 
+@dataclass(frozen=True)
+class FigureKind:
+    """A kind of figure.
+
+    Attributes:
+        name: heading on the page; the names of its figures begin with it and a hyphen, or are it.
+        about: what it shows, said under the heading; empty where the page shows it elsewhere.
+        draw: figures by the names of their files, from an analysis and two models to look at.
+    """
+
+    name: str
+    about: str
+    draw: Callable[[Analysis, Pair], Iterator[tuple[str, Figure]]]
+
+
 def drawings(
     analysis: Analysis, pair: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, Figure]]:
-    """Names and figures: consistency by scope, pairs of models, the sentences of one pair."""
-    names = names_in_figures(analysis)
-    for result in analysis.results:
-        measure = COSINE if result.scope is Scope.OVERALL else ACCURACY
-        if result.measure is measure:
-            name = f"{measure.name}-{result.scope}"
-            yield name, consistency_figure(result, analysis.sampling.units, names)
-    yield from _matrices(analysis)
-    drawn = pair or best_rivals(analysis)
-    if drawn:
-        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
+    """Names and figures of all kinds that there are trials for.
+
+    Args:
+        analysis: what `analyze` returned.
+        pair: two models whose sentences to draw; by default the most consistent rivals.
+    """
+    for kind in FIGURES:
+        yield from kind.draw(analysis, pair)
 
 
 def names_in_figures(analysis: Analysis) -> dict[str, str]:
@@ -57,7 +72,7 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     """The most consistent two models that some trial sets against each other."""
-    overall = {one.model: one.value for one in analysis.result(Scope.OVERALL, COSINE).models}
+    overall = {row.model: row.value for row in analysis.result(Scope.OVERALL, COSINE).models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(overall[m] for m in pair), default=None)
 
@@ -76,43 +91,87 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
         )
 
 
-def _matrices(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
-    models = [*names_in_figures(analysis).values()]
-    random = Condition.RANDOM_NATURAL
+def _consistency(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    names = names_in_figures(analysis)
+    for result in analysis.results:
+        measure = COSINE if result.scope is Scope.OVERALL else ACCURACY
+        if result.measure is measure:
+            name = f"{measure.name}-{result.scope}"
+            yield name, consistency_figure(result, analysis.sampling.units, names)
+
+
+def _agreement(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    models, random = [*names_in_figures(analysis).values()], Condition.RANDOM_NATURAL
     if random in analysis.agreement:
         title = f"models that prefer the same sentence (%), {_NAMES[random]}"
-        shares = analysis.agreement[random]
-        yield f"agreement-{random}", matrix_figure(models, shares, title=title)
+        yield (
+            f"agreement-{random}",
+            heat_map(models, models, analysis.agreement[random], title=title),
+        )
+
+
+def _dominance(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    models = [*names_in_figures(analysis).values()]
     for condition, shares in analysis.dominance.items():
-        yield (
-            f"dominance-{condition}",
-            matrix_figure(
-                models,
-                shares,
-                title=f"people side with the row's model (%), {_NAMES[condition]}",
-                rows="people side with",
-                columns="against",
-                diverging=True,
-            ),
+        title = f"people side with the row's model (%), {_NAMES[condition]}"
+        figure = heat_map(
+            models,
+            models,
+            shares,
+            title=title,
+            middle=0.5,
+            row_label="people side with",
+            column_label="against",
         )
-    if analysis.roles:
-        yield (
-            "roles-natural-synthetic",
-            matrix_figure(
-                models,
-                _role_shares(analysis),
-                title="people prefer the synthetic sentence (%)",
-                rows="accepts the synthetic sentence",
-                columns="rejects it",
-            ),
-        )
+        yield f"dominance-{condition}", figure
 
 
-def _role_shares(analysis: Analysis) -> FloatArray:
-    models = analysis.ratings.models
-    shares = np.full((len(models), len(models)), np.nan)
-    for one in analysis.roles:
-        shares[models.index(one.accept), models.index(one.reject)] = (
-            one.prefer_synthetic / one.ratings
-        )
-    return shares
+def _roles(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    if not analysis.roles:
+        return
+    models, places = [*names_in_figures(analysis).values()], analysis.ratings.models
+    shares = np.full((len(models), len(models)), np.nan)  # (accepting, rejecting)
+    for role in analysis.roles:
+        cell = places.index(role.accept), places.index(role.reject)
+        shares[cell] = role.prefer_synthetic / role.ratings
+    title = "people prefer the synthetic sentence (%)"
+    rows, columns = "accepts the synthetic sentence", "rejects it"
+    yield (
+        "roles-natural-synthetic",
+        heat_map(models, models, shares, title=title, row_label=rows, column_label=columns),
+    )
+
+
+def _ranks(analysis: Analysis, pair: Pair) -> Iterator[tuple[str, Figure]]:
+    drawn = pair or best_rivals(analysis)
+    if drawn:
+        names = names_in_figures(analysis)
+        yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
+
+
+FIGURES = (
+    FigureKind("consistency", "", _consistency),
+    FigureKind(
+        "agreement",
+        "How often two models prefer the same sentence. Where models agree, people cannot tell "
+        "which is better.",
+        _agreement,
+    ),
+    FigureKind(
+        "dominance",
+        "Trials made to set two models against each other: how often people side with the row's.",
+        _dominance,
+    ),
+    FigureKind(
+        "roles",
+        "How often people prefer a synthetic sentence to the natural one it came from.",
+        _roles,
+    ),
+    FigureKind(
+        "ranks",
+        "The sentences of two rival models, by rank under each. A line joins the two sentences of "
+        "a trial; blue circles: preferred by most people; orange squares: the other.",
+        _ranks,
+    ),
+)
+"""All kinds of figures, in their order on the page."""

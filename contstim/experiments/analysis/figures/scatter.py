@@ -46,15 +46,19 @@ def scatter_figure(
     """
     from matplotlib.lines import Line2D
 
-    found = {condition: _points(ratings, scores, pair, condition) for condition in _CONDITIONS}
-    found = {condition: points for condition, points in found.items() if len(points[0])}
+    by_condition = {
+        condition: _points(ratings, scores, pair, condition) for condition in _CONDITIONS
+    }
+    by_condition = {
+        condition: points for condition, points in by_condition.items() if len(points[0])
+    }
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
     labels = ("preferred by most people", "the other sentence")
     side = max(2.3, 0.3 + widest(ranks))
-    across = max(0.5 + side * max(1, len(found)), 1.2 + widest(["".join(labels)]))
+    across = max(0.5 + side * max(1, len(by_condition)), 1.2 + widest(["".join(labels)]))
     figure = new_figure(across, 0.6 + side)
-    panels = figure.subplots(1, max(1, len(found)), squeeze=False)[0]
-    for axes, (condition, (points, preferred)) in zip(panels, found.items(), strict=False):
+    panels = figure.subplots(1, max(1, len(by_condition)), squeeze=False)[0]
+    for axes, (condition, (points, preferred)) in zip(panels, by_condition.items(), strict=False):
         _draw(axes, points, preferred)
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
         axes.set_xlabel(ranks[0])

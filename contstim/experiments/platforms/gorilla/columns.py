@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object, read_toml, shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla.describing import FACTS
+from contstim.experiments.platforms.gorilla.trials import FACTS
 from contstim.experiments.responses.table import SCALE
 from contstim.tables import listed
 
@@ -68,8 +68,8 @@ class GorillaOptions:
     constants: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _known("columns", self.columns, RECOGNISED)
-        _known("constants", self.constants, (*FACTS, "group"))
+        _check_names("columns", self.columns, RECOGNISED)
+        _check_names("constants", self.constants, (*FACTS, "group"))
 
     @classmethod
     def read(cls, path: Path | str) -> GorillaOptions:
@@ -80,7 +80,7 @@ class GorillaOptions:
         """
         is_json = Path(path).suffix.lower() == ".json"
         tables = read_json_object(path) if is_json else read_toml(path)
-        _known(str(path), tables, [field.name for field in fields(cls)])
+        _check_names(str(path), tables, [field.name for field in fields(cls)])
         for name, table in tables.items():
             if not isinstance(table, dict):
                 raise InputError(f"{path}: {name} must be a table of names, not {table!r}.")
@@ -106,15 +106,15 @@ class GorillaOptions:
         stated = self.columns.get(name)
         if stated is None:
             return next(filter(None, (family(s, columns) for s in RECOGNISED[name])), [])
-        found = [column for column in columns if column.strip() in stated]
+        named = [column for column in columns if column.strip() in stated]
         if len(stated) == 1:
-            found = family(stated[0], columns, exact=True)
-        if stated and not found:
+            named = family(stated[0], columns, exact=True)
+        if stated and not named:
             raise InputError(
                 f"There is no column {' or '.join(map(repr, stated))} for {name}; the columns are "
                 f"{listed(columns)}."
             )
-        return found
+        return named
 
 
 def family(name: str, columns: Iterable[str], *, exact: bool = False) -> list[str]:
@@ -135,7 +135,7 @@ def normalised(name: str) -> str:
     return re.sub(r"[\s_-]", "", name.lower().removeprefix("spreadsheet:"))
 
 
-def _known(where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
+def _check_names(where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
     unknown = [name for name in given if name not in allowed]
     if unknown:
         raise InputError(
@@ -152,7 +152,7 @@ def _value(name: str, value: object) -> Any:
             )
         return value
     several = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, str) for one in several):
+    if not all(isinstance(each, str) for each in several):
         raise ValueError(f"{shortened(value)} under [{name}] is not a text.")
     if name in ("values", "constants"):
         if isinstance(value, list):

@@ -10,21 +10,20 @@ Builder 1. Texts may hold HTML and Markdown.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION
-from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION, as_html
+from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import sides, stimulus_lists
-from contstim.experiments.platforms.markup import as_html
+from contstim.options import Help, Seed
 from contstim.tables import read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
-    from contstim.experiments.design.presentation import Shown
-    from contstim.experiments.platforms.lists import StimulusList
+    from contstim.experiments.platforms.platform import Exported
     from contstim.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
@@ -86,8 +85,8 @@ def read_template(
     rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
     places = [n for n, row in enumerate(rows) if row[column].strip() == display]
     if not places:
-        found = ", ".join(dict.fromkeys(row[column] for row in rows))
-        raise InputError(f"{path} has no row whose display is {display!r}; they are {found}.")
+        displays = ", ".join(dict.fromkeys(row[column] for row in rows))
+        raise InputError(f"{path} has no row whose display is {display!r}; they are {displays}.")
     if places != list(range(places[0], places[-1] + 1)):
         raise InputError(
             f"{path} has other rows between those of the display {display!r}; keep one such row, "
@@ -104,67 +103,85 @@ def read_template(
 
 def _column(path: Path | str, columns: Collection[str], wanted: str) -> str:
     """The column of a name, exactly so or but for case and spaces around it."""
+    # A name that is the same to the letter goes before one that is the same but for case.
     names = {name.strip().lower(): name for name in columns} | {name: name for name in columns}
-    found = names.get(wanted) or names.get(wanted.strip().lower())
-    if found is None:
+    column = names.get(wanted) or names.get(wanted.strip().lower())
+    if column is None:
         raise InputError(
             f"{path} has no column {wanted!r}; its columns are {', '.join(columns)}. Say which "
             "columns hold the left and the right sentence."
         )
-    return found
+    return column
+
+
+@dataclass(frozen=True)
+class GorillaSettings:
+    """The task that the spreadsheets are for: one like ours, or that of a template.
+
+    Raises:
+        InputError: parts of a template are named, and there is none.
+    """
+
+    template: Annotated[
+        Path | None, Help("The spreadsheet of your task, downloaded from Gorilla as CSV.")
+    ] = None
+    display: Annotated[str, Help("The display that shows a trial.")] = "trial"
+    left: Annotated[str, Help("The template's column of the left sentence.")] = "sentence_left"
+    right: Annotated[str, Help("The template's column of the right sentence.")] = "sentence_right"
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        parts = (self.display, self.left, self.right)
+        if self.template is None and parts != ("trial", DEFAULT.left, DEFAULT.right):
+            raise InputError(
+                "--display, --left and --right name parts of --template; give that too."
+            )
 
 
 def export_gorilla(
-    trials: Sequence[Trial],
-    out: Path | str,
-    *,
-    spreadsheet: Spreadsheet = DEFAULT,
-    seed: int = 0,
-) -> Path:
-    """Write a spreadsheet for each list (L01.csv, …), lists.csv and a README.
+    trials: Sequence[Trial], out: Path | str, settings: GorillaSettings | None = None
+) -> Exported:
+    """Write spreadsheets for Gorilla, and a README that says what to do.
 
-    Each group of the trials has two lists, mirrored in their sides. Rows stand in an order drawn
-    for the list, and Gorilla shuffles them again where the pattern says so. Sentences are escaped
-    (`as_html`).
+    With `--template`, in the columns of your own task: its other rows and cells are kept.
 
-    Args:
-        trials: a design's.
-        out: the folder, new or of an earlier export.
-        spreadsheet: the columns of the task (`read_template`).
-        seed: decides sides and orders.
+    Example: `contstim export gorilla --trials trials.csv --template task.csv --left text_a --right
+    text_b --out gorilla`
 
     Raises:
-        InputError: the trials cannot be traced back, or the folder holds other files.
+        InputError: the template cannot be used (`read_template`), the trials cannot be traced back,
+            or the folder holds other files.
     """
-    folder = ExportFolder(out)
-    lists = stimulus_lists(trials, seed=seed)
-    columns = (*spreadsheet.columns, *(n for n in METADATA if n not in spreadsheet.columns))
-    for one in lists:
-        rows = [_row(spreadsheet, one, shown) for shown in one.shown]
-        folder.rows(
-            f"{one.name}.csv",
-            [*spreadsheet.before, *rows, *spreadsheet.after],
-            columns,
+    settings = settings or GorillaSettings()
+    sheet = DEFAULT
+    if settings.template is not None:
+        sheet = read_template(
+            settings.template,
+            display=settings.display,
+            left=settings.left,
+            right=settings.right,
         )
+    folder = ExportFolder(out, "gorilla")
+    lists = stimulus_lists(trials, seed=settings.seed)
+    columns = (*sheet.columns, *(name for name in METADATA if name not in sheet.columns))
+    for stimulus_list in lists:
+        rows = []
+        for shown in stimulus_list.shown:
+            left, right = map(as_html, sides(shown))
+            about = {
+                "trial_id": shown.trial.trial_id,
+                "list_name": stimulus_list.name,
+                "shown_left": shown.left,
+            }
+            rows.append({**sheet.pattern, sheet.left: left, sheet.right: right, **about})
+        folder.rows(f"{stimulus_list.name}.csv", [*sheet.before, *rows, *sheet.after], columns)
     folder.lists(lists)
     folder.readme(
-        "gorilla.md",
+        template("gorilla.md"),
         lists=len(lists),
         question=QUESTION,
-        left=spreadsheet.left,
-        right=spreadsheet.right,
+        left=sheet.left,
+        right=sheet.right,
         buttons=BUTTON_LIST,
     )
-    return folder.finish("gorilla", seed=seed, columns=list(columns))
-
-
-def _row(spreadsheet: Spreadsheet, one: StimulusList, shown: Shown) -> dict[str, object]:
-    left, right = map(as_html, sides(shown))
-    return {
-        **spreadsheet.pattern,
-        spreadsheet.left: left,
-        spreadsheet.right: right,
-        "trial_id": shown.trial.trial_id,
-        "list_name": one.name,
-        "shown_left": shown.left,
-    }
+    return folder.finish(seed=settings.seed, columns=list(columns))

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
@@ -24,24 +24,60 @@ from contstim.experiments.platforms.gorilla.columns import (
     GorillaOptions,
     family,
 )
-from contstim.experiments.platforms.gorilla.describing import FACTS
-from contstim.experiments.platforms.gorilla.trials import build_trials
+from contstim.experiments.platforms.gorilla.trials import FACTS, build_trials
 from contstim.experiments.responses.alignment import Imported, align
 from contstim.experiments.responses.checks import Problem, ResponseFinding
 from contstim.experiments.responses.recorded import RecordedAnswer, shown_by_side
 from contstim.experiments.responses.table import UNKNOWN
+from contstim.options import Help
+from contstim.scores import ScoreTable
 from contstim.sentence import END_MARKS, Sentence
 from contstim.tables import listed, number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
 _BUTTON = re.compile(
     r"(?:resp|response|rating|button|option|choice|likert)?[\s_-]*([0-9]{1,3})", re.I
 )
+
+
+@dataclass(frozen=True)
+class GorillaReading:
+    """The files that say how exports of Gorilla are read."""
+
+    scores: Annotated[
+        Path | None,
+        Help("With --trials-out: scores, to tell which sentence a model rejects."),
+    ] = None
+    options: Annotated[
+        Path | None, Help("Which columns hold what: TOML or JSON, see the docs.")
+    ] = None
+
+
+def read_gorilla(
+    files: Sequence[Path], trials: Sequence[Trial], settings: GorillaReading
+) -> Imported:
+    """Read exports of Gorilla's task builders: a row for each event, ratings by button.
+
+    With `--trials`, ratings are matched with the trials and brought into their canonical order.
+    Without, `--trials-out` writes the trials that the export itself describes. What does not fit is
+    listed by name; nothing is dropped in silence.
+
+    Example: `contstim import gorilla data_exp_1-v2_task-ab12.csv --trials trials.csv
+    --out responses.csv`
+
+    Raises:
+        InputError: a file cannot be read, and see `import_gorilla`.
+    """
+    return import_gorilla(
+        files,
+        trials=trials or None,
+        scores=None if settings.scores is None else ScoreTable.read(settings.scores),
+        options=None if settings.options is None else GorillaOptions.read(settings.options),
+    )
 
 
 def import_gorilla(

@@ -2,10 +2,10 @@
 
 settings    what the researcher decides
 study       study.json: trials by group, where answers go, texts
-texts       texts and tables of the folder, which the researcher edits
-placeholders what nobody has filled in yet
+texts       texts and tables of the folder, which the researcher edits, and what is to be filled in
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
 folder      the export
+reading     data of our page, and of other jsPsych pages
 page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
 defaults/   what the texts are before anybody edits them
 readme/     what to do with the folder, for each place where answers may go
@@ -13,7 +13,23 @@ readme/     what to do with the folder, for each place where answers may go
 
 from contstim.experiments.platforms.jspsych.folder import export_jspsych
 from contstim.experiments.platforms.jspsych.library import fetch_library
-from contstim.experiments.platforms.jspsych.placeholders import unfilled_warning
+from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych.texts import unfilled_warning
+from contstim.experiments.platforms.platform import Exporter, NoSettings, Platform, Reader
 
-__all__ = ["PageSettings", "SaveTo", "export_jspsych", "fetch_library", "unfilled_warning"]
+__all__ = [
+    "PLATFORM",
+    "PageSettings",
+    "SaveTo",
+    "export_jspsych",
+    "fetch_library",
+    "import_jspsych",
+    "unfilled_warning",
+]
+
+PLATFORM = Platform(
+    "jspsych",
+    Exporter(export_jspsych, PageSettings, out="The folder to write; texts in it are kept."),
+    Reader(import_jspsych, NoSettings, files="CSV, JSON, or JSON lines."),
+)

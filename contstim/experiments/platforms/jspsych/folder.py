@@ -10,6 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
+from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.jspsych.library import (
     bring_library,
     fetch_library,
@@ -17,9 +18,15 @@ from contstim.experiments.platforms.jspsych.library import (
 )
 from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
 from contstim.experiments.platforms.jspsych.study import build_study, study_script
-from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, keep_texts
-from contstim.experiments.platforms.staging import staged
+from contstim.experiments.platforms.jspsych.texts import (
+    PRACTICE,
+    TEXTS,
+    keep_texts,
+    unfilled_warning,
+)
+from contstim.experiments.platforms.platform import Exported
 from contstim.files import write_text
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,19 +53,19 @@ _SCRIPTS = (
 
 def export_jspsych(
     trials: Sequence[Trial], folder: Path | str, settings: PageSettings | None = None
-) -> dict[str, Any]:
-    """Write an experiment as a page that browsers run.
+) -> Exported:
+    """Write a page on which people compare the sentences of each trial, and say how sure they are.
 
-    Texts that an earlier export left in the folder are kept as they are; everything else is
-    written anew, all at once: where something is wrong, the folder stays as it was.
+    The folder holds everything: the page, consent, instructions, examples and debriefing to edit,
+    and a README that says what to do. Exported again, it keeps the texts.
+
+    Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
 
     Args:
         trials: of all groups.
-        folder: made if need be; an existing one must be empty or an earlier export.
+        folder: made if need be; an existing one must be empty or an earlier export. All is written
+            at once: where something is wrong, the folder stays as it was.
         settings: what the researcher decides; defaults where None.
-
-    Returns:
-        The content of study.json.
 
     Raises:
         InputError: the folder holds something else, a text or table in it is not usable, jsPsych
@@ -70,7 +77,16 @@ def export_jspsych(
     check_folder(folder)
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
-        return write_page(trials, work, settings, earlier=folder)
+        study = write_page(trials, work, settings, earlier=folder)
+    groups = study["groups"].values()
+    return Exported(
+        folder,
+        f"{folder}: {counted(sum(map(len, groups)), 'pair')} in {counted(len(groups), 'group')}. "
+        f"Edit the texts there; {folder / 'README.md'} says how to go on.",
+        warning=unfilled_warning(folder),
+        facts={"study": study["id"]},
+        private=settings.has_secret,
+    )
 
 
 def write_page(
@@ -95,7 +111,19 @@ def write_page(
         fetch_library(work / "vendor", settings.library)
     _copy_page(work, settings, vendored=vendored)
     write_text(work / "study.js", study_script(study))
-    write_text(work / "README.md", _readme(earlier, settings, study))
+    groups = study["groups"]
+    parts = [
+        resources.files(_ROOM) / "readme" / name for name in (f"{settings.save}.md", "texts.md")
+    ]
+    readme = Template("\n".join(part.read_text(encoding="utf-8") for part in parts))
+    facts = {
+        "folder": earlier.resolve().name,
+        "title": settings.title,
+        "groups": len(groups),
+        "pairs": max(map(len, groups.values())),
+        "first": next(iter(groups)),
+    }
+    write_text(work / "README.md", readme.substitute(facts))
     write_text(work / "study.json", json.dumps(study, indent=1, ensure_ascii=False) + "\n")
     return study
 
@@ -121,8 +149,8 @@ def is_page(folder: Path) -> bool:
     """Whether a folder holds an earlier export, as its study.json says."""
     try:
         study = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-        known = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
-        return known and isinstance(study["version"], int) and isinstance(study["id"], str)
+        saves = study["save"]["to"] in list(SaveTo) and isinstance(study["groups"], dict)
+        return saves and isinstance(study["version"], int) and isinstance(study["id"], str)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -134,26 +162,12 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
-    own = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
+    elements = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
     jatos = '  <script src="jatos.js"></script>\n' if settings.save is SaveTo.JATOS else ""
     index = page.joinpath("index.html").read_text(encoding="utf-8")
     filled = Template(index).substitute(
         language=settings.language,
         title=escape(settings.title),
-        scripts=f"{jatos}{library_tags(vendored=vendored)}\n{own}",
+        scripts=f"{jatos}{library_tags(vendored=vendored)}\n{elements}",
     )
     write_text(folder / "index.html", filled)
-
-
-def _readme(folder: Path, settings: PageSettings, study: dict[str, Any]) -> str:
-    readme = resources.files(_ROOM) / "readme"
-    parts = [f"{settings.save}.md", "texts.md"]
-    text = "\n".join(readme.joinpath(name).read_text(encoding="utf-8") for name in parts)
-    groups = study["groups"]
-    return Template(text).substitute(
-        folder=folder.resolve().name,
-        title=settings.title,
-        groups=len(groups),
-        pairs=max(map(len, groups.values())),
-        first=next(iter(groups)),
-    )

@@ -134,7 +134,7 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
         target = Path(folder) / file.name
         if source is None and target.is_file() and _is(target.read_bytes(), file.integrity):
             continue
-        content = _fetched(file) if source is None else _found(file, source)
+        content = _fetch(file) if source is None else _read(file, source)
         _check(content, file.integrity, f"{file.package} {file.version}")
         with writing(target) as partial:
             partial.write_bytes(content)
@@ -143,7 +143,7 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
         partial.write_text(_NOTICE + versions + _LICENCE, encoding="utf-8")
 
 
-def _found(file: LibraryFile, source: Path) -> bytes:
+def _read(file: LibraryFile, source: Path) -> bytes:
     places = (source / file.name, source / file.package / _BUILD)
     for place in places:
         if place.is_file():
@@ -154,7 +154,7 @@ def _found(file: LibraryFile, source: Path) -> bytes:
     )
 
 
-def _fetched(file: LibraryFile) -> bytes:
+def _fetch(file: LibraryFile) -> bytes:
     address = file.archive_address
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:

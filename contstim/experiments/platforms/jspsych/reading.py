@@ -22,6 +22,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from contstim.experiments.platforms.platform import NoSettings
     from contstim.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
@@ -29,26 +30,31 @@ PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subj
 _READ = (*PARTICIPANT, "trial_id", "left", "rating", "response", "position", "rt", "rt_ms")
 
 
-def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
-    """Responses from the data of a jsPsych page, in the canonical order of their trials.
+def import_jspsych(
+    files: Sequence[Path | str], trials: Sequence[Trial], settings: NoSettings | None = None
+) -> Imported:
+    """Read data of a jsPsych page: trials with trial_id, left, rating (or response) and rt.
 
-    A row with a trial_id is a trial; all others are left aside and counted. `left` says which of
-    the trial's sentences stood left (1 or 2). The rating is `rating`, 1 (sentence_1) … 6
-    (sentence_2), or follows from `response`, the index from 0 of the button pressed, counted from
-    the left; where a row has both they must agree.
+    A file that names no participant is one participant.
 
-    Answers that the page gave by itself say so in `simulated`, which is kept.
+    Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
 
-    A file without a column for the participant (`PARTICIPANT`) is one participant, named as the
-    file.
-
-    Of identical answers (all of participant, trial, rating, left, position and reaction time) one
-    is kept, with a note: a page reloaded before the server's word came may send an answer twice.
+    Args:
+        files: of one participant or many. A row with a trial_id is a trial; all others are left
+            aside and counted. `left` says which of the trial's sentences stood left (1 or 2). The
+            rating is `rating`, 1 (sentence_1) … 6 (sentence_2), or follows from `response`, the
+            index from 0 of the button pressed, counted from the left; where a row has both they
+            must agree. Answers that the page gave by itself say so in `simulated`, which stays.
+            A participant is named under any of `PARTICIPANT`, else by the file. Answers that are
+            identical in all count once: a page that is reloaded may send an answer twice.
+        trials: what was shown.
+        settings: nothing.
 
     Raises:
         InputError: a file cannot be read, or has no trial; a row states no side, or two ratings;
             and see `align`.
     """
+    del settings
     by_id = {trial.trial_id: trial for trial in trials}
     answers: list[RecordedAnswer] = []
     notes: list[str] = []

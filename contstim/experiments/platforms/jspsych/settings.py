@@ -5,13 +5,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.addresses import check_web_address
+from contstim.options import Help
 
-if TYPE_CHECKING:
-    from pathlib import Path
+
+def check_web_address(address: str) -> None:
+    """Refuse what is not an address of the web, such as `javascript:…` or a bare host.
+
+    Raises:
+        InputError: it begins with neither https:// nor http://, or names no host.
+    """
+    try:
+        parts = urlsplit(address)
+        proper = parts.scheme in ("http", "https") and bool(parts.netloc)
+    except ValueError:
+        proper = False
+    if not proper:
+        raise InputError(f"{address!r} is not a web address; it must begin with https://.")
 
 
 class SaveTo(StrEnum):
@@ -31,7 +45,6 @@ class PageSettings:
     """What a page shows and does beside its trials.
 
     Attributes:
-        title: of the browser's window.
         save: where answers go: `contstim collect`, DataPipe (which writes to the OSF), JATOS, or a
             file that the participant downloads.
         datapipe_id: DataPipe's name of the experiment; needed there, empty elsewhere.
@@ -39,6 +52,7 @@ class PageSettings:
         completion_code: what participants see when all is saved; empty: none, or from the server
             a code for each participant unless there is a redirect.
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
+        title: of the browser's window.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
             of an earlier export into the same folder.
@@ -46,19 +60,39 @@ class PageSettings:
         library: a folder with jsPsych's files to copy; None: they are fetched from npm.
 
     Raises:
-        InputError: settings that do not fit together, or an address that is none.
+        InputError: settings that do not fit together, or an address that cannot be one.
     """
 
-    title: str = "Comparing sentences"
-    save: SaveTo = SaveTo.SERVER
-    datapipe_id: str = ""
+    save: Annotated[
+        SaveTo, Help("Where answers go: contstim collect, the OSF, JATOS, or a download.")
+    ] = SaveTo.SERVER
+    datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
     datapipe_address: str = DATAPIPE
-    completion_code: str = ""
-    redirect: str = ""
-    language: str = "en"
-    practice: Path | None = None
-    vendor: bool = False
-    library: Path | None = None
+    completion_code: Annotated[
+        str, Help("What participants see when all their answers are saved.")
+    ] = ""
+    redirect: Annotated[str, Help("Where they go then, such as Prolific's completion link.")] = ""
+    title: Annotated[str, Help("Of the browser's window.")] = "Comparing sentences"
+    language: Annotated[str, Help("Of sentences and texts: en, de, pt-BR, …")] = "en"
+    practice: Annotated[
+        Path | None, Help("Pairs to practise on: a table with sentence_1 and sentence_2.")
+    ] = None
+    vendor: Annotated[
+        bool,
+        Help("Copy jsPsych into the folder, from npm: works offline.", flag="--vendor"),
+    ] = False
+    library: Annotated[
+        Path | None,
+        Help(
+            "Copy jsPsych from this folder (an earlier `vendor`, or node_modules).",
+            flag="--vendor-from",
+        ),
+    ] = None
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether the settings hold what participants get for taking part."""
+        return bool(self.completion_code or self.redirect)
 
     def __post_init__(self) -> None:
         if not self.title.strip():

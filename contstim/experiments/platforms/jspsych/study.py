@@ -46,12 +46,17 @@ def build_study(
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
         groups.setdefault(str(trial.group), []).append(_shown(trial))
     content = json.dumps(groups, sort_keys=True)
+    # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
+    pairs = max(map(len, groups.values()))
+    save = {"to": str(settings.save)}
+    if settings.save is SaveTo.DATAPIPE:
+        save |= {"experiment": settings.datapipe_id, "address": settings.datapipe_address}
     return {
         "version": VERSION,
         "id": hashlib.sha256(content.encode()).hexdigest()[:16],
         "title": settings.title,
-        "minutes": _minutes(max(map(len, groups.values()))),
-        "save": _save(settings),
+        "minutes": math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING,
+        "save": save,
         "completion": {
             "code": settings.completion_code or None,
             "redirect": settings.redirect or None,
@@ -59,11 +64,6 @@ def build_study(
         "texts": dict(texts),
         "groups": groups,
     }
-
-
-def _minutes(pairs: int) -> int:
-    """What `{minutes}` in the consent text becomes: the pairs at the pace of 2023, and reading."""
-    return math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING
 
 
 def study_script(study: Mapping[str, Any]) -> str:
@@ -84,14 +84,4 @@ def _shown(trial: Trial) -> dict[str, Any]:
         "sentence_1": trial.sentence_1.bare,
         "sentence_2": trial.sentence_2.bare,
         "stratum": _STRATA[trial.condition],
-    }
-
-
-def _save(settings: PageSettings) -> dict[str, str]:
-    if settings.save is not SaveTo.DATAPIPE:
-        return {"to": str(settings.save)}
-    return {
-        "to": str(settings.save),
-        "experiment": settings.datapipe_id,
-        "address": settings.datapipe_address,
     }

@@ -1,13 +1,15 @@
-"""Texts and tables of a page, which the researcher edits in its folder."""
+"""Texts and tables of a page, which the researcher edits, and what is still to be filled in."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from contstim.documents import read_text, shortened
 from contstim.errors import InputError
+from contstim.experiments.responses.table import SCALE
 from contstim.files import write_text
 from contstim.sentence import Sentence
 from contstim.tables import number, parsed, read_csv
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
 PRACTICE = "practice.csv"
 
+_DEFAULTS = resources.files("contstim.experiments.platforms.jspsych") / "defaults"
 _COLUMNS = {
     "labels.csv": ("name", "text"),
     "examples.csv": ("sentence_1", "sentence_2", "rating", "explanation"),
@@ -38,11 +41,10 @@ def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, 
     Raises:
         InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
     """
-    defaults = resources.files("contstim.experiments.platforms.jspsych") / "defaults"
     there = [name for name in (*TEXTS, PRACTICE) if (folder / name).exists()]
     texts = {name: _read(folder / name, name) for name in there}
     lacking = {
-        name: (defaults / name).read_text(encoding="utf-8") for name in TEXTS if name not in texts
+        name: (_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS if name not in texts
     }
     if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
         lacking[PRACTICE] = _read(practice, PRACTICE)
@@ -70,29 +72,57 @@ def _check_table(path: Path, name: str) -> None:
         )
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
-    for row, rating in enumerate(table.get("rating", ()), start=1):
-        if name == "examples.csv" and not _on_the_scale(rating):
-            raise InputError(
-                f"{path}, row {row}: {shortened(rating)} under rating is not an answer; "
-                "give 1 (very confident in sentence_1) to 6 (very confident in sentence_2)."
-            )
+    if name == "examples.csv":
+        for row, cell in enumerate(table["rating"], start=1):
+            try:
+                is_rating = number(cell, whole=True) in SCALE
+            except ValueError:
+                is_rating = False
+            if not is_rating:
+                raise InputError(
+                    f"{path}, row {row}: {shortened(cell)} under rating is not an answer; "
+                    "give 1 (very confident in sentence_1) to 6 (very confident in sentence_2)."
+                )
     if name == "labels.csv":
-        _check_labels(path, table["name"])
+        with resources.as_file(_DEFAULTS / name) as file:
+            missing = sorted(set(read_csv(file)["name"]) - set(table["name"]))
+        if missing:
+            raise InputError(f"{path} lacks the labels {', '.join(missing)}.")
+        twice = [label for label, n in Counter(table["name"]).items() if n > 1]
+        if twice:
+            raise InputError(f"{path} has the label {shortened(twice[0])} twice; leave one out.")
 
 
-def _on_the_scale(cell: str) -> bool:
-    try:
-        return number(cell, whole=True) in range(1, 7)
-    except ValueError:
-        return False
+# Square brackets, but not those of a link, which an address in round brackets follows.
+_BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
+_EARLIER = ("[minutes]",)  # of texts that earlier versions wrote
 
 
-def _check_labels(path: Path, names: list[str]) -> None:
-    defaults = resources.files("contstim.experiments.platforms.jspsych") / "defaults" / "labels.csv"
-    with resources.as_file(defaults) as file:
-        missing = set(read_csv(file)["name"]) - set(names)
-    if missing:
-        raise InputError(f"{path} lacks the labels {', '.join(sorted(missing))}.")
-    twice = [name for name, n in Counter(names).items() if n > 1]
-    if twice:
-        raise InputError(f"{path} has the label {shortened(twice[0])} twice; leave one out.")
+def unfilled(folder: Path) -> dict[str, tuple[str, ...]]:
+    """For each text of a page, the placeholders of our defaults that it still holds.
+
+    Texts without any are left out, as are files that cannot be read.
+    """
+    # Brackets that the researcher writes are the researcher's own; only those of our texts count.
+    defaults = "".join((_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS)
+    placeholders = dict.fromkeys((*_BRACKETS.findall(defaults), *_EARLIER))
+    left = {}
+    for name in TEXTS:
+        try:
+            text = (folder / name).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            continue
+        left[name] = tuple(each for each in placeholders if each in text)
+    return {name: places for name, places in left.items() if places}
+
+
+def unfilled_warning(folder: Path) -> str:
+    """What to say of them before people come; empty where all is filled in."""
+    left = unfilled(folder)
+    if not left:
+        return ""
+    listed = "; ".join(f"{name}: {', '.join(places)}" for name, places in left.items())
+    return (
+        f"the texts of {folder} still hold placeholders, which participants would read. Edit them "
+        f"before anybody takes part. {listed}"
+    )

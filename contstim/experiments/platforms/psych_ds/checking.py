@@ -27,7 +27,7 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 
 
 @dataclass(frozen=True)
-class Finding:
+class PsychDsFinding:
     """A rule that is broken (an error) or a recommendation that is not followed.
 
     Attributes:
@@ -44,7 +44,7 @@ class Finding:
         return f"{'error' if self.error else 'warning'}: {self.code}: {self.about}"
 
 
-def check_psych_ds(folder: Path | str) -> tuple[Finding, ...]:
+def check_psych_ds(folder: Path | str) -> tuple[PsychDsFinding, ...]:
     """What is wrong with a data set; empty when nothing is.
 
     Raises:
@@ -53,122 +53,115 @@ def check_psych_ds(folder: Path | str) -> tuple[Finding, ...]:
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"There is no folder {root}.")
-    found: list[Finding] = []
-    main = _read_json(root / "dataset_description.json", root, found)
+    findings: list[PsychDsFinding] = []
+    main = _read_json(root / "dataset_description.json", root, findings)
     if main is None:
-        missing = Finding(True, "MISSING_DATASET_DESCRIPTION", "dataset_description.json")
-        return tuple(found or [missing])
+        missing = PsychDsFinding(True, "MISSING_DATASET_DESCRIPTION", "dataset_description.json")
+        return tuple(findings or [missing])
     if not (root / "data").is_dir():
-        return (*found, Finding(True, "MISSING_DATA_DIRECTORY", "data/"))
-    found += [
-        Finding(False, f"MISSING_{name}_DOC", f"{name}.md")
+        return (*findings, PsychDsFinding(True, "MISSING_DATA_DIRECTORY", "data/"))
+    findings += [
+        PsychDsFinding(False, f"MISSING_{name}_DOC", f"{name}.md")
         for name in ("README", "CHANGES")
         if not any((root / f"{name}{kind}").is_file() for kind in (".md", ".txt"))
     ]
-    found += _tables(root, main)
-    return tuple(found)
+    findings += _tables(root, main)
+    return tuple(findings)
 
 
-def _tables(root: Path, main: dict[str, Any]) -> list[Finding]:
-    found: list[Finding] = []
+def _tables(root: Path, main: dict[str, Any]) -> list[PsychDsFinding]:
+    findings: list[PsychDsFinding] = []
     used: set[str] = set()
     described: dict[str, None] = {}
     tables = 0
     for path in sorted((root / "data").rglob("*.[ct]sv")):
         about = path.relative_to(root).as_posix()
         if not _NAME.fullmatch(path.name):
-            found.append(Finding(True, "FILENAME_KEYWORD_FORMATTING_ERROR", about))
+            findings.append(PsychDsFinding(True, "FILENAME_KEYWORD_FORMATTING_ERROR", about))
             continue
         tables += 1
-        found += [
-            Finding(False, "FILENAME_UNOFFICIAL_KEYWORD_WARNING", f"{about}: {pair[0]}")
+        findings += [
+            PsychDsFinding(False, "FILENAME_UNOFFICIAL_KEYWORD_WARNING", f"{about}: {pair[0]}")
             for pair in (part.split("-") for part in path.stem.split("_")[:-1])
             if pair[0] not in _KEYWORDS
         ]
-        metadata = _compiled(root, path, main, found)
-        found += _metadata_findings(metadata, about)
-        variables = _variables(metadata)
+        # From the data set's folder down to the sidecar: what stands nearer to the table counts.
+        metadata = dict(main)
+        inside = [folder for folder in reversed(path.parents) if root in folder.parents]
+        sidecars = [folder / "file_metadata.json" for folder in inside]
+        for sidecar in (*sidecars, path.with_suffix(".json")):
+            metadata |= _read_json(sidecar, root, findings) or {}
+        findings += _metadata_findings(metadata, about)
+        # Names of variables stand as texts, or as `name`s of objects; a single one needs no list.
+        stated = metadata.get("variableMeasured", [])
+        variables = [
+            str(each.get("name", "")) if isinstance(each, dict) else str(each)
+            for each in (stated if isinstance(stated, list) else [stated])
+        ]
         described.update(dict.fromkeys(variables))
         header, problems = _table_findings(path, about)
-        found += problems
-        found += [
-            Finding(True, "CSV_COLUMN_MISSING_FROM_METADATA", f"{about}: {column}")
+        findings += problems
+        findings += [
+            PsychDsFinding(True, "CSV_COLUMN_MISSING_FROM_METADATA", f"{about}: {column}")
             for column in header
             if column not in variables
         ]
         used.update(header)
     if not tables:
-        found.append(Finding(True, "MISSING_DATAFILE", "data/"))
-    found += [
-        Finding(True, "VARIABLE_MISSING_FROM_CSV_COLUMNS", name)
+        findings.append(PsychDsFinding(True, "MISSING_DATAFILE", "data/"))
+    findings += [
+        PsychDsFinding(True, "VARIABLE_MISSING_FROM_CSV_COLUMNS", name)
         for name in described
         if name not in used
     ]
-    return found
+    return findings
 
 
-def _compiled(
-    root: Path, table: Path, main: dict[str, Any], found: list[Finding]
-) -> dict[str, Any]:
-    """The metadata of a table: the data set's, overridden folder by folder, then by its sidecar."""
-    compiled = dict(main)
-    inside = [one for one in reversed(table.parents) if root in one.parents]
-    for path in (*(one / "file_metadata.json" for one in inside), table.with_suffix(".json")):
-        if path.is_file():
-            compiled |= _read_json(path, root, found) or {}
-    return compiled
-
-
-def _metadata_findings(metadata: dict[str, Any], about: str) -> list[Finding]:
-    found = []
+def _metadata_findings(metadata: dict[str, Any], about: str) -> list[PsychDsFinding]:
+    findings = []
     if not _SCHEMA_ORG.fullmatch(str(metadata.get("@context", ""))):
-        found.append(Finding(True, "JSON_KEY_REQUIRED", f"{about}: @context of schema.org"))
+        findings.append(
+            PsychDsFinding(True, "JSON_KEY_REQUIRED", f"{about}: @context of schema.org")
+        )
     kind = metadata.get("@type", metadata.get("type"))
     if kind is None:
-        found.append(Finding(True, "MISSING_DATASET_TYPE", about))
+        findings.append(PsychDsFinding(True, "MISSING_DATASET_TYPE", about))
     elif not re.fullmatch(r"(https?://schema\.org/)?Dataset", str(kind)):
-        found.append(Finding(True, "INCORRECT_DATASET_TYPE", f"{about}: {kind}"))
+        findings.append(PsychDsFinding(True, "INCORRECT_DATASET_TYPE", f"{about}: {kind}"))
     for key in (*_REQUIRED, *_RECOMMENDED):
         if not metadata.get(key):
             required = key in _REQUIRED
             code = "JSON_KEY_REQUIRED" if required else "JSON_KEY_RECOMMENDED"
-            found.append(Finding(required, code, f"{about}: {key}"))
-    return found
+            findings.append(PsychDsFinding(required, code, f"{about}: {key}"))
+    return findings
 
 
-def _variables(metadata: dict[str, Any]) -> list[str]:
-    """Names of variables: texts, or `name`s of objects."""
-    stated = metadata.get("variableMeasured", [])
-    several = stated if isinstance(stated, list) else [stated]
-    return [str(one.get("name", "")) if isinstance(one, dict) else str(one) for one in several]
-
-
-def _table_findings(path: Path, about: str) -> tuple[list[str], list[Finding]]:
+def _table_findings(path: Path, about: str) -> tuple[list[str], list[PsychDsFinding]]:
     """The header of a table, and what is wrong with its form."""
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file, delimiter=delimiter, strict=True))
     except (csv.Error, UnicodeDecodeError) as error:
-        return [], [Finding(True, "CSV_FORMATTING_ERROR", f"{about}: {error}")]
+        return [], [PsychDsFinding(True, "CSV_FORMATTING_ERROR", f"{about}: {error}")]
     if not rows or not any(rows[0]):
-        return [], [Finding(True, "CSV_HEADER_MISSING", about)]
+        return [], [PsychDsFinding(True, "CSV_HEADER_MISSING", about)]
     header, *cells = rows
-    found = [
-        Finding(True, "CSV_HEADER_REPEATED", f"{about}: {name}")
+    findings = [
+        PsychDsFinding(True, "CSV_HEADER_REPEATED", f"{about}: {name}")
         for name, count in Counter(header).items()
         if count > 1
     ]
     if any(len(row) != len(header) for row in cells):
-        found.append(Finding(True, "CSV_HEADER_LENGTH_MISMATCH", about))
+        findings.append(PsychDsFinding(True, "CSV_HEADER_LENGTH_MISMATCH", about))
     elif "row_id" in header:
         values = [row[header.index("row_id")] for row in cells]
         if len(set(values)) < len(values):
-            found.append(Finding(True, "ROWID_VALUES_NOT_UNIQUE", about))
-    return header, found
+            findings.append(PsychDsFinding(True, "ROWID_VALUES_NOT_UNIQUE", about))
+    return header, findings
 
 
-def _read_json(path: Path, root: Path, found: list[Finding]) -> dict[str, Any] | None:
+def _read_json(path: Path, root: Path, findings: list[PsychDsFinding]) -> dict[str, Any] | None:
     """An object, or nothing, with a finding where the file is there and holds none."""
     if not path.is_file():
         return None
@@ -176,7 +169,7 @@ def _read_json(path: Path, root: Path, found: list[Finding]) -> dict[str, Any] |
     try:
         return parse_json_object(path.read_bytes().decode("utf-8"), about)
     except UnicodeDecodeError:
-        found.append(Finding(True, "JSON_ENCODING_ERROR", about))
+        findings.append(PsychDsFinding(True, "JSON_ENCODING_ERROR", about))
     except InputError as error:
-        found.append(Finding(True, "INVALID_JSON_FORMATTING", str(error)))
+        findings.append(PsychDsFinding(True, "INVALID_JSON_FORMATTING", str(error)))
     return None

@@ -1,4 +1,7 @@
-"""A Psych-DS data set of stimuli and, where there are any, responses and scores."""
+"""A Psych-DS data set of stimuli and, where there are any, responses and scores.
+
+Every column is described in words, as a PropertyValue of schema.org.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,88 @@ import json
 import math
 import re
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError, VerificationError
-from contstim.experiments.platforms.cells import guarded
-from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
-from contstim.experiments.platforms.psych_ds.variables import COLUMNS, variable
 from contstim.experiments.responses.origin import ResponseOrigin, origin_of
-from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
+from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response, read_responses
+from contstim.options import Help
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from contstim.scores import ScoreTable
+    from contstim.experiments.platforms.platform import Exported
     from contstim.stimuli import Trial
+
+_PLAIN: dict[str, str] = {
+    "trial_id": "The trial: two sentences that the participants of a group compared.",
+    "group": "The group of participants who saw the trial, from 1.",
+    "model_1": "One of the two language models that the trial sets against each other.",
+    "model_2": "The other one.",
+    "sentence_1": "The sentence that ratings of 1 to 3 prefer.",
+    "sentence_2": "The sentence that ratings of 4 to 6 prefer.",
+    "source_id": "The pair or triplet that the trial was made of.",
+    "participant": "A pseudonym of the participant.",
+    "sentence": "A sentence, to which the scores of a row belong.",
+}
+
+
+def variable(name: str, *, model: bool = False) -> dict[str, Any]:
+    """The PropertyValue of a column; `model` where it holds a model's scores."""
+    if model:
+        return _value(
+            name, f"Log-probability of the sentence under the model {name}.", unitText="nats"
+        )
+    if name in _PLAIN:
+        return _value(name, _PLAIN[name])
+    return _MEASURED[name]
+
+
+def _value(name: str, description: str, **more: object) -> dict[str, Any]:
+    return {"@type": "PropertyValue", "name": name, "description": description, **more}
+
+
+_MEASURED = {
+    "condition": _value(
+        "condition", "What the trial compares.", valueReference=list(map(str, Condition))
+    ),
+    "kind_1": _value("kind_1", "Where sentence_1 comes from.", valueReference=list(map(str, Kind))),
+    "kind_2": _value("kind_2", "Where sentence_2 comes from.", valueReference=list(map(str, Kind))),
+    "rating": _value(
+        "rating",
+        "1: very confident that sentence_1 is likelier, to 6: very confident that sentence_2 is, "
+        "whatever side each was on. Empty where none was given.",
+        minValue=1,
+        maxValue=6,
+    ),
+    "left": _value(
+        "left",
+        "The sentence that was shown left, 1 or 2. Empty where not recorded.",
+        minValue=1,
+        maxValue=2,
+    ),
+    "position": _value(
+        "position", "Order of presentation, from 1. Empty where not recorded.", minValue=1
+    ),
+    "simulated": _value(
+        "simulated",
+        "Whether an artificial participant answered, and no person: true or false.",
+        valueReference=["true", "false"],
+    ),
+    "rt_ms": _value("rt_ms", "Reaction time. Empty where not recorded.", unitText="ms"),
+}
+
+COLUMNS = frozenset((*_PLAIN, *_MEASURED))
+"""The columns of stimuli and responses, and `sentence` of scores."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +110,56 @@ class Description:
     licence: str = ""
 
 
+@dataclass(frozen=True)
+class PsychDsSettings:
+    """The tables of a data set beside the stimuli, and what is said of the whole."""
+
+    responses: Annotated[Path | None, Help("What people answered.")] = None
+    scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
+    name: Annotated[str, Help("The name of the data set.")] = "contstim"
+    description: Annotated[str, Help("What it holds, in a sentence.")] = ""
+    authors: Annotated[tuple[str, ...], Help("Who made it; repeatable.", flag="--author")] = ()
+    licence: Annotated[str, Help("A licence's name or address.")] = ""
+    keep_names: Annotated[
+        bool, Help("Keep the names of participants instead of numbering them.")
+    ] = False
+    simulated: Annotated[
+        bool,
+        Help(
+            "Allow answers of artificial participants; the data set is named after them.",
+            flag="--simulated",
+        ),
+    ] = False
+
+
 def export_psych_ds(
+    trials: Sequence[Trial], out: Path | str, settings: PsychDsSettings
+) -> Exported:
+    """Write a Psych-DS 1.5 data set, or check one.
+
+    Stimuli, and responses and scores where given, with every column described. Participants are
+    numbered, unless you keep their names. `--check` prints what is wrong with a data set and exits
+    with status 1 if it breaks a rule.
+
+    Example: `contstim export psych-ds --trials trials.csv --responses responses.csv --name
+    "Controversial pairs" --author "Ada Lovelace" --out dataset`
+
+    Raises:
+        InputError: a table cannot be read, and see `write_psych_ds`.
+        VerificationError: the data set does not obey the rules.
+    """
+    return write_psych_ds(
+        trials,
+        out,
+        Description(settings.name, settings.description, settings.authors, settings.licence),
+        responses=() if settings.responses is None else read_responses(settings.responses),
+        scores=None if settings.scores is None else ScoreTable.read(settings.scores),
+        keep_names=settings.keep_names,
+        simulated=settings.simulated,
+    )
+
+
+def write_psych_ds(
     trials: Sequence[Trial],
     out: Path | str,
     about: Description,
@@ -53,13 +168,11 @@ def export_psych_ds(
     scores: ScoreTable | None = None,
     keep_names: bool = False,
     simulated: bool = False,
-) -> Path:
+) -> Exported:
     """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
 
-    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. Names of
-    participants are replaced by numbers in order of their first response, because they may be those
-    that a recruiting platform knows them by. The result is held against the rules of Psych-DS
-    (`check_psych_ds`) before it is returned.
+    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. The result is held
+    against the rules of Psych-DS (`check_psych_ds`).
 
     Args:
         trials: a design's.
@@ -67,7 +180,8 @@ def export_psych_ds(
         about: name, description, authors and licence of the data set.
         responses: of these trials.
         scores: of their sentences.
-        keep_names: write the names of participants as they are.
+        keep_names: of participants, as they are. By default numbers in order of first responses
+            replace them, because a recruiting platform may know people by their names.
         simulated: whether some responses may be, and are, those of artificial participants. Then
             name, description and README say so, and a column of the responses marks them.
 
@@ -81,51 +195,51 @@ def export_psych_ds(
     if not study:
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
     check_trials(trials)
-    _check_known(trials, responses)
+    _check_responses(trials, responses)
     origin = origin_of(responses)
     _check_origin(origin, simulated=simulated)
     about = _named(about, origin)
-    folder = ExportFolder(out)
-    tables = {"stimuli": [_cells(trial) for trial in trials]}
-    if responses:
-        named = responses if keep_names else _numbered(responses)
-        tables["responses"] = [_cells(response, simulated=simulated) for response in named]
+    folder = ExportFolder(out, "psych-ds")
+    tables = {
+        "stimuli": [_cells(trial) for trial in trials],
+        "responses": [
+            _cells(response, simulated=simulated)
+            for response in (responses if keep_names else _numbered(responses))
+        ],
+        "scores": _score_rows(scores),
+    }
+    tables = {what: rows for what, rows in tables.items() if rows}
     models = scores.models if scores else ()
-    if scores is not None:
-        tables["scores"] = _score_rows(scores)
     for what, rows in tables.items():
         folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
+    # Every column of any table is described once, whichever tables have it.
     columns = dict.fromkeys(name for rows in tables.values() for name in rows[0])
     metadata = _metadata(about, [variable(name, model=name in models) for name in columns])
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
-        "psych_ds.md",
+        template("psych_ds.md"),
         title=about.name,
         description=metadata["description"],
         tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
     folder.text(".psychds-ignore", "export.meta.json\n")
-    return _verified(
-        folder.finish(
-            "psych-ds",
-            check=_verified,
-            keep_names=keep_names,
-            simulated_participants=origin.simulated,
-        )
+    exported = folder.finish(
+        check=_verify, keep_names=keep_names, simulated_participants=origin.simulated
     )
+    _verify(exported.path)  # with what else lies in the folder
+    return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
 
 
-def _verified(folder: Path) -> Path:
-    errors = [str(one) for one in check_psych_ds(folder) if one.error]
+def _verify(folder: Path) -> None:
+    errors = [str(finding) for finding in check_psych_ds(folder) if finding.error]
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
-    return folder
 
 
-def _check_known(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
-    known = {trial.trial_id for trial in trials}
-    stray = sorted({r.trial_id for r in responses if r.trial_id not in known})
+def _check_responses(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
+    trial_ids = {trial.trial_id for trial in trials}
+    stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
     if stray:
         raise InputError(
             f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
@@ -168,18 +282,18 @@ def _numbered(responses: Sequence[Response]) -> list[Response]:
         name: f"{'simulated-' if name in artificial else 'P'}{place:0{width}}"
         for place, name in enumerate(names, start=1)
     }
-    return [replace(one, participant=number[one.participant]) for one in responses]
+    return [replace(r, participant=number[r.participant]) for r in responses]
 
 
 def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
-    """The fields of a row; texts guarded, unknown numbers empty."""
+    """The fields of a row; texts escaped, unknown numbers empty."""
     names = [field.name for field in fields(row) if simulated or field.name != SIMULATED]
     return {name: _cell(name, getattr(row, name)) for name in names}
 
 
 def _cell(name: str, value: Any) -> Any:
     if isinstance(value, str | Sentence):
-        return guarded(str(value))
+        return escape_formula(str(value), NO_BREAK_SPACE)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and math.isnan(value):
@@ -187,7 +301,9 @@ def _cell(name: str, value: Any) -> Any:
     return None if value == UNKNOWN and name in ("rating", "left", "position") else value
 
 
-def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
+def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
+    if scores is None:
+        return []
     if not scores.sentences:
         raise InputError("These scores say nothing of their sentences; give a table that does.")
     clash = sorted(COLUMNS.intersection(scores.models))
@@ -198,7 +314,7 @@ def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
         )
     return [
         {
-            "sentence": guarded(sentence.text),
+            "sentence": escape_formula(sentence.text, NO_BREAK_SPACE),
             **dict(zip(scores.models, map(float, row), strict=True)),
         }
         for sentence, row in zip(scores.sentences, scores.log_probs, strict=True)
@@ -206,7 +322,7 @@ def _score_rows(scores: ScoreTable) -> list[dict[str, Any]]:
 
 
 def _metadata(about: Description, variables: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": about.name,
@@ -216,7 +332,7 @@ def _metadata(about: Description, variables: list[dict[str, Any]]) -> dict[str, 
         "variableMeasured": variables,
     }
     if about.authors:
-        found["author"] = [{"@type": "Person", "name": name} for name in about.authors]
+        metadata["author"] = [{"@type": "Person", "name": name} for name in about.authors]
     if about.licence:
-        found["license"] = about.licence
-    return found
+        metadata["license"] = about.licence
+    return metadata

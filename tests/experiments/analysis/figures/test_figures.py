@@ -14,10 +14,8 @@ from contstim.experiments.analysis.figures.scatter import scatter_figure
 from contstim.experiments.analysis.inference import every_contrast
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope
-from contstim.reporting.canvas import BLACK, BLUE, ORANGE, styled
-from contstim.reporting.matrices import matrix_figure
+from contstim.reporting.canvas import BLACK, BLUE, ORANGE
 from contstim.stimuli import Condition
-from tests.experiments.analysis.figures.paper import is_whole
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 
@@ -67,24 +65,6 @@ def test_lines_of_significance_join_the_better_to_the_worse(result: Result) -> N
     assert [np.ravel(m.get_ydata()).tolist() for m in filled] == [[2]]
     assert [np.ravel(m.get_ydata()).tolist() for m in opened] == [[0, 1], [0, 1]]
     assert len(marks(metro, "s")) == 1
-
-
-def test_cells_show_per_cents_and_missing_ones_nothing() -> None:
-    shares = np.array([[np.nan, 0.256], [0.744, np.nan]])
-    figure = matrix_figure(("a", "b"), shares, title="t", diverging=True)
-    axes = figure.axes[0]
-    assert [(t.get_position(), t.get_text()) for t in axes.texts] == [
-        ((1, 0), "26"),
-        ((0, 1), "74"),
-    ]
-
-
-@pytest.mark.parametrize("name", ["a", "model" * 9, "W" * 150])
-def test_long_names_are_not_cut(name: str) -> None:
-    shares = np.array([[np.nan, 0.256], [0.744, np.nan]])
-    with styled():
-        figure = matrix_figure((name, "b"), shares, title="a title " * 6, rows="r", columns="c")
-        assert is_whole(figure)
 
 
 def test_a_line_joins_the_sentences_of_every_trial(made: Experiment, ratings: Ratings) -> None:

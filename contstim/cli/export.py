@@ -1,0 +1,89 @@
+"""`contstim export …`: a command for each platform that trials are exported to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contstim.cli.fields import as_command, field_options, option, page_of, settings_from
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark, warn
+from contstim.cli.platforms import PlatformGroup
+from contstim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.experiments.platforms.platform import Exporter, Platform
+
+_TRIALS = typer.Option(help="What to show: trials.csv.")
+
+
+class _ExportGroup(PlatformGroup):
+    @staticmethod
+    def command_for(platform: Platform) -> Callable[..., None] | None:
+        exporter = platform.exporter
+        if exporter is None:
+            return None
+
+        def command(**given: Any) -> None:
+            if given.get("check") is not None:
+                _check(exporter, given["check"], quiet=given["quiet"])
+            elif given["trials"] is None or given["out"] is None:
+                raise InputError(
+                    "Give --trials and --out to write a data set, or --check to check one."
+                )
+            else:
+                _export(exporter, given)
+
+        out = typer.Option(help=exporter.out)
+        options = [
+            option("trials", Annotated[Path, _TRIALS]),
+            option("out", Annotated[Path, out]),
+            *field_options(exporter.settings, leave_out=exporter.fixed),
+            option("quiet", Quiet, False),
+        ]
+        if exporter.check is not None:
+            check = typer.Option(help="Write nothing: check this data set against the rules.")
+            options[:2] = [
+                option("trials", Annotated[Path | None, _TRIALS], None),
+                option("out", Annotated[Path | None, out], None),
+            ]
+            options.insert(-1, option("check", Annotated[Path | None, check], None))
+        return as_command(command, options, page_of(exporter.export))
+
+
+app = typer.Typer(
+    cls=_ExportGroup,
+    help="Turn trials into an experiment that people take part in, or into a public data set.",
+    no_args_is_help=True,
+)
+
+
+@app.callback()
+def _export_group() -> None:
+    """Turn trials into an experiment that people take part in, or into a public data set."""
+
+
+def _export(exporter: Exporter[Any], given: dict[str, Any]) -> None:
+    from contstim.records import write_private_record, write_record
+    from contstim.stimuli import read_trials
+
+    settings = exporter.settings(**exporter.fixed, **settings_from(exporter.settings, given))
+    exported = exporter.export(read_trials(given["trials"]), given["out"], settings)
+    if exported.facts is not None:
+        write = write_private_record if exported.private else write_record
+        write(exported.path, trials=str(given["trials"]), **exported.facts)
+    warn(exported.warning)
+    remark(exported.message, quiet=given["quiet"])
+
+
+def _check(exporter: Exporter[Any], folder: Path, *, quiet: bool) -> None:
+    findings = exporter.check(folder) if exporter.check else ()
+    for finding in findings:
+        print(finding)
+    if any(finding.error for finding in findings):
+        raise typer.Exit(1)
+    remark(f"{folder} obeys {exporter.format}.", quiet=quiet)

@@ -1,0 +1,85 @@
+"""A table of who sees what: for any program that shows rows one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.display import BUTTON_LIST
+from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.lists import sides, stimulus_lists
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
+from contstim.options import Help, Seed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.stimuli import Trial
+
+COLUMNS = (
+    *("participant", "group", "position", "trial_id", "condition", "left"),
+    *("left_sentence", "right_sentence"),
+)
+
+
+@dataclass(frozen=True)
+class CsvSettings:
+    """Whom the table is for.
+
+    Raises:
+        InputError: nobody.
+    """
+
+    participants: Annotated[int, Help("Participants of each group.", at_least=1)] = 10
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        if self.participants < 1:
+            raise InputError(f"Each group needs one participant or more, not {self.participants}.")
+
+
+def export_csv(
+    trials: Sequence[Trial], out: Path | str, settings: CsvSettings | None = None
+) -> Exported:
+    """Write a table of who sees what, in which order and on which side, for any program.
+
+    Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
+
+    Raises:
+        InputError: the trials cannot be traced back, or the folder holds other files.
+    """
+    settings = settings or CsvSettings()
+    participants = settings.participants
+    folder = ExportFolder(out, "csv")
+    lists = stimulus_lists(trials, per_group=participants, seed=settings.seed)
+    rows = []
+    for number, stimulus_list in enumerate(lists):
+        for shown in stimulus_list.shown:
+            left, right = (escape_formula(text, NO_BREAK_SPACE) for text in sides(shown))
+            rows.append(
+                {
+                    # Lists stand group after group, so participants begin from 1 again in each.
+                    "participant": number % participants + 1,
+                    "group": stimulus_list.group,
+                    "position": shown.position,
+                    "trial_id": shown.trial.trial_id,
+                    "condition": str(shown.trial.condition),
+                    "left": shown.left,
+                    "left_sentence": left,
+                    "right_sentence": right,
+                }
+            )
+    folder.rows("presentation.csv", rows, COLUMNS)
+    folder.readme(
+        template("csv.md"),
+        rows=f"{len(rows):,}",
+        participants=participants,
+        buttons=BUTTON_LIST,
+    )
+    return folder.finish(seed=settings.seed, participants=participants)
+
+
+PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))

@@ -1,5 +1,0 @@
-"""PCIbex Farm.
-
-export    a table of items with a PennController 2 script
-reading   its results
-"""

@@ -1,0 +1,115 @@
+"""What a platform is: how trials are exported to it, how its data are read, or one of the two.
+
+    trials.csv --> Exporter.export --> a folder, and a README that says what to do
+                                                 | people take part
+    responses.csv <-- Reader.read  <-- their data
+
+A platform is one module with one `Platform`, named by one line in `registry.PLATFORMS` (or by an
+entry point of a package of your own), from which `contstim export` and `contstim import` get their
+commands: the page of a command is the docstring of its function, down to `Args:` or `Raises:`, and
+its options are the fields of the settings that the function takes (see `contstim.options`).
+`contstim.testing.platform.PlatformContract` tests what every platform guarantees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.experiments.responses.alignment import Imported
+    from contstim.stimuli import Trial
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export wrote.
+
+    Attributes:
+        path: the folder, or the file that the platform takes.
+        message: what it is, and what to do next.
+        warning: what must be done before anybody takes part; empty for nothing.
+        facts: of the record that the command writes beside `path`; None where the export wrote one.
+        private: whether that record is for its owner alone, because the settings hold a secret.
+    """
+
+    path: Path
+    message: str
+    warning: str = ""
+    facts: Mapping[str, object] | None = None
+    private: bool = False
+
+
+class Remark(Protocol):
+    """Something that is said of an exported folder when it is checked."""
+
+    @property
+    def error(self) -> bool:
+        """Whether the folder breaks a rule; else a recommendation is not followed."""
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """There is nothing to decide."""
+
+
+@dataclass(frozen=True)
+class Exporter(Generic[Settings]):
+    """How trials become something that people take part in, or that others can use.
+
+    Attributes:
+        export: writes the trials into a folder, all or nothing, with a README.md that says what to
+            do; raises InputError for trials that the platform cannot show, which it names, and for
+            a folder that holds anything but an earlier export to the same platform.
+        settings: what `export` takes, a frozen dataclass.
+        out: what the help says of `--out`.
+        fixed: settings that are not asked for, and what they are.
+        check: what is to be said of a folder; gives the command `--check`.
+        format: what a folder without errors obeys; said after `check`.
+    """
+
+    export: Callable[[Sequence[Trial], Path, Settings], Exported]
+    settings: type[Settings]
+    out: str = "The folder to write."
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    check: Callable[[Path], Sequence[Remark]] | None = None
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Reader(Generic[Settings]):
+    """How the data of a platform become responses in canonical order.
+
+    Attributes:
+        read: the responses of files to trials; raises InputError for files that cannot be read.
+        settings: what `read` takes, a frozen dataclass.
+        files: what the help says of the files; empty where there are none to give, and no trials.
+        several: whether there may be more than one file.
+        builds_trials: whether `read` builds the trials itself where it is given none.
+    """
+
+    read: Callable[[Sequence[Path], Sequence[Trial], Settings], Imported]
+    settings: type[Settings]
+    files: str = ""
+    several: bool = True
+    builds_trials: bool = False
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A place where people take part, a format that others can use, or published data.
+
+    Attributes:
+        name: in `contstim export NAME` and `contstim import NAME`.
+        exporter: None where data are only read.
+        reader: None where trials are only exported.
+    """
+
+    name: str
+    exporter: Exporter[Any] | None = None
+    reader: Reader[Any] | None = None

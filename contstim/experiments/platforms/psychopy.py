@@ -1,0 +1,269 @@
+"""PsychoPy and Pavlovia: a conditions file for each list, and their data.
+
+Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
+header holds valid variable names. What becomes of a cell is said by the source of PsychoPy
+(`psychopy/data/utils.py`, `importConditions`) and of PsychoJS (`TrialHandler.importConditions`,
+`util.turnSquareBracketsIntoArrays`; it reads CSV with SheetJS), which disagree, so that a cell must
+pass both:
+
+* a cell in square brackets is evaluated as Python; in a browser brackets anywhere make a list (in
+  Excel files round brackets are evaluated too);
+* a cell that is a number once its commas are points becomes one; in a browser so does a date;
+* what pandas takes for missing (NA, None, null, …) becomes None, true and false truth values;
+* a backslash and an n become a new line;
+* in a browser what begins with = is a formula.
+
+Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each participant, a row for
+each trial. The columns of the conditions come back with each row; a component `rating` writes
+`rating.keys` and `rating.rt` (Keyboard), `rating.response` and `rating.rt` (Slider), or
+`rating.clicked_name` and `rating.time` (Mouse); times are in seconds; what the start-up dialogue
+asked is a column. Newer versions write the values of a mouse as lists in brackets.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.documents import shortened
+from contstim.errors import InputError
+from contstim.experiments.platforms.display import BUTTON_LIST, QUESTION
+from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.lists import ListSettings, sides, stimulus_lists
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.reading import read_rows
+from contstim.experiments.responses.alignment import Imported, align
+from contstim.experiments.responses.recorded import milliseconds, sided_answer
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
+from contstim.experiments.responses.table import UNKNOWN
+from contstim.options import Help
+from contstim.tables import listed
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contstim.experiments.responses.recorded import RecordedAnswer
+    from contstim.stimuli import Trial
+
+COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
+
+_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
+_ROUND = re.compile(r"\(.*\)", re.DOTALL)
+_LIST = re.compile(r"\[.*\]", re.DOTALL)
+_DATE_WORD = re.compile(
+    r"jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
+    r"oct(ober)?|nov(ember)?|dec(ember)?|[ap]m",
+    re.IGNORECASE,
+)
+_LISTED = 20  # sentences that a refusal names
+
+_EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
+_BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
+
+
+def export_psychopy(
+    trials: Sequence[Trial], out: Path | str, settings: ListSettings | None = None
+) -> Exported:
+    """Write conditions files for PsychoPy and Pavlovia, and a README that says what to do.
+
+    Each group gets two lists, mirrored in their sides; PsychoPy draws the order. Sentences that
+    PsychoPy would evaluate are quoted by a no-break space, or refused.
+
+    Example: `contstim export psychopy --trials trials.csv --out psychopy`
+
+    Raises:
+        InputError: PsychoPy would evaluate sentences or trial_ids, which are named; the trials
+            cannot be traced back; or the folder holds other files.
+    """
+    settings = settings or ListSettings()
+    # What PsychoPy would not show, or not give back, as it is: all of it is refused at once.
+    problems = [problem for trial in trials for problem in _problems(trial)]
+    if problems:
+        more = len(problems) - _LISTED
+        raise InputError(
+            "PsychoPy would not show these as they are:\n"
+            + "\n".join(problems[:_LISTED])
+            + (f"\n  and {more:,} more" if more > 0 else "")
+            + "\nChange them or leave their trials out; other platforms show them."
+        )
+    folder = ExportFolder(out, "psychopy")
+    lists = stimulus_lists(trials, seed=settings.seed)
+    for stimulus_list in lists:
+        rows = []
+        for shown in stimulus_list.shown:
+            left, right = map(psychopy_cell, sides(shown))
+            rows.append(
+                {
+                    "trial_id": shown.trial.trial_id,
+                    "list_name": stimulus_list.name,
+                    "stimulus_group": stimulus_list.group,
+                    "left": shown.left,
+                    "left_sentence": left,
+                    "right_sentence": right,
+                }
+            )
+        folder.rows(f"{stimulus_list.name}.csv", rows, COLUMNS)
+    folder.lists(lists)
+    folder.readme(template("psychopy.md"), lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
+    return folder.finish(seed=settings.seed)
+
+
+def _problems(trial: Trial) -> Iterator[str]:
+    name = trial.trial_id
+    for text in (trial.sentence_1.bare, trial.sentence_2.bare):
+        if problem := unquotable(text):
+            yield f"  {name}: {text[:60]!r}: {problem}"
+    if problem := unquotable(name):
+        yield f"  the trial_id {name!r}: {problem}"
+    elif psychopy_cell(name) != name:
+        yield f"  the trial_id {name!r}: it would have to begin with a space"
+
+
+def psychopy_cell(text: str) -> str:
+    """The text as a cell that PsychoPy and PsychoJS both show as it is.
+
+    A no-break space before it, which is not seen, quotes what begins like a formula, stands in
+    round brackets, or is a word for missing or true.
+
+    Raises:
+        InputError: no quoting helps (`unquotable`).
+    """
+    if problem := unquotable(text):
+        beginning = text if len(text) <= 60 else text[:60] + "…"
+        raise InputError(f"PsychoPy would not show {beginning!r} as it is: {problem}.")
+    if text.lower() in _WORDS or _ROUND.fullmatch(text):
+        return NO_BREAK_SPACE + text
+    return escape_formula(text, NO_BREAK_SPACE)
+
+
+def unquotable(text: str) -> str:
+    """Why no quoting makes PsychoPy show a text as it is; empty where one does, or none is needed.
+
+    Square brackets, a number, a date, a backslash before an n.
+    """
+    if _LIST.search(text):
+        return "it evaluates what stands in square brackets"
+    if "\\n" in text:
+        return "it takes a backslash and an n for a new line"
+    if _is_number(text):
+        return "it takes the text for a number"
+    if not any(letter.isalpha() for letter in _DATE_WORD.sub("", text)):
+        return "it may take the text for a number or a date"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    digits = text.replace(",", ".")
+    for read in (float, partial(int, base=0)):  # 0x1F is a number in a browser
+        try:
+            read(digits)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class PsychopyReading:
+    """How data of PsychoPy are read."""
+
+    component: Annotated[str, Help("The Keyboard, Mouse or Slider that took the rating.")] = (
+        "rating"
+    )
+
+
+def import_psychopy(
+    files: Sequence[Path | str], trials: Sequence[Trial], settings: PsychopyReading | None = None
+) -> Imported:
+    """Read data of PsychoPy or Pavlovia, collected with exported conditions files.
+
+    Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
+
+    Args:
+        files: a row with a trial_id is a trial; all others are counted. The position is the order
+            of these rows. A file that names no `participant` is one participant, named as it.
+        trials: what was exported.
+        settings: defaults where None.
+
+    Raises:
+        InputError: a file cannot be read, has no trial, or no column of the component; a rating is
+            none of 1 to 6; and see `align`.
+    """
+    component = (settings or PsychopyReading()).component
+    by_id = {trial.trial_id: trial for trial in trials}
+    answers: list[RecordedAnswer] = []
+    notes: list[str] = []
+    for path in map(Path, files):
+        rows = read_rows(path)
+        trial_rows = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
+        if not trial_rows:
+            raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+        rating, time = _columns(path, list(rows[0]), component)
+        if len(trial_rows) < len(rows):
+            notes.append(f"{path}: {counted(len(rows) - len(trial_rows), 'row')} of no trial.")
+        if not any(row.get("participant") for _, row in trial_rows):
+            notes.append(f"{path} names no participant: it is one, called {path.stem}.")
+        position: Counter[str] = Counter()
+        for n, row in trial_rows:
+            where = f"{path}, row {n}"
+            participant = row.get("participant") or path.stem
+            position[participant] += 1
+            button = _button(where, row[rating], rating)
+            answers.append(
+                sided_answer(
+                    where,
+                    participant,
+                    row["trial_id"],
+                    row.get("left", ""),
+                    by_id,
+                    rating=button,
+                    position=position[participant],
+                    rt_ms=_first_time(where, row[time], time) if time and button else math.nan,
+                )
+            )
+    return align(answers, trials, notes)
+
+
+def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
+    """The columns of rating and time, by any component's names; the time's may be missing."""
+    ratings = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
+    times = [f"{component}.{kind}" for kind in ("rt", "time")]
+    rating = next((name for name in ratings if name in columns), None)
+    if rating is None:
+        raise InputError(
+            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}. "
+            "Name the component that recorded the rating (--component)."
+        )
+    return rating, next((name for name in times if name in columns), "")
+
+
+def _button(where: str, cell: str, column: str) -> int:
+    """The digit at the end of a key, a slider's value or a button's name; 0 where there is none."""
+    if cell in _EMPTY:
+        return UNKNOWN
+    button = _BUTTON.fullmatch(cell)
+    if not button:
+        raise InputError(
+            f"{where}: {shortened(cell)} under {column} is not a rating; "
+            "a key or a button whose name ends in 1 to 6 is one."
+        )
+    return int(button[1])
+
+
+def _first_time(where: str, cell: str, column: str) -> float:
+    """Seconds, the first of a list, as milliseconds."""
+    first = cell.strip("[]").split(",")[0].strip()
+    return math.nan if first in _EMPTY else milliseconds(where, first, column, unit=1_000)
+
+
+PLATFORM = Platform(
+    "psychopy",
+    Exporter(export_psychopy, ListSettings),
+    Reader(import_psychopy, PsychopyReading, files="CSV files, one for each participant."),
+)

@@ -1,5 +1,0 @@
-"""PsychoPy and Pavlovia.
-
-export    a conditions file for each list; cells: what PsychoPy makes of a cell
-reading   their data
-"""

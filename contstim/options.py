@@ -1,0 +1,33 @@
+"""Settings that commands ask for: what a field of a dataclass says of itself.
+
+    @dataclass(frozen=True)
+    class SurveySettings:
+        timing: Annotated[bool, Help("Add a timing question to each trial.")] = False
+        seed: Seed = 0
+
+Type and default are those of the field; a field without a default must be given, and one without a
+`Help` is not asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+
+@dataclass(frozen=True)
+class Help:
+    """What the help of a command says of a setting.
+
+    Attributes:
+        text: a phrase that ends with a full stop.
+        flag: how the setting is given; by default `--`, its name, and `--no-` beside a yes.
+        at_least: the smallest number that is taken.
+    """
+
+    text: str
+    flag: str = ""
+    at_least: int | None = None
+
+
+Seed = Annotated[int, Help("Decides everything that is left to chance.", at_least=0)]

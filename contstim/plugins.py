@@ -1,0 +1,67 @@
+"""What installed packages add by entry points: values of a kind, each under a name."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from contstim.errors import ContstimError
+
+
+class Named(Protocol):
+    """Something that knows its own name."""
+
+    @property
+    def name(self) -> str:
+        """As in the entry point."""
+
+
+_Kind = TypeVar("_Kind", bound=Named)
+
+
+def plugin_names(group: str) -> list[str]:
+    """The names of a group, in alphabetical order."""
+    return sorted({entry.name for entry in entry_points(group=group)})
+
+
+def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
+    """What is added under a name; None where nothing is.
+
+    Args:
+        group: of entry points.
+        name: of the entry point and of the value.
+        kind: what the value must be.
+        error: raised where two packages add it, or what one adds cannot be loaded or is something
+            else.
+    """
+    word = kind.__name__
+    entries = list(entry_points(group=group, name=name))
+    if len({entry.value for entry in entries}) > 1:
+        raise error(
+            f"Several packages add the {word.lower()} {name!r}: "
+            f"{', '.join(map(_origin, entries))}. Uninstall all but one of them."
+        )
+    if not entries:
+        return None
+    (entry, *_) = entries
+    try:
+        value = entry.load()
+    except Exception as reason:
+        raise error(
+            f"The {word.lower()} {name!r} of {_origin(entry)} cannot be loaded: "
+            f"{type(reason).__name__}: {reason}. Mend or uninstall that package."
+        ) from reason
+    if not isinstance(value, kind) or value.name != name:
+        raise error(
+            f"The entry point {name!r} of {_origin(entry)} is not a {word} of that name, but "
+            f"{value!r}. Its value names a {kind.__module__}.{word}(name={name!r}, …)."
+        )
+    return value
+
+
+def _origin(entry: EntryPoint) -> str:
+    package = entry.dist.name if entry.dist else "an unknown package"
+    return f"{package} ({entry.value})"

@@ -1,0 +1,377 @@
+"""What every platform guarantees, as tests to inherit.
+
+    class TestMine(PlatformContract):
+        platform = PLATFORM
+
+        def data(self, folder, out, answers, people):
+            ...  # what people answered, as the platform writes it; the files
+
+A platform that only exports inherits `ExportContract`, one that is only read `ReadContract`. There
+is nothing to add on exports whose tables have the columns `list_name`, `trial_id`, `left`,
+`left_sentence` and `right_sentence`.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from contstim.errors import ContstimError, InputError
+from contstim.experiments.responses import Problem, Response
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.experiments.platforms.platform import Exported, Platform
+    from contstim.experiments.responses.alignment import Imported
+
+HOSTILE = (
+    "She said \"no\", then: 'yes', twice.",
+    "A line\nbroken in\r\nthe middle.",
+    "<script>alert('x')</script> runs & <b>shouts</b>.",
+    '=HYPERLINK("http://x.example","click here") now.',
+    "+1 and -1 make @SUM(A1:A9) of it!",
+    "-2 is less than 1; or is it?",
+    "@home, everyone sleeps.",
+    "${q://QID1/ChoiceTextEntryValue} costs $5 & more.",
+    "Ich möchte 中文, ελληνικά, עברית und 🦊 lesen.",
+    "&amp; and &#60; are *not* _markup_ # here | `there`~",
+    "'; DROP TABLE responses; --",
+    "100% of rows, %2C included, came\tback.",
+    "(all of it)",
+    "NA.",
+    "[[Choices]] [1, 2, 3]",
+    "[[PageBreak]]",
+    "A \\n in a text.",
+    "1984.",
+    " ".join(["word"] * 1_999) + " ended.",
+)
+"""Sentences that a careless export would lose, run, or let run; the last has 10,000 characters."""
+
+NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
+"""Of people, as recruiting platforms or jokers may have them."""
+
+DAMAGES: dict[str, bytes | None] = {
+    "is empty": b"",
+    "is not text": bytes(range(256)) * 8,
+    "is not UTF-8": "\ufefftrial_id,left,participant\nt1,1,Zoë\n".encode("utf-16-le"),
+    "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
+    "is absent": None,
+}
+
+_KINDS = {
+    Condition.NATURAL_CONTROVERSIAL: (Kind.NATURAL, Kind.NATURAL),
+    Condition.NATURAL_SYNTHETIC: (Kind.NATURAL, Kind.SYNTHETIC_2),
+    Condition.SYNTHETIC_SYNTHETIC: (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
+    Condition.RANDOM_NATURAL: (Kind.NATURAL, Kind.NATURAL),
+    Condition.CATCH: (Kind.NATURAL, Kind.SHUFFLED),
+}
+
+
+def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
+    """A trial of two sentences that no other trial has."""
+    targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
+    models = ("a", "b") if targeted else ("", "")
+    first = first or f"The teacher of class {number} in house {group} reads."
+    second = f"Reads in house {group} of class {number} the teacher."
+    sentences = (Sentence.parse(first), Sentence.parse(second))
+    name = f"trial-{group}-{number}"
+    return Trial(name, group, condition, *models, *sentences, *_KINDS[condition], "")
+
+
+TRIALS = tuple(
+    make_trial(2 * number + again, group, condition)
+    for group in (1, 2)
+    for number, condition in enumerate(Condition)
+    for again in (0, 1)
+)
+"""Two groups, two trials of each condition."""
+
+
+class PlantedAnswers:
+    """Ratings drawn for people as they answer, and remembered to compare with.
+
+    A platform shows a row; `press` rates its trial, and gives the button from the left that says
+    so.
+
+    Attributes:
+        responses: what was answered, in canonical order and in the order of the presses.
+    """
+
+    def __init__(self, trials: Sequence[Trial], seed: int = 5) -> None:
+        self._chance = random.Random(seed)
+        self._trials = {trial.trial_id: trial for trial in trials}
+        self.responses: list[Response] = []
+
+    def shuffled(self, rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+        """The rows in an order of this participant's own."""
+        return self._chance.sample(rows, len(rows))
+
+    def press(self, participant: str, trial_id: str, left: str, position: int) -> tuple[int, int]:
+        """The button, 1 from the left, and the reaction time in milliseconds."""
+        rating, rt_ms = self.rate(trial_id), self._chance.randint(300, 9_000)
+        group = self._trials[trial_id].group
+        self.responses.append(
+            Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
+        )
+        return (rating if left == "1" else 7 - rating), rt_ms
+
+    def rate(self, trial_id: str) -> int:
+        """The rating of a trial, from sentence_1 to sentence_2."""
+        del trial_id
+        return self._chance.randint(1, 6)
+
+
+class _HtmlReader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.text: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.append(tag)
+
+
+def read_html(markup: str) -> tuple[str, list[str]]:
+    """What a person reads, and the tags that the markup opens: by Python's own parser."""
+    reader = _HtmlReader()
+    reader.feed(markup)
+    reader.close()
+    return "".join(reader.text), reader.tags
+
+
+def read_csv_rows(path: Path) -> list[dict[str, str]]:
+    """A CSV file by the standard library."""
+    csv.field_size_limit(10_000_000)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, and every folder as nothing."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b""
+        for path in folder.rglob("*")
+    }
+
+
+class ExportContract:
+    """What every export guarantees: inherit, and name the platform.
+
+    Attributes:
+        platform: with an exporter.
+        settings: of the export, beside those that are fixed.
+        list_columns: whose cells together name the list that a row belongs to.
+        left_column: 1 or 2, the trial's sentence that stands left.
+        sentence_columns: of the left and the right sentence.
+        is_html: whether these hold HTML.
+    """
+
+    platform: ClassVar[Platform]
+    settings: ClassVar[Mapping[str, Any]] = {}
+    list_columns: ClassVar[tuple[str, ...]] = ("list_name",)
+    left_column: ClassVar[str] = "left"
+    sentence_columns: ClassVar[tuple[str, str]] = ("left_sentence", "right_sentence")
+    is_html: ClassVar[bool] = False
+
+    def export(self, trials: Sequence[Trial], out: Path) -> Exported:
+        exporter = self.platform.exporter
+        assert exporter is not None
+        return exporter.export(trials, out, exporter.settings(**exporter.fixed, **self.settings))
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        """The trials that each list shows, row by row: of all tables that have a trial_id."""
+        lists: dict[str, list[dict[str, str]]] = {}
+        for path in sorted(folder.rglob("*.csv")):
+            for row in read_csv_rows(path):
+                if row.get("trial_id"):
+                    name = "/".join(row[column] for column in self.list_columns)
+                    lists.setdefault(name, []).append(row)
+        return lists
+
+    def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
+        """What a person reads left and right."""
+        left, right = (row[column] for column in self.sentence_columns)
+        if self.is_html:
+            (left, left_tags), (right, right_tags) = read_html(left), read_html(right)
+            assert left_tags == right_tags == []
+        return left.removeprefix(NO_BREAK_SPACE), right.removeprefix(NO_BREAK_SPACE)
+
+    def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
+        """Every list holds the trials of one group, and each row shows its trial's sentences."""
+        by_id = {trial.trial_id: trial for trial in trials}
+        lists = self.lists(folder)
+        assert {trial.group for trial in trials} == {
+            by_id[rows[0]["trial_id"]].group for rows in lists.values()
+        }
+        for rows in lists.values():
+            group = by_id[rows[0]["trial_id"]].group
+            assert sorted(row["trial_id"] for row in rows) == sorted(
+                trial.trial_id for trial in trials if trial.group == group
+            )
+            for row in rows:
+                trial = by_id[row["trial_id"]]
+                texts = trial.sentence_1.bare, trial.sentence_2.bare
+                assert self.shown(row) == (texts if row[self.left_column] == "1" else texts[::-1])
+
+    def test_what_is_shown_is_what_was_asked(self, tmp_path: Path) -> None:
+        self.export(TRIALS, tmp_path / "out")
+        self.check_shown(TRIALS, tmp_path / "out")
+
+    @pytest.mark.parametrize("sentence", HOSTILE, ids=lambda text: text[:20])
+    def test_a_hostile_sentence_survives_or_is_refused_by_name(
+        self, tmp_path: Path, sentence: str
+    ) -> None:
+        trials = [make_trial(0, 1, Condition.CATCH, sentence), make_trial(1, 1, Condition.CATCH)]
+        refusal = ""
+        try:
+            self.export(trials, tmp_path / "out")
+        except InputError as error:
+            refusal = str(error)
+        if refusal:
+            assert trials[0].trial_id in refusal
+            assert trials[1].trial_id not in refusal
+            assert list(tmp_path.iterdir()) == []
+            return
+        self.check_shown(trials, tmp_path / "out")
+        for path in (tmp_path / "out").rglob("*.csv"):
+            for row in read_csv_rows(path):
+                assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values())
+
+    def test_the_readme_says_what_to_do(self, tmp_path: Path) -> None:
+        self.export(TRIALS, tmp_path / "out")
+        (readme,) = (tmp_path / "out").rglob("README.md")
+        text = readme.read_text(encoding="utf-8")
+        assert text.startswith("# ")
+        assert len(text.split()) > 20
+        if self.platform.reader is not None:
+            assert "contstim " in text
+
+    def test_files_of_others_are_never_touched(self, tmp_path: Path) -> None:
+        for name in ("index.html", "README.md"):
+            (tmp_path / name).write_text("mine")
+        before = contents(tmp_path)
+        with pytest.raises(InputError, match="holds other files"):
+            self.export(TRIALS, tmp_path)
+        assert contents(tmp_path) == before
+
+    def test_an_export_to_another_platform_is_never_replaced(self, tmp_path: Path) -> None:
+        """Such as the key without which the answers of a survey cannot be read."""
+        (tmp_path / "key.csv").write_text("tag,trial_id")
+        record = '{"platform": "elsewhere", "files": ["key.csv"]}'
+        (tmp_path / "export.meta.json").write_text(record)
+        before = contents(tmp_path)
+        with pytest.raises(InputError, match=r"holds (other files|an export to elsewhere)"):
+            self.export(TRIALS, tmp_path)
+        assert contents(tmp_path) == before
+
+    def test_an_export_again_gives_the_same_and_what_was_added_stays(self, tmp_path: Path) -> None:
+        self.export(TRIALS, tmp_path / "out")
+        before = contents(tmp_path)
+        (tmp_path / "out" / "notes.txt").write_text("added")
+        self.export(TRIALS, tmp_path / "out")
+        assert contents(tmp_path) == {**before, "out/notes.txt": b"added"}
+
+
+class ReadContract:
+    """What every reader guarantees: inherit, name the platform, and say how answers become data.
+
+    Attributes:
+        platform: with a reader.
+    """
+
+    platform: ClassVar[Platform]
+
+    def prepare(self, out: Path) -> None:
+        """What is done before anybody takes part."""
+
+    def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
+        """The trials that each list shows, with a trial_id and 1 or 2 under left."""
+        del folder
+        lists: dict[str, list[dict[str, str]]] = {}
+        for n, trial in enumerate(TRIALS):
+            row = {"trial_id": trial.trial_id, "left": str(1 + n % 2)}
+            lists.setdefault(str(trial.group), []).append(row)
+        return lists
+
+    def data(
+        self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
+    ) -> list[Path]:
+        """Write what people answered, as the platform would.
+
+        Args:
+            folder: the export.
+            out: where to write.
+            answers: asked with `press` for every trial that a person is shown, in its order.
+            people: names, each with the list that this person is shown.
+
+        Returns:
+            The files.
+        """
+        raise NotImplementedError
+
+    def reading(self, folder: Path) -> Mapping[str, Any]:
+        """Settings of the reader, which may name files of the export."""
+        del folder
+        return {}
+
+    def collect(self, out: Path) -> tuple[list[Path], PlantedAnswers]:
+        """Let somebody answer each list."""
+        self.prepare(out / "out")
+        lists = self.lists(out / "out")
+        answers = PlantedAnswers(TRIALS)
+        names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
+        people = dict(zip(names, lists, strict=False))
+        return self.data(out / "out", out, answers, people), answers
+
+    def read(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Imported:
+        reader = self.platform.reader
+        assert reader is not None
+        return reader.read(files, trials, reader.settings(**self.reading(folder)))
+
+    def test_what_people_answered_comes_back_in_canonical_order(self, tmp_path: Path) -> None:
+        files, answers = self.collect(tmp_path)
+        imported = self.read(files, TRIALS, tmp_path / "out")
+        assert list(imported.responses) == answers.responses
+        assert imported.report.findings == ()
+        assert {response.left for response in imported.responses} == {1, 2}
+
+    def test_answers_to_a_trial_that_is_not_in_the_table_are_named(self, tmp_path: Path) -> None:
+        files, answers = self.collect(tmp_path)
+        absent = answers.responses[0].trial_id
+        trials = [trial for trial in TRIALS if trial.trial_id != absent]
+        imported = self.read(files, trials, tmp_path / "out")
+        others = [r for r in answers.responses if r.trial_id != absent]
+        assert [r for r in imported.responses if r.trial_id != absent] == others
+        unknown = imported.report.of(Problem.UNKNOWN_TRIAL)
+        assert {finding.about for finding in unknown} == {(absent,)}
+
+    @pytest.mark.parametrize("damage", DAMAGES)
+    def test_a_damaged_file_is_refused_by_name(self, tmp_path: Path, damage: str) -> None:
+        files, _ = self.collect(tmp_path)
+        content = DAMAGES[damage]
+        if content is None:
+            files[0].unlink()
+        else:
+            files[0].write_bytes(content)
+        with pytest.raises(ContstimError, match=files[0].name):
+            self.read(files, TRIALS, tmp_path / "out")
+
+
+class PlatformContract(ExportContract, ReadContract):
+    """What a platform guarantees whose exports are answered and read back."""
+
+    def prepare(self, out: Path) -> None:
+        self.export(TRIALS, out)

@@ -1,0 +1,110 @@
+"""Platforms by name: those built in, and those that installed packages add."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contstim.experiments.platforms.registry import PLATFORMS, platform_named, platforms
+from contstim.stimuli import write_trials
+from contstim.testing.platform import TRIALS
+
+PACKAGE = '''
+from contstim.experiments.platforms.folder import ExportFolder
+from contstim.experiments.platforms.lists import ListSettings
+from contstim.experiments.platforms.platform import Exporter, Platform
+
+
+def export_letters(trials, out, settings):
+    """Write trials as letters.
+
+    Raises:
+        InputError: they are too long.
+    """
+    folder = ExportFolder(out, "letters")
+    folder.text("letter.txt", f"Dear participant {settings.seed}, rate {len(trials)} pairs.")
+    folder.readme("# Letters\\n\\nPost them.")
+    return folder.finish()
+
+
+PLATFORM = Platform("letters", Exporter(export_letters, ListSettings))
+'''
+
+
+def install(site: Path, package: str, code: str, entry: str) -> None:
+    """Lay out what an installer lays out, the `.dist-info` included."""
+    (site / f"{package}.py").write_text(code, encoding="utf-8")
+    info = site / f"{package}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[contstim.platforms]\n{entry}\n")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    install(folder, "post", PACKAGE, "letters = post:PLATFORM")
+    write_trials(tmp_path / "trials.csv", TRIALS)
+    return folder
+
+
+def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "contstim", *arguments],
+        cwd=site.parent,
+        env={**os.environ, "PYTHONPATH": f"{site}:{Path(__file__).parents[3]}", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_every_platform_stands_under_its_own_name() -> None:
+    assert [platform.name for platform in platforms()] == list(PLATFORMS)
+    assert all(platform.exporter or platform.reader for platform in platforms())
+    assert platform_named("nonsense") is None
+
+
+def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
+    done = run(site, *"export letters --trials trials.csv --out post --seed 4".split())
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "Everything is in post/; post/README.md says what to do next.\n"
+    letter = (site.parent / "post" / "letter.txt").read_text()
+    assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
+    listed = run(site, "export", "--help").stdout
+    assert "Write trials as letters." in listed
+    assert "too long" not in run(site, "export", "letters", "--help").stdout
+    assert "letters" not in run(site, "import", "--help").stdout
+    assert "No such command 'letters'" in run(site, "import", "letters").stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "entry", "message"),
+    [
+        ("import nowhere", "broken = other:PLATFORM", "'broken' of other (other:PLATFORM) cannot"),
+        ("PLATFORM = 3", "broken = other:PLATFORM", "is not a Platform of that name, but 3"),
+        ("PLATFORM = 3", "letters = other:PLATFORM", "Several packages add the platform 'letters'"),
+    ],
+)
+def test_a_broken_addition_names_the_package(
+    site: Path, code: str, entry: str, message: str
+) -> None:
+    install(site, "other", code, entry)
+    done = run(site, "export", entry.split()[0], "--help")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_no_platform_is_imported_before_it_is_asked_for() -> None:
+    """Witness: the modules of a process that has made every command but these."""
+    code = (
+        "import sys, typer; from contstim.cli.program import app; typer.main.get_command(app); "
+        "print([name for name in sys.modules if '.platforms.' in name or name == 'numpy'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
