@@ -29,26 +29,31 @@ class SentenceRule(ABC):
 
 @dataclass(frozen=True)
 class WordCount(SentenceRule):
-    """Exactly this many words.
+    """This many words, or from this many to `most`.
 
     Raises:
-        InputError: fewer than one word is asked for.
+        InputError: fewer than one word is asked for, or the most are fewer than the fewest.
     """
 
     words: int
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if self.words < 1:
             raise InputError(f"Sentences have 1 word or more, not {self.words}.")
+        if self.most is not None and self.most < self.words:
+            raise InputError(f"No sentence has {self.words} words or more and at most {self.most}.")
 
     @property
     def reason(self) -> str:  # type: ignore[override]
         """In words."""
-        return f"it does not have exactly {self.words} words"
+        if self.most in (None, self.words):
+            return f"it does not have exactly {self.words} words"
+        return f"it does not have {self.words} to {self.most} words"
 
     def rejects(self, sentence: Sentence) -> bool:
         """See `SentenceRule.rejects`."""
-        return len(sentence) != self.words
+        return not self.words <= len(sentence) <= (self.most or self.words)
 
 
 @dataclass(frozen=True)

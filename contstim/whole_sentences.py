@@ -14,7 +14,7 @@ from contstim.errors import InputError
 from contstim.filters import SentenceRule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.sentence import Sentence
     from contstim.word_rules import WordRules
@@ -38,18 +38,14 @@ class StartsLikeASentence(SentenceRule):
 
 @dataclass(frozen=True)
 class EndsLikeASentence(SentenceRule):
-    """The last word does not ask for another, as `the` or `of` does.
+    """The last word does not ask for another, as `the` or `of` does (`WordRules.unfinished`)."""
 
-    Attributes:
-        unfinished: such words, in lower case.
-    """
-
-    unfinished: frozenset[str]
+    rules: WordRules
     reason = "its last word asks for another one"
 
     def rejects(self, sentence: Sentence) -> bool:
         """See `SentenceRule.rejects`."""
-        return sentence.words[-1].lower() in self.unfinished
+        return sentence.words[-1].lower() in self.rules.unfinished
 
 
 @dataclass(frozen=True)
@@ -182,3 +178,25 @@ class UnlikeEarlier(SentenceRule):
             return True
         self._seen |= entries
         return False
+
+
+def whole_sentence_rules(
+    rules: WordRules, names: Iterable[str], *, most_names: int = 1
+) -> list[SentenceRule]:
+    """All rules of this file that need no further data, in the order in which to ask them.
+
+    Args:
+        rules: what counts as a word.
+        names: the names of the text, as `sort_words` finds them.
+        most_names: how many of them a sentence may hold.
+    """
+    names = frozenset(names)
+    return [
+        StartsLikeASentence(),
+        EndsLikeASentence(rules),
+        Balanced(),
+        CleanWords(rules),
+        CapitalsOfNames(rules, names),
+        FewNames(names, most_names),
+        UnlikeEarlier(),
+    ]

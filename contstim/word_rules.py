@@ -85,6 +85,7 @@ class WordRules:
             spelling may be one.
         common: in lower case; words that are no names, even where a text has them only at the
             start of sentences, as a small text has `Why`.
+        unfinished: in lower case; words after which a sentence goes on, such as `the`.
         blocked: in lower case; words that nobody should meet in an experiment.
         excluded: in lower case; words that the user does not want.
         names: whether names stay.
@@ -98,6 +99,7 @@ class WordRules:
     onsets: frozenset[str] = frozenset()
     short_words: frozenset[str] = frozenset()
     common: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()
     blocked: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset()
     names: bool = True
@@ -202,7 +204,7 @@ class DroppedWord:
 
 
 @dataclass(frozen=True)
-class SortedWords:
+class TextWords:
     """The words of a text: those for sentences, and the others.
 
     Attributes:
@@ -226,9 +228,7 @@ class SortedWords:
         return dict(Counter(reason for _, reason in sorted(words)).most_common())
 
 
-def sort_words(
-    sentences: Iterable[Sentence], rules: WordRules, *, min_count: int = 1
-) -> SortedWords:
+def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: int = 1) -> TextWords:
     """Sort the words of a text into those for sentences and those to leave out.
 
     Sentences with a web address count for nothing: what stands beside one is seldom language.
@@ -285,11 +285,11 @@ def sort_words(
     if not any(counts.values()):
         reasons = Counter(each.reason for each in dropped).most_common()
         raise VocabularyError(
-            f"None of the {len(dropped):,} words is left: "
+            f"No word that occurs {min_count} times or more is left of {len(dropped):,}: "
             + ", ".join(f"{n:,} {reason}" for reason, n in reasons)
             + ". Loosen the rules, lower --min-count, or give more text."
         )
-    return SortedWords(
+    return TextWords(
         Vocabulary.from_counts(counts["initial"], counts["inner"]),
         tuple(sorted(names, key=lambda word: (-every[word], word))),
         sum(inside[word] for word in names) / max(1, inside.total()),

@@ -43,13 +43,10 @@ whether which whichever while who whoever whom whose why will with within withou
 yesterday yet you your yours
 """.split()
 
-UNFINISHED = frozenset(
-    """
-    a an the and or but nor because although while whereas if unless than as of from into onto upon
-    per via my your his its our their whose every no see eds
-    """.split()
-)
-"""Words that ask for another one after them: no sentence ends so."""
+_UNFINISHED = """
+a an the and or but nor because although while whereas if unless than as of from into onto upon per
+via my your his its our their whose every no see eds
+""".split()
 
 
 def english_rules(
@@ -84,6 +81,7 @@ def english_rules(
             for word in line.split()
         ),
         common=frozenset(_COMMON),
+        unfinished=frozenset(_UNFINISHED),
         blocked=read_words(BLOCKED) if blocked is None else blocked,
         excluded=excluded,
         names=names,

@@ -37,12 +37,13 @@ def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> Non
     """Witness: the table read back; of each row, all token counts are equal or the word is gone."""
     models = [f"hf:{folder / name}" for name in ("gpt2", "bert")]
     named = [option for model in models for option in ("--model", model)]
-    run(folder, *named, "--same-token-count", "--table", str(folder / "tokens.csv"))
+    table = ("--table", str(folder / "tokens.csv"))
+    run(folder, *named, "--same-token-count", "--every-word", *table)
     kept = Vocabulary.load(folder / "out.txt")
     with (folder / "tokens.csv").open(encoding="utf-8", newline="") as file:
-        table = list(csv.DictReader(file))
-    assert {row["word"] for row in table} >= {"teacher", "hospitals", "Unbelievably"}
-    for row in table:
+        rows = list(csv.DictReader(file))
+    assert {row["word"] for row in rows} >= {"teacher", "hospitals", "Unbelievably"}
+    for row in rows:
         words = kept.initial if row["place"] == "initial" else kept.inner
         assert (row["word"] in words) == (row[models[0]] == row[models[1]] != "0")
     record = json.loads((folder / "out.txt.meta.json").read_text(encoding="utf-8"))

@@ -1,0 +1,100 @@
+"""`contstim vocabulary` and `contstim sentences` on a text as books and the web have it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from contstim.vocabulary import Vocabulary
+from tests.cli.running import run
+
+TEXT = """\
+The dog saw the old house in Rome today
+The dog saw the old house in Rome yesterday
+Department of Health and Human Services n d
+April https www linkedin com pulse why-how rome
+We can see the old house of Anna now
+We met Anna and Peter in Rome last May
+In the old house the dog has met us
+The fucking dog of Anna saw the old house
+We saw the house of the U S
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    return tmp_path
+
+
+def _dropped(folder: Path) -> dict[str, str]:
+    with (folder / "v.txt.dropped.csv").open(encoding="utf-8", newline="") as file:
+        return {row["word"]: row["reason"] for row in csv.DictReader(file)}
+
+
+def _vocabulary(folder: Path, *options: str) -> Vocabulary:
+    command = ("vocabulary", "--text", "text.txt", "--min-count", "1", "--out", "v.txt")
+    done = run(folder, *command, *options)
+    assert done.returncode == 0, done.stderr
+    return Vocabulary.load(folder / "v.txt")
+
+
+def test_words_of_a_messy_text_by_hand(folder: Path) -> None:
+    """Witness: sorted by hand."""
+    (folder / "mine.txt").write_text("# too old\nold\n", encoding="utf-8")
+    words = _vocabulary(folder, "--without", "mine.txt")
+    assert set(words.initial) == {"The", "We", "In"}
+    assert set(words.inner) == {
+        *("dog", "saw", "the", "house", "in", "today", "yesterday", "of", "and", "can", "see"),
+        *("now", "met", "last", "has", "us"),
+    }
+    reasons = _dropped(folder)
+    assert reasons["Rome"] == reasons["Anna"] == reasons["May"] == "a name"
+    assert reasons["n"] == reasons["U"] == "a single letter"
+    assert reasons["fucking"] == "on the block list"
+    assert reasons["old"] == "excluded by the user"
+    record = json.loads((folder / "v.txt.meta.json").read_text(encoding="utf-8"))
+    assert record["left_out"]["a single letter"] == 4
+    assert {"Rome", "Anna"} <= set(_vocabulary(folder, "--names", "keep").inner)
+    assert "linkedin" in _vocabulary(folder, "--every-word").inner
+
+
+def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
+    """Witness: chosen by hand. Of the first two, which differ by a word, one stays."""
+    command = ("sentences", "--text", "text.txt", "--repeats", "--words", "8-9")
+    done = run(folder, *command, "--out", "s.txt")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "s.txt").read_text(encoding="utf-8").splitlines() == [
+        "The dog saw the old house in Rome today.",
+        "We can see the old house of Anna now.",
+        "In the old house the dog has met us.",
+    ]
+    every = run(folder, *command, "--every-line", "--out", "all.txt")
+    assert every.returncode == 0, every.stderr
+    assert len((folder / "all.txt").read_text(encoding="utf-8").splitlines()) == 9
+    without_names = run(folder, *command, "--names", "0", "--out", "few.txt")
+    assert without_names.returncode == 0, without_names.stderr
+    assert (folder / "few.txt").read_text(
+        encoding="utf-8"
+    ) == "In the old house the dog has met us.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("vocabulary --text text.txt --every-word --names drop --out v.txt", "leaves no word out"),
+        ("vocabulary --text text.txt --zipf 3 --out v.txt", "--zipf is '3'"),
+        ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word is rarer than"),
+        ("vocabulary --published x --names keep --out v.txt", "stay as they were"),
+        ("vocabulary --text text.txt --without text.txt --out v.txt", "is not one word"),
+        ("sentences --text text.txt --words eight --out s.txt", "--words is 'eight'"),
+        ("sentences --text text.txt --words 9-8 --out s.txt", "at most 8"),
+    ],
+)
+def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:
+    done = run(folder, *command.split())
+    assert done.returncode == 2
+    assert message in done.stderr
