@@ -45,7 +45,7 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert len((folder / "triplets.csv").read_text().splitlines()) == 41
     assert len((folder / "selected.csv").read_text().splitlines()) == 11
     assert (folder / "results" / "report.html").is_file()
-    study, model = (run_python(code, folder) for code in blocks("python"))
+    study, model, _family = (run_python(code, folder) for code in blocks("python"))
     assert "(-" in study
     assert model.endswith(".\n")
 
