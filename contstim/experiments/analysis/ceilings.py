@@ -1,4 +1,4 @@
-"""Noise ceilings: how well people predict one another, and so how well any model could (2023).
+"""Noise ceilings: how well people predict one another, so how well a model could (2023, Methods).
 
 The lower ceiling predicts each person from the others, leave-one-out; the upper from everybody,
 this person included. The best possible model lies between the two. Shapes and weights are those of

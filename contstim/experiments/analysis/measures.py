@@ -1,4 +1,4 @@
-"""How well a model's log-probability ratios predict people's ratings (2023, Eqs. 7-11).
+"""How well a model's log-probability ratios predict people's ratings (Golan et al. 2023, Methods).
 
 Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
 and the signed-rank cosine, which also asks whether model and person are sure of the same trials.

@@ -58,9 +58,9 @@ def allocate(
 
     One share after the other is matched to the groups that have met none of its texts yet, at
     random otherwise. Where texts belong to one source each (a triplet's three trials) that always
-    succeeds: what is left to each share is a regular graph, which has a perfect matching. Where
-    texts are shared, an unlucky order may fail; after some orders CP-SAT searches all allocations,
-    or proves that there is none.
+    succeeds: what is left to each share is a regular bipartite graph, which has a perfect matching
+    (König 1916). Where texts are shared, an unlucky order may fail; after some orders CP-SAT
+    searches all allocations, or proves that there is none.
 
     Args:
         items: what to allocate.

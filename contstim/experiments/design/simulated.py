@@ -128,7 +128,8 @@ def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> 
     """How likely a simulated participant prefers sentence_2.
 
     The participant has the planted model's difference in log-probability, adds normal noise of
-    standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher.
+    standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher: the
+    law of comparative judgement (Thurstone 1927), p = Phi(difference / noise).
     """
     from scipy.special import ndtr
 
@@ -139,8 +140,8 @@ def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> 
 def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
     """How often one of `raters` simulated participants agrees with the majority of the others.
 
-    The expected value, over trials with these differences, of the study's lower noise ceiling; a
-    majority of half against half counts one half.
+    The expected value, over trials with these differences, of the lower noise ceiling of accuracy
+    (Golan et al. 2023, Methods); a majority of half against half counts one half.
     """
     from scipy.special import bdtr, bdtrc
 
