@@ -58,8 +58,8 @@ def filler_trials(
         )
     trials = []
     for i in range(n_random):
-        pair, group = rest[2 * i : 2 * i + 2], i // random_per_group + 1
-        trials.append(_trial(Condition.RANDOM_NATURAL, *pair, Kind.NATURAL, group))
+        first, second, group = rest[2 * i], rest[2 * i + 1], i // random_per_group + 1
+        trials.append(_trial(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group))
     # No shuffled sentence may be another sentence of the experiment, shuffled or not.
     texts, inside = set(used) | {sentence.bare for sentence in free}, as_inside(natural)
     for i, sentence in enumerate(catch):
