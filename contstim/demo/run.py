@@ -135,6 +135,7 @@ def run_demo(
                 most_epochs=scale.most_epochs,
                 on_progress=watcher,
             )
+    # Synthesis may use the words that all six models know.
     vocabulary, _ = shared_vocabulary([*models.values()], default_vocabulary([*models.values()]))
     vocabulary.save(out / "vocab.txt")
     # Of another seed, and none that a model was trained on: new to all of them.
