@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from contstim.models.training.loop import Progress
     from contstim.sentence import Sentence
 
+# Small and briefly trained: the demo needs models that differ, not good ones.
 NGRAMS = {"2-gram": 2, "3-gram": 3}
 RECURRENT = {
     "RNN": RecurrentSettings(kind="rnn", embedding=128, hidden=192, min_count=1),
@@ -61,6 +62,7 @@ def train(
         path = folder / f"{name}.arpa"
         train_ngram(text, NGRAMS[name], path)
         return load_model(f"kenlm:{path}", name=name)
+    # Every trainer takes up what an earlier call left in its folder.
     epochs = min(EPOCHS[name], most_epochs or EPOCHS[name])
     settings = TrainingSettings(epochs=epochs, batch_size=64, learning_rate=0.003, seed=seed)
     out = folder / name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from contstim.version import __version__
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import TypeAlias
 
@@ -77,10 +76,6 @@ class Demo:
     scores: ScoreTable
 
 
-def _watch_nothing(_name: str) -> AbstractContextManager[Watcher]:
-    return nullcontext()
-
-
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """One thread for torch: networks this small gain nothing from more.
@@ -90,7 +85,7 @@ def _one_thread() -> Iterator[None]:
     """
     import torch
 
-    before = torch.get_num_threads()
+    before = torch.get_num_threads()  # the caller's, given back when the demo is over
     torch.set_num_threads(1)
     try:
         yield
@@ -105,7 +100,7 @@ def run_demo(
     seed: int = 0,
     scale: Scale | None = None,
     say: Callable[[str], None] = lambda _line: None,
-    watch: Callable[[str], AbstractContextManager[Watcher]] = _watch_nothing,
+    watch: Callable[[str], AbstractContextManager[Watcher]] = lambda _name: nullcontext(),
 ) -> Demo:
     """Train one model of every kind on the embedded English and show where they disagree.
 
@@ -140,10 +135,14 @@ def run_demo(
                 most_epochs=scale.most_epochs,
                 on_progress=watcher,
             )
+    # Synthesis may use the words that all six models know.
     vocabulary, _ = shared_vocabulary([*models.values()], default_vocabulary([*models.values()]))
     vocabulary.save(out / "vocab.txt")
+    # Of another seed, and none that a model was trained on: new to all of them.
+    rules = (DistinctWords(vocabulary.repeatable), InVocabulary(vocabulary), NotIn(text))
     natural = _sentences(
-        out / "natural.txt", lambda: _natural(text, vocabulary, scale.natural, seed)
+        out / "natural.txt",
+        lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
     )
     say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs")
     with Store(out / "scores.sqlite") as store:
@@ -180,17 +179,11 @@ def _claim(out: Path, settings: Mapping[str, object]) -> None:
     write_text(path, json.dumps(settings, indent=2) + "\n")
 
 
-def _sentences(path: Path, make: Callable[[], Sequence[Sentence]]) -> list[Sentence]:
+def _sentences(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sentence]:
     """The sentences of a file, made and written if it is not there yet."""
     if not path.is_file():
         write_text(path, "".join(f"{sentence.text}\n" for sentence in make()))
     return list(read_sentences(path))
-
-
-def _natural(text: Sequence[Sentence], vocabulary: Vocabulary, n: int, seed: int) -> list[Sentence]:
-    """Sentences of eight words that no model was trained on."""
-    rules = (DistinctWords(vocabulary.repeatable), InVocabulary(vocabulary), NotIn(text))
-    return list(filter_sentences(generate(n, seed=seed + 1, words=_WORDS), rules))
 
 
 def _triplets(
@@ -202,30 +195,26 @@ def _triplets(
     facts: Mapping[str, Any],
 ) -> tuple[Triplet, ...]:
     """Triplets of some pairs of models, most controversial first."""
+    # The record is written last: where it is missing or says other, an earlier run was interrupted
+    # or had other models.
     if path.is_file() and record_path(path).is_file():
         record = read_json_object(record_path(path))
         if all(record.get(name) == value for name, value in facts.items()):
             return read_triplets(path)
-    found: list[Triplet] = []
+    # Every duel starts from sentences of its own, as many as it takes for enough triplets in which
+    # both synthetic sentences differ from the natural one.
+    changed: list[Triplet] = []
     for number, (first, second) in enumerate(_DUELS):
-        mine = natural[number :: len(_DUELS)]
-        changed = _synthesize(models[first], models[second], mine, vocabulary, facts["seed"])
-        found += islice(changed, scale.triplets)
-    triplets = tuple(sorted(found, key=lambda triplet: -triplet.controversiality))
+        start = len(changed)
+        for sentence in natural[number :: len(_DUELS)]:
+            if len(changed) - start == scale.triplets:
+                break
+            triplet, _, _ = synthesize_triplet(
+                models[first], models[second], sentence, vocabulary, seed=facts["seed"]
+            )
+            if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
+                changed.append(triplet)
+    triplets = tuple(sorted(changed, key=lambda triplet: -triplet.controversiality))
     write_triplets(path, triplets)
     write_record(path, **facts)
     return triplets
-
-
-def _synthesize(
-    model_1: LanguageModel,
-    model_2: LanguageModel,
-    natural: Sequence[Sentence],
-    vocabulary: Vocabulary,
-    seed: int,
-) -> Iterator[Triplet]:
-    """Triplets in which both synthetic sentences differ from the natural one."""
-    for sentence in natural:
-        triplet, _, _ = synthesize_triplet(model_1, model_2, sentence, vocabulary, seed=seed)
-        if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
-            yield triplet

@@ -23,19 +23,11 @@ def write_html(report: Report) -> str:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.globals.update(spans=spans, value_text=value_text, pixels=_pixels, base64=_base64)
+    environment.globals.update(
+        spans=spans,
+        value_text=value_text,
+        base64=lambda png: b64encode(png).decode(),
+        # the number of columns stands in a PNG's first chunk
+        pixels=lambda png: round(int.from_bytes(png[16:20]) * _PIXELS),
+    )
     return environment.get_template("report.html.jinja").render(report=report)
-
-
-def _pixels(png: bytes) -> int:
-    """How wide a figure is shown."""
-    return round(_width(png) * _PIXELS)
-
-
-def _base64(png: bytes) -> str:
-    return b64encode(png).decode()
-
-
-def _width(png: bytes) -> int:
-    """The number of columns, which stands in a PNG's first chunk."""
-    return int.from_bytes(png[16:20])

@@ -87,7 +87,11 @@ def _runs(text: Text | Span) -> str:
         if isinstance(span, str):
             written.append(_plain(span))
         elif span.style is Style.CODE:
-            written.append(_code(span.text))
+            # between more backticks than the text holds in a row, and apart from its own
+            marks = "`" * (1 + max(map(len, re.findall("`+", span.text)), default=0))
+            space = " " * (len(marks) > 1)
+            inside = re.sub(r"\s*\n\s*", " ", span.text)
+            written.append(f"{marks}{space}{inside}{space}{marks}")
         else:
             written.append(f"{_MARKS[span.style]}{_plain(span.text)}{_MARKS[span.style]}")
     return "".join(written)
@@ -95,11 +99,3 @@ def _runs(text: Text | Span) -> str:
 
 def _plain(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", _INSIDE.sub(r"\\\g<0>", text))
-
-
-def _code(text: str) -> str:
-    """A text between more backticks than it holds in a row."""
-    marks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    space = " " * (len(marks) > 1)
-    inside = re.sub(r"\s*\n\s*", " ", text)
-    return f"{marks}{space}{inside}{space}{marks}"

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 LONGEST = 28
@@ -20,7 +20,14 @@ def short_names(models: Sequence[str]) -> list[str]:
     `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. Names that are still
     longer than 28 characters are cut as `shortened` does.
     """
-    return shortened(_unrepeated(models))
+    names = [_tail(model, 1) for model in models]
+    depth, deepest = 1, max((model.count("/") for model in models), default=0)
+    # One folder more in every round, for the names that several models still share.
+    while len(set(names)) < len(set(models)) and depth < deepest:
+        depth += 1
+        often = Counter(names)
+        names = [_tail(m, depth) if often[n] > 1 else n for m, n in zip(models, names, strict=True)]
+    return shortened(names if len(set(names)) == len(set(models)) else models)
 
 
 def shortened(names: Sequence[str]) -> list[str]:
@@ -28,34 +35,21 @@ def shortened(names: Sequence[str]) -> list[str]:
 
     Different names stay different; equal ones stay equal.
     """
-    found: dict[str, str] = {name: name for name in names if len(name) <= LONGEST}
-    taken = set(found.values())
+    short = {name: name for name in names if len(name) <= LONGEST}
+    taken = set(short)
     ends = Counter(name[1 - LONGEST :] for name in set(names) - taken)
     for name in names:
-        if name not in found:
-            numbered = ends[name[1 - LONGEST :]] > 1
-            found[name] = next(cut for cut in _cuts(name, numbered) if cut not in taken)
-            taken.add(found[name])
-    return [found[name] for name in names]
-
-
-def _cuts(name: str, numbered: bool) -> Iterator[str]:
-    """What can stand for a long name, the best first."""
-    if not numbered:
-        yield f"…{name[1 - LONGEST :]}"
-    for number in count(1):
-        front = f"({number}) …"
-        yield front + name[len(front) - LONGEST :]
-
-
-def _unrepeated(models: Sequence[str]) -> list[str]:
-    names = [_tail(model, 1) for model in models]
-    depth = 1
-    while len(set(names)) < len(set(models)) and depth < max(model.count("/") for model in models):
-        depth += 1
-        often = Counter(names)
-        names = [_tail(m, depth) if often[n] > 1 else n for m, n in zip(models, names, strict=True)]
-    return names if len(set(names)) == len(set(models)) else list(models)
+        if name in short:
+            continue
+        # "…end", or where several names share that end "(1) …end", "(2) …end"; some name that is
+        # short enough may look like one of these already.
+        for number in count(1 if ends[name[1 - LONGEST :]] > 1 else 0):
+            front = f"({number}) …" if number else "…"
+            short[name] = front + name[len(front) - LONGEST :]
+            if short[name] not in taken:
+                break
+        taken.add(short[name])
+    return [short[name] for name in names]
 
 
 def _tail(model: str, depth: int) -> str:

@@ -47,9 +47,10 @@ def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
     """
     signs = [np.sign(g.ratios[:, _of(g, condition)]) for g in ratings.groups]
     preferred = np.concatenate(signs, axis=1)
-    n_models, n_trials = preferred.shape
+    n_models, n_trials = preferred.shape  # +1 for sentence_2, -1 for sentence_1, 0 for a tie
     if not n_trials:
         return np.full((n_models, n_models), np.nan)
+    # The mean product of two models' signs is the share of agreements less that of disagreements.
     agreement: FloatArray = (1 + preferred @ preferred.T / n_trials) / 2
     np.fill_diagonal(agreement, 1.0)
     return agreement
@@ -64,6 +65,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
     n_models = len(ratings.models)
     sums, counts = np.zeros((2, n_models, n_models))
     for group in ratings.groups:
+        # (n_models, 1, n_trials) against (n_participants, n_trials), summed over participants
         agreed = choice_agreement(group.ratios[:, None], group.ratings).sum(axis=1)
         for column in np.flatnonzero(_of(group, condition)):
             trial = group.trials[column]
@@ -78,7 +80,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
 def role_preferences(ratings: Ratings) -> tuple[RolePreference, ...]:
     """Synthetic against natural sentences, for each model that accepts and each that rejects."""
     by_roles: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for trial, rated in _trials(ratings, Condition.NATURAL_SYNTHETIC):
+    for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
         by_roles.setdefault(roles(trial), []).append((len(rated), int((rated > MIDDLE).sum())))
     order = ratings.models.index
     return tuple(
@@ -91,17 +93,19 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> tuple[Unanimity, ...
     """How many trials of each condition have at least `share` of people on one side."""
     rows = []
     for condition in Condition:
-        sides = [np.mean(rated > MIDDLE) for _, rated in _trials(ratings, condition)]
+        sides = [np.mean(rated > MIDDLE) for _, rated in rated_trials(ratings, condition)]
         majorities = np.maximum(sides, 1 - np.array(sides))
         if sides:
-            agreed = int((majorities >= share - 1e-9).sum())
+            agreed = int((majorities >= share - 1e-9).sum())  # 9 of 10 are .9, rounded or not
             rows.append(Unanimity(condition, len(sides), agreed))
     return tuple(rows)
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
     """The pairs of models that a condition sets against each other, in the models' order."""
-    met = {frozenset((trial.model_1, trial.model_2)) for trial, _ in _trials(ratings, condition)}
+    met = {
+        frozenset((trial.model_1, trial.model_2)) for trial, _ in rated_trials(ratings, condition)
+    }
     return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in met)
 
 
@@ -109,7 +113,7 @@ def _of(group: GroupRatings, condition: Condition) -> BoolArray:
     return np.array([trial.condition is condition for trial in group.trials], dtype=bool)
 
 
-def _trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
+def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
     """Each trial of a condition with its ratings, (n_participants,)."""
     for group in ratings.groups:
         for column in np.flatnonzero(_of(group, condition)):

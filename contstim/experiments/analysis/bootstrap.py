@@ -1,4 +1,7 @@
-"""How far results would move with other participants, other items, or both."""
+"""How far results would move with other participants, other items, or both.
+
+The percentile bootstrap of Efron (1979), within each group of participants.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,8 @@ class Bootstrap:
             group_means: (3, n_groups, n_samples), such as a difference of `values`.
             level: the share of resamples inside, such as 0.95.
         """
+        # A group in which a resample drew none of the model's trials is nan, and drops out of that
+        # resample's mean together with its share.
         defined = ~np.isnan(group_means)
         counted = np.where(defined, group_means, 0) * self.shares[:, None]
         total = (defined * self.shares[:, None]).sum(axis=1)
@@ -80,6 +85,7 @@ def bootstrap(
     """
     parts = []
     for group, mask in zip(ratings.groups, masks, strict=True):
+        # A group's draws follow from its own number: they stay when other groups come or go.
         rng = np.random.default_rng([seed, group.number])
         parts.append(_bootstrap_group(group, measure, mask, samples, rng))
     values, lower = (np.stack(kind, axis=1) for kind in zip(*parts, strict=True))
@@ -89,24 +95,30 @@ def bootstrap(
 def _bootstrap_group(
     group: GroupRatings, measure: Measure, mask: BoolArray, samples: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
+    # items: (n_samples, n_trials), how often each trial is drawn; trials that evaluate no model are
+    # not drawn from. people: (n_samples, n_participants), how much each counts in a group's mean.
     used = np.flatnonzero(mask.any(axis=0))
     items = np.zeros((samples, mask.shape[1]))
     items[:, used] = _draws(len(used), samples, rng)
     people = _draws(len(group.participants), samples, rng) / len(group.participants)
+    # Resamples of items are evaluated in chunks that fit into a processor's cache.
     cells = len(group.participants) * int(mask.sum(axis=1).max())
     at_once = max(1, _CELLS // max(1, cells))
     chunks = [
         evaluate_group(group, measure, mask, items[start : start + at_once])[:2]
         for start in range(0, max(1, samples), at_once)
     ]
+    # Values and lower ceilings by item, (n_participants, n_models, n_samples), and as they are,
+    # (n_participants, n_models). Participants need no second evaluation, only other weights: a
+    # drawn person's ceiling is against all who took part.
     resampled = (np.concatenate(kind, axis=-1) for kind in zip(*chunks, strict=True))
     as_it_is = evaluate_group(group, measure, mask)[:2]
     values, lower = (
         np.stack(
             [
-                np.einsum("pms,sp->ms", by_item, people),
-                by_item.mean(axis=0),
-                (people @ fixed).T,
+                np.einsum("pms,sp->ms", by_item, people),  # items and participants
+                by_item.mean(axis=0),  # items
+                (people @ fixed).T,  # participants
             ]
         )
         for by_item, fixed in zip(resampled, as_it_is, strict=True)

@@ -1,4 +1,4 @@
-"""Noise ceilings: how well people predict one another, and so how well any model could.
+"""Noise ceilings: how well people predict one another, so how well a model could (2023, Methods).
 
 The lower ceiling predicts each person from the others, leave-one-out; the upper from everybody,
 this person included. The best possible model lies between the two. Shapes and weights are those of
@@ -37,6 +37,7 @@ def accuracy_lower(ratings: FloatArray, weights: FloatArray | None = None) -> Fl
         (n_participants,) or (n_participants, n_samples); nan where no trial counts.
     """
     choices = np.sign(ratings - MIDDLE)
+    # The votes of all less one's own are those of the others; their sum has the majority's sign.
     agreement = choice_agreement(choices.sum(axis=0) - choices, ratings)
     return weighted_mean(agreement, weights)
 
@@ -46,7 +47,7 @@ def accuracy_upper(ratings: FloatArray, weights: FloatArray | None = None) -> Fl
 
     Args and returns are those of `accuracy_lower`.
     """
-    votes = np.sign(ratings - MIDDLE).sum(axis=0)
+    votes = np.sign(ratings - MIDDLE).sum(axis=0)  # (n_trials,), one's own among them
     return weighted_mean(choice_agreement(votes, ratings), weights)
 
 
@@ -55,11 +56,13 @@ def cosine_lower(ratings: FloatArray, weights: FloatArray | None = None) -> Floa
 
     Args and returns are those of `accuracy_lower`. A mean of zero is a tie, as a model's would be.
     """
+    # People stand on the first axis, trials on the last; resamples, if any, between them.
     values = spread(ratings - MIDDLE, weights)
     ranks = resampled_ranks(ratings - MIDDLE, weights)
     counts = np.ones(ratings.shape[-1]) if weights is None else weights
     # Everybody has the same norm, so that sums rank as means do; but see `_published_means`.
     others = _published_means(values) if weights is None else ranks.sum(axis=0) - ranks
+    # The others' mean is ranked again, as a model's ratios are, so that both have the same norm.
     products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
     squares = rank_squares(others, counts) * rank_squares(values, counts)
     return cosine(products, squares, counts)
@@ -73,6 +76,8 @@ def cosine_upper(ratings: FloatArray, weights: FloatArray | None = None) -> Floa
     values = spread(ratings - MIDDLE, weights)
     counts = np.ones(ratings.shape[-1]) if weights is None else weights
     ranks = resampled_ranks(ratings - MIDDLE, weights)
+    # These vectors have one norm, so that of all vectors their mean has the highest summed cosine
+    # with them: no model can do better. It is not ranked again, and Eq. 9 is not its norm.
     mean = ranks.mean(axis=0)
     products = (counts * ranks * mean).sum(axis=-1)
     squares = rank_squares(values, counts) * (counts * mean**2).sum(axis=-1)

@@ -156,6 +156,7 @@ def compare(
     """
     masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
     evaluation = evaluate(ratings, measure, masks)
+    # A mean over participants weighs groups by their sizes; one over groups, all alike.
     sizes = np.array([float(len(group.participants)) for group in ratings.groups])
     resampled = bootstrap(
         ratings,
@@ -165,14 +166,25 @@ def compare(
         samples=sampling.samples,
         seed=sampling.seed,
     )
-    counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)
-    targeted = [model for model, count in zip(ratings.models, counts, strict=True) if count]
-    family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
-    models = tuple(
-        _model(evaluation, resampled, model, int(counts[ratings.models.index(model)]), sampling)
-        for model in targeted
+    values, lower, upper = (
+        units_of(evaluation, kind, sampling.units)
+        for kind in (evaluation.values, evaluation.lower, evaluation.upper)
     )
-    comparisons = _comparisons(evaluation, resampled, family, sampling)
+    counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
+    models = tuple(
+        ModelResult(
+            ratings.models[column],
+            _mean(values[:, column]),
+            _interval(resampled, resampled.values[:, :, column], sampling),
+            _mean(lower[:, column]),
+            _mean(upper[:, column]),
+            int(counts[column]),
+        )
+        for column in np.flatnonzero(counts).tolist()
+    )
+    targeted = [result.model for result in models]
+    family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
+    comparisons = _comparisons(ratings.models, values, lower, resampled, family, sampling)
     limits = reach([test.n_units for test in comparisons], sampling.false_discovery_rate)
     return Result(scope, measure, evaluation, models, comparisons, limits)
 
@@ -182,42 +194,30 @@ def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | N
     return values if units == "participants" else evaluation.of_groups(values)
 
 
-def _model(
-    evaluation: ParticipantScores,
-    resampled: Bootstrap,
-    model: str,
-    n_trials: int,
-    sampling: Sampling,
-) -> ModelResult:
-    column = evaluation.models.index(model)
-    means = [
-        _mean(units_of(evaluation, kind, sampling.units)[:, column])
-        for kind in (evaluation.values, evaluation.lower, evaluation.upper)
-    ]
-    interval = _interval(resampled, resampled.values[:, :, column], sampling)
-    return ModelResult(model, means[0], interval, means[1], means[2], n_trials)
-
-
 def _comparisons(
-    evaluation: ParticipantScores,
+    models: tuple[str, ...],
+    values: FloatArray,
+    lower: FloatArray,
     resampled: Bootstrap,
     family: Sequence[ModelContrast],
     sampling: Sampling,
 ) -> tuple[ContrastResult, ...]:
-    values, lower = (
-        units_of(evaluation, kind, sampling.units) for kind in (evaluation.values, evaluation.lower)
-    )
+    """All tests of a family, from values and lower ceilings of units, (n_units, n_models)."""
     sides = []
     for contrast in family:
-        first = evaluation.models.index(contrast.first)
+        first = models.index(contrast.first)
+        # The ceiling that a model is compared with is that on its own trials: its own column.
         ceiling = contrast.second == CEILING
-        second = first if ceiling else evaluation.models.index(contrast.second)
+        second = first if ceiling else models.index(contrast.second)
         others, drawn = (lower, resampled.lower) if ceiling else (values, resampled.values)
+        # Both sides come from one resample, so that what moves both cancels: (3, n_groups,
+        # n_samples).
         moved = resampled.values[:, :, first] - drawn[:, :, second]
         both = ~np.isnan(values[:, first] - others[:, second])
         sides.append((values[both, first], others[both, second], moved))
     tests = [signed_rank_test(first, second) for first, second, _ in sides]
     adjusted = false_discovery(np.array([test.p_value for test in tests]))
+    # The same family with all units of each test on one side: the least that its q-values can be.
     clearest = [smallest_p_value(test.n) if test.n else np.nan for test in tests]
     least = false_discovery(np.array(clearest))
     return tuple(

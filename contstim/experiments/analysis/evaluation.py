@@ -104,6 +104,7 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
         evaluate_group(group, measure, mask)
         for group, mask in zip(ratings.groups, masks, strict=True)
     ]
+    # One row a participant, group after group; what holds for a group is repeated for its people.
     people = [len(group.participants) for group in ratings.groups]
     numbers = np.repeat([group.number for group in ratings.groups], people)
     counts = np.repeat([mask.sum(axis=1) for mask in masks], people, axis=0)
@@ -125,6 +126,8 @@ def evaluate_group(
     people, (n_models, _) = group.ratings, mask.shape
     samples = () if weights is None else (len(weights),)
     values, lower, upper = np.full((3, len(people), n_models, *samples), np.nan)
+    # Models with the same trials are evaluated together, on random pairs all of them; where each
+    # has its own, one by one. The ceilings are those of these trials.
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):
         models = (mask == trials).all(axis=1)
         rated = people[:, trials], None if weights is None else weights[:, trials]

@@ -76,8 +76,15 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> tuple[Failure
 def _of_group(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], row: int, columns: list[int]
 ) -> Iterator[Failure]:
+    """A model's failures on its own trials in a group: their places and the model's row are given.
+
+    Arrays have the columns' trials last: `place` counts them, `column` counts all of the group's.
+    """
     rated, ratios = group.ratings[:, columns], group.ratios[row, columns]
     people = signed_ranks(rated - MIDDLE).mean(axis=0)
+    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9): the model has k
+    # trials without a tie, people all n. What a trial adds to the numerator, divided by it, is the
+    # trial's term; a model that ties everywhere has no terms.
     k, n = np.count_nonzero(ratios), len(columns)
     scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
     errors = -signed_ranks(ratios) * people / (scale or 1.0)
@@ -91,7 +98,7 @@ def _of_group(
             continue
         texts = (trial.sentence_1.text, trial.sentence_2.text)
         rival = trial.model_2 if trial.model_1 == models[row] else trial.model_1
-        order = [1 - likelier, likelier]
+        order = [1 - likelier, likelier]  # what people prefer, then what the model prefers
         under_rival = (
             group.log_probs[models.index(rival), column, order] if rival else (np.nan, np.nan)
         )

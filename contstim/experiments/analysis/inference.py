@@ -1,7 +1,8 @@
 """Which differences between models, and between models and people, are more than chance.
 
-Wilcoxon's signed-rank test over groups or participants, with the false-discovery rate of Benjamini
-and Hochberg over a whole family of contrasts.
+Wilcoxon's signed-rank test (1945; zeros are ranked along and split between both signs) over groups
+or participants, with the false-discovery rate of Benjamini and Hochberg (1995) over a whole family
+of contrasts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.scopes import Scope
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
@@ -155,10 +156,12 @@ def reach(units: ArrayLike, rate: float) -> Reach:
         rate: the false-discovery rate; adjusted p-values below it are significant.
     """
     sizes = np.asarray(units, np.int64)
-    sizes = np.sort(sizes[sizes > 0])[::-1]
+    sizes = np.sort(sizes[sizes > 0])[::-1]  # most units first: they can have the smallest p-value
     if not len(sizes):
         return Reach(0, 0, 0, 1.0, None)
     smallest = np.array([smallest_p_value(n) for n in sizes.tolist()])
+    # Benjamini and Hochberg: the k smallest of m p-values are significant if the k-th is below
+    # rate * k / m. Here each is as small as it can be; `needed` is the first such k.
     ranks = np.arange(1, len(sizes) + 1)
     enough = np.flatnonzero(smallest * len(sizes) / ranks < rate)
     needed = int(ranks[enough[0]]) if len(enough) else None
@@ -211,6 +214,7 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> SignedRankTest:
     n = int((~np.isnan(differences)).sum())
     if not n:
         return SignedRankTest(0, np.nan, np.nan, np.nan)
+    # The positive ranks add up to (total + signed) / 2, the negative ones to (total - signed) / 2.
     signed, total = float(ranks.sum()), n * (n + 1) / 2
     p_value = float(signed_rank_p_values(differences[None])[0])
     return SignedRankTest(n, (total - abs(signed)) / 2, p_value, signed / total)
@@ -225,15 +229,23 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     Args:
         differences: (n_tests, n_pairs); nan ones are left out.
     """
+    from scipy.stats import wilcoxon
+
     differences = _rounded(differences)
     pairs = (~np.isnan(differences)).sum(axis=1)
     p_values = np.full(len(differences), np.nan)
     few = (pairs > 0) & (pairs <= _ENUMERATED)
     p_values[few] = _exact_p_values(differences[few])
+    # Tests of as many pairs, without their nan, are one array for scipy: (tests, n).
     for n in np.unique(pairs[pairs > _ENUMERATED]).tolist():
-        some = np.flatnonzero(pairs == n)
-        rows = differences[some]
-        p_values[some] = _many_p_values(rows[~np.isnan(rows)].reshape(-1, n))
+        rows = differences[pairs == n]
+        rows = rows[~np.isnan(rows)].reshape(-1, n)
+        sizes = np.sort(np.abs(rows), axis=1)
+        tied = (sizes[:, 0] == 0) | (np.diff(sizes, axis=1) == 0).any(axis=1) | (n > _UNTIED)
+        for some, method in ((tied, "asymptotic"), (~tied, "exact")):
+            if some.any():
+                tests = wilcoxon(rows[some], axis=1, zero_method="zsplit", method=method)
+                p_values[np.flatnonzero(pairs == n)[some]] = tests.pvalue
     return p_values
 
 
@@ -251,41 +263,30 @@ def _signed_ranks(differences: FloatArray) -> FloatArray:
 
 
 def _exact_p_values(differences: FloatArray) -> FloatArray:
-    """Over all signs of the ranks; tests whose ranks tie alike share one distribution."""
+    """Over all signs of the ranks; tests whose ranks tie alike share one distribution.
+
+    Args:
+        differences: (n_tests, n_pairs), rounded, with 1 to 13 that are not nan.
+    """
+    # Average ranks are halves at worst, so that twice the ranks, (n_tests, 13 at most), are whole.
     doubled = np.rint(2 * _signed_ranks(differences)).astype(np.int64)
     used = np.argsort(-np.abs(doubled), axis=1)[:, :_ENUMERATED]  # the others are zero
     doubled = np.take_along_axis(doubled, used, axis=1)
+    # Twice the sizes, in descending order, as digits of one number: equal for tests that tie alike.
     digits = (2 * _ENUMERATED + 1) ** np.arange(doubled.shape[1])
     _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
     positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
+    # A row for each such pattern, a column for each doubled sum of positive ranks: in how many of
+    # the 2^k assignments of signs it comes out, counted rank by rank, each negative or positive.
     tables = np.full((len(first), _ENUMERATED * (_ENUMERATED + 1) + 1), np.nan)
     for table, ranks in zip(tables, np.abs(doubled[first]), strict=True):
-        table[: ranks.sum() + 1] = _sign_test_table(ranks[ranks > 0])
+        ways, ranks = np.ones(1), ranks[ranks > 0]
+        for rank in ranks.tolist():
+            ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+        lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
+        two_sided = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
+        table[: len(two_sided)] = two_sided
     p_values: FloatArray = tables[pattern, positive]
-    return p_values
-
-
-def _sign_test_table(ranks: IntArray) -> FloatArray:
-    """Two-sided p-value by the sum of positive ranks, (sum of ranks + 1,), every sign alike."""
-    ways = np.ones(1)
-    for rank in ranks.tolist():
-        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
-    lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
-    p_values: FloatArray = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
-    return p_values
-
-
-def _many_p_values(differences: FloatArray) -> FloatArray:
-    from scipy.stats import wilcoxon
-
-    sizes = np.sort(np.abs(differences), axis=1)
-    tied = (sizes[:, 0] == 0) | (np.diff(sizes, axis=1) == 0).any(axis=1)
-    tied |= differences.shape[1] > _UNTIED
-    p_values = np.empty(len(differences))
-    for some, method in ((tied, "asymptotic"), (~tied, "exact")):
-        if some.any():
-            tests = wilcoxon(differences[some], axis=1, zero_method="zsplit", method=method)
-            p_values[some] = tests.pvalue
     return p_values
 
 
@@ -293,6 +294,7 @@ def false_discovery(p_values: FloatArray) -> FloatArray:
     """P-values adjusted by Benjamini and Hochberg over the whole family; nan ones are no part."""
     from scipy.stats import false_discovery_control
 
+    # A test that could not be made is no part of the family: it costs the others nothing.
     adjusted = np.full(p_values.shape, np.nan)
     tested = ~np.isnan(p_values)
     if tested.any():

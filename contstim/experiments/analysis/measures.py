@@ -1,4 +1,4 @@
-"""How well a model's log-probability ratios predict people's ratings (2023, Eqs. 7-11).
+"""How well a model's log-probability ratios predict people's ratings (Golan et al. 2023, Methods).
 
 Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
 and the signed-rank cosine, which also asks whether model and person are sure of the same trials.
@@ -28,6 +28,7 @@ def log_ratios(log_probs: FloatArray) -> FloatArray:
         log_probs: (..., 2) nats, of the first and the second sentence.
     """
     first, second = log_probs[..., 0], log_probs[..., 1]
+    # first == second catches the two -inf, whose difference would be nan.
     with np.errstate(invalid="ignore"):  # -inf - -inf
         return np.where(first == second, 0.0, second - first)
 
@@ -39,6 +40,8 @@ def choice_agreement(ratios: FloatArray, ratings: FloatArray) -> FloatArray:
         ratios: (..., n_trials), nats, positive for the second sentence.
         ratings: (..., n_trials), 1 to 6, above 3.5 for the second sentence.
     """
+    # The product of the signs is 1 where both agree, -1 where not, 0 where the model ties; a rating
+    # never ties, since MIDDLE lies between two of them.
     return (1 + np.sign(ratios) * np.sign(ratings - MIDDLE)) / 2
 
 
@@ -56,6 +59,7 @@ def accuracy(
         (n_participants, n_models) or (n_participants, n_models, n_samples); nan where no trial
         counts.
     """
+    # (n_models, n_trials) against (n_participants, 1, n_trials): every model meets every person.
     return weighted_mean(choice_agreement(ratios, ratings[:, None, :]), weights)
 
 
@@ -72,10 +76,14 @@ def signed_rank_cosine(
     """
     people = ratings - MIDDLE
     counts = np.ones(ratings.shape[-1]) if weights is None else weights
+    # The numerator, sum over trials t of rank(model, t) * rank(person, t): each person's ranks,
+    # (n_trials,) or (n_samples, n_trials), meet those of all models, (n_models, [n_samples,]
+    # n_trials). A trial that is drawn c times counts c times.
     counted = counts * resampled_ranks(ratios, weights)
     products = np.stack(
         [(counted * person).sum(axis=-1) for person in resampled_ranks(people, weights)]
     )
+    # The denominator from the closed form of Eq. 9, (n_participants, n_models[, n_samples]).
     models, people = spread(ratios, weights), spread(people, weights)
     squares = rank_squares(models, counts) * rank_squares(people, counts)[:, None]
     return cosine(products, squares, counts)
@@ -97,12 +105,17 @@ def signed_ranks(values: FloatArray, counts: FloatArray | None = None) -> FloatA
     """
     sizes = np.abs(values)
     counts = np.broadcast_to(1.0 if counts is None else counts, values.shape) * (sizes > 0)
+    # From here on trials stand in ascending order of size: `order` brings them back at the end.
+    # Sizes .2 .5 .5 .9 that each count once have ranks 1 2.5 2.5 4.
     order = np.argsort(sizes, axis=-1)
     sizes, counts = (np.take_along_axis(array, order, axis=-1) for array in (sizes, counts))
     opens = np.ones(values.shape, dtype=bool)  # where a run of ties begins
     opens[..., 1:] = sizes[..., 1:] != sizes[..., :-1]
     closes = np.ones(values.shape, dtype=bool)
     closes[..., :-1] = opens[..., 1:]
+    # A run of ties takes the ranks from `below` + 1 to `last`, and each of it their average. What
+    # stands below is carried from the run's first place to its others, `last` from its last place
+    # back. Zeros are first in the order and count 0, so that the ranks of the others begin with 1.
     upto = np.cumsum(counts, axis=-1)
     below = np.maximum.accumulate(np.where(opens, upto - counts, 0), axis=-1)
     last = np.flip(np.where(closes, upto, np.inf), axis=-1)
@@ -124,11 +137,14 @@ def resampled_ranks(values: FloatArray, weights: FloatArray | None) -> FloatArra
         return signed_ranks(values)
     from scipy.stats import rankdata
 
-    # Each list is sorted once for all resamples, which then only count its runs of ties.
+    # Each list is sorted once for all resamples, which then only count its runs of ties: `runs`
+    # numbers them by size, (n_lists, n_trials), and `members` says which trial is in which run,
+    # (n_lists, n_trials, n_runs).
     runs = rankdata(np.abs(values), method="dense", axis=-1).astype(np.int64) - 1
     members = (runs[..., None] == np.arange(runs.max() + 1)).astype(np.float64)
     zeros = np.einsum("lt,ltr->lr", (values == 0).astype(np.float64), members) > 0
     counts = np.where(zeros[:, None], 0, weights @ members)  # (n_lists, n_samples, n_runs)
+    # A run of c values that ends at place u has the ranks u - c + 1 to u, on average u - (c - 1)/2.
     ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
     lists: FloatArray = np.sign(values)[:, None] * np.take_along_axis(ranks, runs[:, None], -1)
     return lists
@@ -145,7 +161,7 @@ def weighted_mean(values: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Means over trials, (...) or (..., n_samples); nan where no trial counts."""
     counts = np.ones((1, values.shape[-1])) if weights is None else weights
     total = counts.sum(axis=-1)
-    sums = values @ counts.T
+    sums = values @ counts.T  # (..., n_trials) by (n_trials, n_samples)
     means: FloatArray = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
     return means[..., 0] if weights is None else means
 

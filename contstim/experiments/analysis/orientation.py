@@ -10,9 +10,7 @@ from contstim.experiments.analysis.scopes import roles
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.stimuli import Trial
 
 
 @dataclass(frozen=True)
@@ -36,15 +34,18 @@ def orientations(ratings: Ratings) -> tuple[Orientation, ...]:
     contradicted: Counter[Condition] = Counter()
     for group in ratings.groups:
         for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
-            if trial.condition in CONTROVERSIAL:
-                trials[trial.condition] += 1
-                contradicted[trial.condition] += not _as_named(trial, ratings.models, ratios)
+            if trial.condition not in CONTROVERSIAL:
+                continue
+            # ratios: how much likelier sentence_2 is under each model, (n_models,)
+            if trial.condition is Condition.NATURAL_SYNTHETIC:
+                # The natural sentence comes first. Only the rejecting model is asked: the accepting
+                # one finds both about as likely, so that the sign of its ratio says little.
+                rejects = ratios[ratings.models.index(roles(trial)[1])]
+                as_named = rejects < 0
+            else:
+                first = ratios[ratings.models.index(trial.model_1)]
+                second = ratios[ratings.models.index(trial.model_2)]
+                as_named = first > 0 > second
+            trials[trial.condition] += 1
+            contradicted[trial.condition] += not as_named
     return tuple(Orientation(c, trials[c], contradicted[c]) for c in CONTROVERSIAL if trials[c])
-
-
-def _as_named(trial: Trial, models: tuple[str, ...], ratios: FloatArray) -> bool:
-    """From how much likelier sentence_2 is under each model, (n_models,)."""
-    if trial.condition is Condition.NATURAL_SYNTHETIC:
-        return bool(ratios[models.index(roles(trial)[1])] < 0)
-    first, second = (ratios[models.index(name)] for name in (trial.model_1, trial.model_2))
-    return bool(first > 0 > second)

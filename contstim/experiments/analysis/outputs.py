@@ -49,10 +49,13 @@ def write_analysis(
     seen = seen or {}
     results = result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
     for name, columns in results.items():
+        if columns and analysis.origin.simulated:
+            # Said in every row: rows are copied, sorted and joined, and a file's name is lost.
+            rows = len(next(iter(columns.values())))
+            columns |= {"simulated_participants": [analysis.origin.share] * rows}
         if columns:
-            columns = _marked(columns, analysis)
             write_table(folder / "tables" / f"{name}.csv", columns)
-    images = {}
+    images = {}  # PNG by name: the page holds the very images that are written
     with styled():
         for name, figure in drawings(analysis, pair):
             path, warning = folder / "figures" / name, analysis.origin.warning
@@ -84,11 +87,3 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
             for condition, matrix in matrices.items()
         },
     }
-
-
-def _marked(columns: Columns, analysis: Analysis) -> Columns:
-    """The same table, with how many participants were artificial in every row, if any were."""
-    if not analysis.origin.simulated:
-        return columns
-    rows = len(next(iter(columns.values())))
-    return {**columns, "simulated_participants": [analysis.origin.share] * rows}

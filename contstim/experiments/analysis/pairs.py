@@ -42,6 +42,7 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
         scores = evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
+        # Both models have the same trials here, so the ceilings of the first are those of both.
         yield PairResult(
             condition,
             *pair,

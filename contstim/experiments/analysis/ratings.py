@@ -94,7 +94,14 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     """
     trials, responses = tuple(trials), tuple(responses)
     check_trials(trials)
-    _check_models(trials, scores)
+    named = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
+    missing = sorted(named - set(scores.models))
+    if missing:
+        raise InputError(
+            f"The trials name models without scores: {', '.join(missing)}; there are scores of "
+            f"{', '.join(scores.models)}. Score the trials' sentences under every model, with "
+            f"the same names."
+        )
     _check_complete(trials, responses)
     rated = {
         (response.participant, response.trial_id): float(response.rating) for response in responses
@@ -106,7 +113,8 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
         seen = tuple(trial for trial in trials if trial.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
         ratings = np.array([[rated[name, trial.trial_id] for trial in seen] for name in people])
-        # (n_trials, 2) rows of the scores; their log-probabilities are (n_trials, 2, n_models)
+        # rows: (n_trials, 2), where both sentences stand among the scores, so that indexing gives
+        # (n_trials, 2, n_models); a group's log-probabilities have models first.
         rows = [[scores.rows[trial.sentence_1], scores.rows[trial.sentence_2]] for trial in seen]
         log_probs = scores.log_probs[np.array(rows, dtype=np.int64)].transpose(2, 0, 1)
         groups.append(GroupRatings(number, seen, people, ratings, log_probs))
@@ -165,17 +173,6 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
     )
 
 
-def _check_models(trials: Sequence[Trial], scores: ScoreTable) -> None:
-    named = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
-    missing = sorted(named - set(scores.models))
-    if missing:
-        raise InputError(
-            f"The trials name models without scores: {', '.join(missing)}; there are scores of "
-            f"{', '.join(scores.models)}. Score the trials' sentences under every model, with "
-            f"the same names."
-        )
-
-
 def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
     if not responses:
         raise InputError("There are no responses to analyse.")
@@ -198,13 +195,10 @@ def require_scores(trials: Iterable[Trial], scores: ScoreTable) -> None:
     missing = [sentence.text for sentence in shown if sentence not in scores.rows]
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise InputError(
-            f"{number} of the trials {have} no scores: {_some(missing)}. "
+            f"{number} of the trials {have} no scores: {', '.join(map(repr, missing[:_NAMED]))}"
+            f"{more}. "
             "Score the trials first (contstim score --sentences trials.csv), under every model to "
             "be compared."
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(repr, names[:_NAMED])) + more

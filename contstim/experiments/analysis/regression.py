@@ -117,13 +117,14 @@ def regress_choices(
             if conditions is None or trial.condition in conditions
         ]
         names = [group.trials[column].trial_id for column in columns]
+        # One row a choice: all trials of the first participant, then those of the second, …
         chosen = group.ratings[:, columns] > 3.5  # (n_participants, n_trials)
         group_ratios = group.ratios[rows][:, columns]  # (n_models, n_trials)
         choices.append(chosen.ravel())
         ratios.append(np.tile(group_ratios, len(group.participants)))
         people += [name for name in group.participants for _ in columns]
         items += names * len(group.participants)
-    every = np.concatenate(ratios, axis=1)
+    every = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
     finite = np.isfinite(every).all(axis=0)
     return clustered_logit(
         np.concatenate(choices)[finite],
@@ -160,45 +161,33 @@ def clustered_logit(
             predictors that determine each other, or a sum of them that never speaks against a
             choice, so that no finite estimate exists.
     """
+    from scipy.stats import t as student
+
     chosen = np.asarray(choices, np.float64)
-    clusters = np.stack([_codes(participants), _codes(items)], axis=1)
+    clusters = np.stack([_codes(participants), _codes(items)], axis=1)  # (n, 2), numbered from 0
     counts = clusters.max(axis=0, initial=-1) + 1
     _check(differences, counts)
     values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
-    scale = np.sqrt((values**2).mean(axis=0))
-    fitted, covariance = _fit(chosen, values / scale, clusters)
-    covariance, repaired = _positive(covariance / np.outer(scale, scale))
-    freedom = int(counts.min()) - 1
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
-    coefficients = tuple(
-        _coefficient(name, estimate, error, freedom, level)
-        for name, estimate, error in zip(
-            differences, (fitted / scale).tolist(), errors.tolist(), strict=True
-        )
-    )
-    people, pairs = counts.tolist()
-    return ClusteredLogit(coefficients, level, len(chosen), people, pairs, left_out, repaired)
-
-
-def _coefficient(
-    name: str, estimate: float, error: float, freedom: int, level: float
-) -> Coefficient:
-    from scipy.stats import t as student
-
-    width = float(student.ppf((1 + level) / 2, freedom)) * error
-    statistic = estimate / error if error else float("inf") * np.sign(estimate)
-    p_value = float(2 * student.sf(abs(statistic), freedom))
-    return Coefficient(
-        name, estimate, error, estimate - width, estimate + width, statistic, p_value
-    )
-
-
-def _positive(covariance: FloatArray) -> tuple[FloatArray, bool]:
-    """The covariance without negative eigenvalues, and whether it had any."""
+    estimates, covariance = _fit(chosen, values, clusters)
+    # Two-way clustered, V = V(participants) + V(items) - V(both): a difference, which may come out
+    # with negative eigenvalues where clusters are few. These are set to zero (section 2.3).
     eigenvalues, vectors = np.linalg.eigh(covariance)
-    if eigenvalues.min() >= -1e-12 * eigenvalues.max():
-        return covariance, False
-    return (vectors * np.maximum(eigenvalues, 0)) @ vectors.T, True
+    repaired = bool(eigenvalues.min() < -1e-12 * eigenvalues.max())
+    if repaired:
+        covariance = (vectors * np.maximum(eigenvalues, 0)) @ vectors.T
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
+    freedom = int(counts.min()) - 1
+    quantile = float(student.ppf((1 + level) / 2, freedom))
+    coefficients = []
+    for name, b, error in zip(differences, estimates.tolist(), errors.tolist(), strict=True):
+        statistic = b / error if error else float("inf") * np.sign(b)
+        low, high = b - quantile * error, b + quantile * error
+        p_value = float(2 * student.sf(abs(statistic), freedom))
+        coefficients.append(Coefficient(name, b, error, low, high, statistic, p_value))
+    people, pairs = counts.tolist()
+    return ClusteredLogit(
+        tuple(coefficients), level, len(chosen), people, pairs, left_out, repaired
+    )
 
 
 def _codes(names: ArrayLike) -> IntArray:
@@ -219,19 +208,30 @@ def _check(differences: Mapping[str, FloatArray], counts: IntArray) -> None:
 
 
 def _fit(
-    chosen: FloatArray, scaled: FloatArray, clusters: IntArray
+    chosen: FloatArray, values: FloatArray, clusters: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimates and their covariance, for the scaled predictors."""
+    """Estimates, (n_predictors,), and their clustered covariance, (n_predictors, n_predictors)."""
+    from scipy.optimize import linprog
     from statsmodels.discrete.discrete_model import Logit
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
+    # Ratios of tens of nats make an ill-conditioned fit; predictors of unit size do not.
+    scale = np.sqrt((values**2).mean(axis=0))
+    scaled = values / scale
     if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
         raise InputError("The predictors determine each other; leave some of them out.")
     separated = InputError(
         "The predictors never speak against the choices, so that no finite coefficient fits "
         "best. Add trials, or leave predictors out."
     )
-    if _separates(chosen, scaled):
+    # If, and only if, some sum of the predictors has the sign of every choice, zeros allowed, the
+    # likelihood has no maximum (Albert & Anderson 1984). A linear program finds such a sum (Konis
+    # 2007): maximise what it has towards the choices, where it has nothing against any of them.
+    towards = np.unique(np.where(chosen[:, None] > 0, scaled, -scaled), axis=0)
+    program = linprog(
+        -towards.sum(axis=0), A_ub=-towards, b_ub=np.zeros(len(towards)), bounds=(-1, 1)
+    )
+    if -program.fun > 1e-9:
         raise separated
     with warnings.catch_warnings():
         for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
@@ -242,19 +242,4 @@ def _fit(
             )
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
             raise separated from error
-    return np.asarray(fitted.params), np.asarray(fitted.cov_params())
-
-
-def _separates(chosen: FloatArray, scaled: FloatArray) -> bool:
-    """Whether some sum of the predictors has the sign of every choice, zeros allowed.
-
-    Then, and only then, is the likelihood without a maximum (Albert & Anderson 1984); a linear
-    program finds such a sum (Konis 2007).
-    """
-    from scipy.optimize import linprog
-
-    towards = np.unique(np.where(chosen[:, None] > 0, scaled, -scaled), axis=0)
-    program = linprog(
-        -towards.sum(axis=0), A_ub=-towards, b_ub=np.zeros(len(towards)), bounds=(-1, 1)
-    )
-    return bool(-program.fun > 1e-9)
+    return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)

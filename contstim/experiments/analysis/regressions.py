@@ -62,50 +62,57 @@ def regressions(ratings: Ratings, level: float) -> Iterator[ChoiceRegression]:
     for scope in scopes_of(ratings):
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         for row, model in enumerate(ratings.models):
-            if any(mask[row].any() for mask in masks):
-                targeted = subset(ratings, [mask[row] for mask in masks])
-                yield _regress(targeted, scope, model, level, _typical(ratings, row))
-
-
-def _regress(
-    targeted: Ratings, scope: Scope, model: str, level: float, everywhere: float
-) -> ChoiceRegression:
-    row = targeted.models.index(model)
-    typical = _typical(targeted, row)
-    try:
-        fit = regress_choices(targeted, [model], level=level)
-    except InputError as error:
-        choices = sum(group.ratings.size for group in targeted.groups)
-        trials = sum(len(group.trials) for group in targeted.groups)
-        counts = (choices, len(targeted.participants), trials, 0)
-        return ChoiceRegression(scope, model, *(np.nan,) * 5, *counts, typical, str(error))
-    cautions = _cautions(fit.repaired, *_sides(targeted, row), typical, everywhere)
-    slope = fit[model]
-    return ChoiceRegression(
-        scope,
-        model,
-        slope.estimate,
-        slope.standard_error,
-        slope.low,
-        slope.high,
-        slope.p_value,
-        fit.choices,
-        fit.participants,
-        fit.items,
-        fit.left_out,
-        typical,
-        "; ".join(cautions),
-    )
+            if not any(mask[row].any() for mask in masks):
+                continue
+            targeted = subset(ratings, [mask[row] for mask in masks])
+            typical = _typical(targeted, row)
+            try:
+                fit = regress_choices(targeted, [model], level=level)
+            except InputError as error:
+                # A model without an estimate has its row too: the note says why it has none.
+                choices = sum(group.ratings.size for group in targeted.groups)
+                trials = sum(len(group.trials) for group in targeted.groups)
+                counts = (choices, len(targeted.participants), trials, 0)
+                yield ChoiceRegression(scope, model, *(np.nan,) * 5, *counts, typical, str(error))
+                continue
+            slope = fit[model]
+            cautions = _cautions(targeted, row, fit.repaired, typical, _typical(ratings, row))
+            yield ChoiceRegression(
+                scope,
+                model,
+                slope.estimate,
+                slope.standard_error,
+                slope.low,
+                slope.high,
+                slope.p_value,
+                fit.choices,
+                fit.participants,
+                fit.items,
+                fit.left_out,
+                typical,
+                "; ".join(cautions),
+            )
 
 
 def _cautions(
-    repaired: bool, towards: int, against: int, typical: float, everywhere: float
+    targeted: Ratings, row: int, repaired: bool, typical: float, everywhere: float
 ) -> Iterator[str]:
+    """What limits the coefficient of the model in a row; typical ratios are in nats."""
     if typical < _NARROW * everywhere:
         yield (
             f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: a coefficient "
             "per nat compares with no other"
         )
+    # 1 where a person chose the sentence that the model prefers, -1 where the other, 0 where the
+    # model ties; choices without a finite ratio are no part of the regression.
+    agreed = np.concatenate(
+        [
+            (np.sign(group.ratings - MIDDLE) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
+            for group in targeted.groups
+            for ratios in [group.ratios[row]]
+        ]
+    )
+    towards, against = int((agreed > 0).sum()), int((agreed < 0).sum())
     few = min(towards, against)
     if few < _EVENTS:
         side = "against" if against < towards else "with"
@@ -122,15 +129,3 @@ def _typical(ratings: Ratings, row: int) -> float:
     ratios = np.concatenate([group.ratios[row] for group in ratings.groups])
     finite = ratios[np.isfinite(ratios)]
     return float(np.sqrt((finite**2).mean())) if len(finite) else 0.0
-
-
-def _sides(ratings: Ratings, row: int) -> tuple[int, int]:
-    """How many choices with a finite ratio go with the model, and how many against it."""
-    agreed = np.concatenate(
-        [
-            (np.sign(group.ratings - MIDDLE) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
-            for group in ratings.groups
-            for ratios in [group.ratios[row]]
-        ]
-    )
-    return int((agreed > 0).sum()), int((agreed < 0).sum())

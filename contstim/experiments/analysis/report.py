@@ -19,7 +19,7 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import ContrastResult, Interval, Result
+    from contstim.experiments.analysis.effects import Interval, Result, Sampling
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.contamination import Contamination
     from contstim.reporting.report import Part
@@ -40,26 +40,16 @@ def report(
         title: the page's heading.
         seen: which of the sentences stand in the training text of each model.
     """
-    return Report(
-        title,
-        (
-            *_people(analysis),
-            *(
-                Paragraph(warning, note=True)
-                for warning in contamination_warnings(seen or {}, "natural sentences")
-            ),
-            *_names(analysis),
-            *_orientation(analysis),
-            *(Paragraph(caution, note=True) for caution in analysis.cautions),
-            *(part for result in shown(analysis) for part in _scope(result, analysis, images)),
-            *_figures(images),
-            *_unanimity(analysis),
-            *_regressions(analysis),
-            *_failures(analysis),
-            *_methods(analysis),
-        ),
-        warning=analysis.origin.warning,
-    )
+    parts = [*_preface(analysis, seen or {})]
+    for result in shown(analysis):
+        parts += _scope(result, analysis, images)
+    for kind in FIGURES:
+        names = [name for name in images if name.split("-")[0] == kind.name]
+        if names and kind.about:  # what is not explained here stands beside its table
+            parts += [Heading(kind.name.capitalize()), Paragraph(kind.about, note=True)]
+            parts += [Picture(name, images[name], name) for name in names]
+    parts += [*_choices(analysis), *_failures(analysis), *_methods(analysis.sampling)]
+    return Report(title, parts, warning=analysis.origin.warning)
 
 
 def shown(analysis: Analysis) -> list[Result]:
@@ -71,7 +61,8 @@ def shown(analysis: Analysis) -> list[Result]:
     ]
 
 
-def _people(analysis: Analysis) -> Iterator[Part]:
+def _preface(analysis: Analysis, seen: Mapping[str, Contamination | None]) -> Iterator[Part]:
+    """Who took part, and what a reader has to know before any result."""
     ratings, excluded = analysis.ratings, analysis.admission.excluded
     answers = sum(group.ratings.size for group in ratings.groups)
     people, groups = len(ratings.participants), len(ratings.groups)
@@ -84,24 +75,22 @@ def _people(analysis: Analysis) -> Iterator[Part]:
     )
     if excluded:
         yield Table(("left out", "why"), [(e.participant, e.reason) for e in excluded], texts=2)
+    # Whoever gives one rating throughout is left out by catch trials, if by anything. Those who are
+    # not are named, since their answers lower every measure and ceiling.
     uniform = analysis.admission.report.of(Problem.ONE_RATING)
     remaining = [
         finding.participant for finding in uniform if finding.participant in ratings.participants
     ]
     if remaining:
         yield Paragraph(f"Gave the same rating on every trial, and count: {', '.join(remaining)}.")
-
-
-def _names(analysis: Analysis) -> Iterator[Part]:
+    for warning in contamination_warnings(seen, "natural sentences"):
+        yield Paragraph(warning, note=True)
     short = {name: label for name, label in names_in_figures(analysis).items() if label != name}
     if short:
         yield Paragraph("Figures call models by shorter names:", note=True)
         yield Table(
             ("in figures", "model"), [(label, name) for name, label in short.items()], texts=2
         )
-
-
-def _orientation(analysis: Analysis) -> Iterator[Part]:
     against = [row for row in analysis.orientations if row.contradicted]
     if against:
         counts = ", ".join(
@@ -113,6 +102,8 @@ def _orientation(analysis: Analysis) -> Iterator[Part]:
             "these are many, models may be exchanged, or the scores those of other models.",
             note=True,
         )
+    for caution in analysis.cautions:
+        yield Paragraph(caution, note=True)
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
@@ -121,29 +112,19 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     yield Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
     against = {row.first: row for row in result.comparisons if row.second == CEILING}
     level = f"{analysis.sampling.level:.0%}"
-    yield Table(
-        ("model", result.measure.name, level, "ceiling", "to the ceiling", level, "q", "trials"),
-        [
-            (
-                row.model,
-                _number(row.value),
-                _range(row.interval),
-                f"{_number(row.lower)} – {_number(row.upper)}",
-                *_versus(against.get(row.model)),
-                f"{row.n_trials:,}",
-            )
-            for row in sorted(result.models, key=lambda row: -row.value)
-        ],
-    )
+    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", level, "q")
+    rows = []
+    for row in sorted(result.models, key=lambda row: -row.value):
+        to_ceiling = ("–", "–", "–")  # where the family has no such contrast
+        if test := against.get(row.model):
+            mark = "*" if test.significant else ""
+            q_value = p_text(test.q_value) + mark if test.testable else "untestable"
+            to_ceiling = _number(test.difference), _range(test.interval), q_value
+        ceilings = f"{_number(row.lower)} – {_number(row.upper)}"
+        mean = (row.model, _number(row.value), _range(row.interval), ceilings)
+        rows.append((*mean, *to_ceiling, f"{row.n_trials:,}"))
+    yield Table((*header, "trials"), rows)
     yield Paragraph(_verdict(result, str(analysis.sampling.units)))
-
-
-def _versus(comparison: ContrastResult | None) -> tuple[str, str, str]:
-    if comparison is None:
-        return ("–", "–", "–")
-    mark = "*" if comparison.significant else ""
-    q_value = p_text(comparison.q_value) + mark if comparison.testable else "untestable"
-    return _number(comparison.difference), _range(comparison.interval), q_value
 
 
 def _verdict(result: Result, units: str) -> str:
@@ -157,6 +138,7 @@ def _verdict(result: Result, units: str) -> str:
         for model in ordered
         if (worse := result.beaten_by(model))
     ]
+    # "None" means little where several tests had to come out as clearly as they can: say so.
     limit = result.reach.unless()
     none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
@@ -166,16 +148,8 @@ def _verdict(result: Result, units: str) -> str:
     )
 
 
-def _figures(images: Mapping[str, bytes]) -> Iterator[Part]:
-    for kind in FIGURES:
-        names = [name for name in images if name.split("-")[0] == kind.name]
-        if names and kind.about:
-            yield Heading(kind.name.capitalize())
-            yield Paragraph(kind.about, note=True)
-            yield from (Picture(name, images[name], name) for name in names)
-
-
-def _unanimity(analysis: Analysis) -> Iterator[Part]:
+def _choices(analysis: Analysis) -> Iterator[Part]:
+    """What people chose: together, and by each model's log-probability ratios."""
     yield Heading("Near-unanimity")
     yield Table(
         ("condition", f"trials on which {analysis.unanimous:.0%} agree", "trials", "share"),
@@ -189,9 +163,6 @@ def _unanimity(analysis: Analysis) -> Iterator[Part]:
             for row in analysis.unanimity
         ],
     )
-
-
-def _regressions(analysis: Analysis) -> Iterator[Part]:
     yield Heading("Choices by log-probability ratio")
     yield Paragraph(
         "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
@@ -220,6 +191,8 @@ def _regressions(analysis: Analysis) -> Iterator[Part]:
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
+    # A failure is two rows, one a sentence: names stand in the first, so that the second belongs to
+    # it (see `Table`).
     for scope, rows in groupby(analysis.failures, key=lambda failure: failure.scope):
         yield Heading(f"Where models fail: {DESCRIPTIONS[scope]}")
         yield Table(
@@ -240,8 +213,7 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
         )
 
 
-def _methods(analysis: Analysis) -> Iterator[Part]:
-    sampling = analysis.sampling
+def _methods(sampling: Sampling) -> Iterator[Part]:
     yield Heading("How this was computed")
     yield Paragraph(
         "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "

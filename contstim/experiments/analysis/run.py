@@ -158,6 +158,7 @@ def analyze(
     sampling = sampling or Sampling()
     if sampling.units is None:
         sampling = replace(sampling, units="groups" if len(ratings.groups) > 1 else "participants")
+    # What a design lacks is left out, not empty: conditions without trials, models without rivals.
     present = {trial.condition for group in ratings.groups for trial in group.trials}
     rival = [condition for condition in CONTROVERSIAL if condition in present]
     return Analysis(

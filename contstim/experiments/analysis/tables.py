@@ -62,7 +62,7 @@ def participants_table(results: Iterable[Result], ratings: Ratings) -> Columns:
         for scores in [result.evaluation]
         for row, name in enumerate(ratings.participants)
         for column, model in enumerate(scores.models)
-        if scores.n_trials[row, column]
+        if scores.n_trials[row, column]  # models that the scope does not evaluate have no row
     )
 
 
@@ -78,6 +78,7 @@ def groups_table(results: Iterable[Result]) -> Columns:
             "lower_ceiling": float(lower[row, column]),
             "upper_ceiling": float(upper[row, column]),
             "n_participants": int((scores.groups == number).sum()),
+            # everybody in a group saw the same trials, so that the first stands for all
             "n_trials": int(scores.n_trials[scores.groups == number][0, column]),
         }
         for result in results
@@ -103,6 +104,7 @@ def comparisons_table(results: Iterable[Result]) -> Columns:
 
 def matrix_table(models: Sequence[str], matrix: FloatArray) -> Columns:
     """A square matrix with its rows' names in the column `model`."""
+    # A column holds what stands below one model's name: a row of the transpose.
     return {"model": list(models), **dict(zip(models, matrix.T.tolist(), strict=True))}
 
 
@@ -167,7 +169,7 @@ def _cells(row: Any) -> dict[str, Any]:
     for field in fields(row):
         value = getattr(row, field.name)
         if is_dataclass(value):
-            cells.update(_cells(value))
+            cells.update(_cells(value))  # an interval's six columns, under their own names
         else:
             cells[field.name] = value if isinstance(value, int | float) else str(value)
     return cells

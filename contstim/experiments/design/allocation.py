@@ -58,9 +58,9 @@ def allocate(
 
     One share after the other is matched to the groups that have met none of its texts yet, at
     random otherwise. Where texts belong to one source each (a triplet's three trials) that always
-    succeeds: what is left to each share is a regular graph, which has a perfect matching. Where
-    texts are shared, an unlucky order may fail; after some orders CP-SAT searches all allocations,
-    or proves that there is none.
+    succeeds: what is left to each share is a regular bipartite graph, which has a perfect matching
+    (König 1916). Where texts are shared, an unlucky order may fail; after some orders CP-SAT
+    searches all allocations, or proves that there is none.
 
     Args:
         items: what to allocate.
@@ -80,6 +80,8 @@ def allocate(
         groups = _deal(items, n_groups, rng)
         if groups is not None:
             return Allocation(groups, "matched share by share", SOLVER, version)
+    # No order of shares worked: CP-SAT, with one group for each item, every share even, and items
+    # that have a text in common in different groups.
     groups = assign(
         n_groups,
         list(_places([item.share] for item in items).values()),
@@ -103,6 +105,8 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
                 f"{item.share}: {twice[0]!r} is compared with itself. Leave that pair or triplet "
                 "out; 'contstim select triplets' does."
             )
+    # A share's items go to all groups alike, so their number is a multiple of the groups; and a
+    # text that stands in more items than there are groups meets itself in one of them (pigeonhole).
     uneven = {s: n for s, n in Counter(i.share for i in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
@@ -126,42 +130,33 @@ def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> Int
     groups = np.full(len(items), -1)
     met: dict[str, set[int]] = defaultdict(set)
     users = _users(items)
-    shares = list(_places([item.share] for item in items).values())
+    shares = list(_places([item.share] for item in items).values())  # places of their items
 
     def contested(share: list[int]) -> tuple[int, float]:
         return -sum(len(users[text]) for i in share for text in items[i].texts), rng.random()
 
     for share in sorted(shares, key=contested):
-        dealt = _match([items[i].texts for i in share], n_groups, met, rng)
-        if dealt is None:
+        # A share is matched to as many slots, each group's as often as any other's; an item may not
+        # have a slot of a group that has met one of its texts. closed: (n_share, n_groups). Costs
+        # at random make a random matching.
+        slots = np.repeat(np.arange(n_groups), len(share) // n_groups)
+        closed = np.array(
+            [
+                [any(g in met[text] for text in items[i].texts) for g in range(n_groups)]
+                for i in share
+            ]
+        )
+        rows, places = np.nonzero(~closed[:, slots])
+        costs = rng.integers(0, 1000, len(rows))
+        plan = transportation(np.ones(len(share), dtype=np.int64), rows, places, costs)
+        if plan.shortfall.any():
             return None
-        for i, group in zip(share, dealt, strict=True):
+        for i, group in zip(share, slots[places[plan.chosen]].tolist(), strict=True):
             groups[i] = group
             for text in items[i].texts:
                 if group in met[text]:
                     return None  # two of a share that hold the same text
                 met[text].add(group)
-    return groups
-
-
-def _match(
-    texts: Sequence[tuple[str, ...]],
-    n_groups: int,
-    met: dict[str, set[int]],
-    rng: np.random.Generator,
-) -> list[int] | None:
-    """The groups of one share's items, each group as often as any other."""
-    n_items, each = len(texts), len(texts) // n_groups
-    slots = np.repeat(np.arange(n_groups), each)
-    closed = np.array(
-        [[any(g in met[text] for text in item) for g in range(n_groups)] for item in texts]
-    )
-    items, places = np.nonzero(~closed[:, slots])
-    costs = rng.integers(0, 1000, len(items))
-    plan = transportation(np.ones(n_items, dtype=np.int64), items, places, costs)
-    if plan.shortfall.any():
-        return None
-    groups: list[int] = slots[places[plan.chosen]].tolist()
     return groups
 
 

@@ -16,10 +16,9 @@ from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.design.simulated import TrialPreferences
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
@@ -66,6 +65,8 @@ class ArtificialParticipants:
         """(2,) nats: from where on a preference is somewhat, and very, confident."""
         from scipy.special import ndtri
 
+        # In place of draws, 99 equally likely values of the noise: (n_trials, 99) sums, whose
+        # thirds do not depend on chance.
         rated = [trial.condition != Condition.CATCH for trial in self.trials]
         noise = self.noise * ndtri((np.arange(99) + 1) / 100)
         sizes = np.abs(self.differences[rated][:, None] + noise)
@@ -75,10 +76,13 @@ class ArtificialParticipants:
 
     def ratings(self, number: int) -> dict[str, int]:
         """What participant `number`, from 1, answers to every trial of every group, 1 to 6."""
+        # All chance is drawn for all trials, also for those that do not need it: an answer depends
+        # on its own trial's place in the draws, not on the other answers.
         chance = np.random.default_rng([self.seed, number, _RATINGS])
         n = len(self.trials)
         felt = self.differences + self.noise * chance.standard_normal(n)
         second = np.where(felt == 0, chance.random(n) < 0.5, felt > 0)
+        # Confidence 0 to 2 makes ratings 4 to 6 for sentence_2, and 3 down to 1 for sentence_1.
         confidence = np.searchsorted(self.thresholds, np.abs(felt))
         rated = np.where(second, 4 + confidence, 3 - confidence)
         for row, trial in enumerate(self.trials):
@@ -151,9 +155,9 @@ def artificial_participants(
         InputError: a sentence or the model has no scores, a number is impossible, or there are no
             random natural pairs to calibrate the noise on.
     """
+    # By identifier, so that answers do not depend on the order of the table of trials.
     design = tuple(sorted(trials, key=lambda trial: trial.trial_id))
-    column = scores.models.index(model) if model in scores.models else None
-    if column is None or not design:
+    if model not in scores.models or not design:
         raise InputError(
             f"{model!r} cannot answer {len(design)} trials; there are scores of "
             f"{', '.join(scores.models)}."
@@ -162,25 +166,20 @@ def artificial_participants(
         raise InputError(
             f"Lapses are a share from 0 to 1, and noise is 0 nats or more; not {lapses}, {noise}."
         )
-    preferences = preferences_by_condition(design, scores)
+    column, preferences = scores.models.index(model), preferences_by_condition(design, scores)
     if noise is None:
-        noise = _calibrated(preferences, column, ceiling)
-    differences = np.full(len(design), -np.inf)
+        if Condition.RANDOM_NATURAL not in preferences:
+            raise InputError(
+                "Noise is calibrated on random natural pairs, and these trials have none: state "
+                "the noise, in nats."
+            )
+        random = preferences[Condition.RANDOM_NATURAL]
+        noise = calibrate_noise(random.differences[:, column], ceiling)
+    differences = np.full(len(design), -np.inf)  # in catch trials sentence_1 is surely preferred
     for condition, of in preferences.items():
         rows = [row for row, trial in enumerate(design) if trial.condition == condition]
         differences[rows] = of.differences[:, column]
     return ArtificialParticipants(design, differences, noise, lapses, seed, model)
-
-
-def _calibrated(
-    preferences: Mapping[Condition, TrialPreferences], column: int, ceiling: float
-) -> float:
-    if Condition.RANDOM_NATURAL not in preferences:
-        raise InputError(
-            "Noise is calibrated on random natural pairs, and these trials have none: state the "
-            "noise, in nats."
-        )
-    return calibrate_noise(preferences[Condition.RANDOM_NATURAL].differences[:, column], ceiling)
 
 
 def simulate_responses(people: ArtificialParticipants, participants: int) -> tuple[Response, ...]:

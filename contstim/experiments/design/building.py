@@ -119,6 +119,8 @@ def build_design(
             "A triplet gives three trials that share its sentences, for three different groups; "
             f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
         )
+    # Trials of a condition, model pair and role are a share; random and catch trials, whose
+    # sentences stand nowhere else, need no allocation.
     allocation = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
     placed = [
         replace(t, group=g + 1) for t, g in zip(unplaced, allocation.groups.tolist(), strict=True)
@@ -129,7 +131,7 @@ def build_design(
         groups=groups,
         random_per_group=random_per_group,
         catch_per_group=catch_per_group,
-        rng=np.random.default_rng([seed, 1]),
+        rng=np.random.default_rng([seed, 1]),  # not the stream that allocation draws from
     )
     trials = tuple(sorted([*placed, *fillers], key=_order))
     verify_design(
@@ -177,6 +179,7 @@ def triplet_trials(triplet: Triplet) -> tuple[Trial, Trial, Trial]:
             triplet.triplet_id,
         )
 
+    # Each of the three sentences stands in two trials, so that the trials need three groups.
     return (
         trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_1),
         trial(Condition.NATURAL_SYNTHETIC, Kind.NATURAL, Kind.SYNTHETIC_2),

@@ -66,6 +66,7 @@ def read_ceilings(folder: Path | str) -> Ceilings:
         )
     )
     try:
+        # The best model by accuracy over all trials: of the models, people follow it most.
         rows = [row for row in models if row["measure"] == "accuracy"]
         overall = {row["model"]: float(row["value"]) for row in rows if row["scope"] == "overall"}
         best = max(overall, key=lambda name: overall[name])
@@ -137,21 +138,21 @@ def calibrate(study: ScopedPreferences, ceilings: Ceilings) -> Noise:
         rows, ceiling = evaluates.any(axis=1), ceilings.values[scope]
         of_scopes[scope] = np.empty(len(every.models))
         for m, model in enumerate(every.models):
+            # Where no trial targets the model, noise is calibrated on those that target others.
             mine = evaluates[:, m] if evaluates[:, m].any() else rows
-            noise, reached = _noise(every.differences[mine, m], ceiling, ceilings.raters)
-            of_scopes[scope][m] = noise
-            of_trials[evaluates[:, m] if scope is Scope.ACCEPT else rows, m] = noise
-            if not reached:
+            differences = every.differences[mine, m]
+            try:
+                noise = calibrate_noise(differences, ceiling, raters=ceilings.raters)
+            except InputError:
+                if not 0.5 < ceiling < 1 or ceilings.raters < 2:
+                    raise
+                # The ceiling is possible, but ties keep people from agreeing so often: next to no
+                # noise, a millionth of the largest difference.
+                finite = np.abs(differences[np.isfinite(differences)])
+                noise = 1e-6 * (float(finite.max(initial=0.0)) or 1.0)
                 unreached.append((scope, model))
+            of_scopes[scope][m] = noise
+            # REJECT comes before ACCEPT in `_KINDS` and fills all trials of their condition; those
+            # in which the model accepts are then filled again.
+            of_trials[evaluates[:, m] if scope is Scope.ACCEPT else rows, m] = noise
     return Noise(of_trials, of_scopes, tuple(unreached))
-
-
-def _noise(differences: FloatArray, ceiling: float, raters: int) -> tuple[float, bool]:
-    """Noise for a ceiling, and whether it is reached: ties may keep people from agreeing."""
-    try:
-        return calibrate_noise(differences, ceiling, raters=raters), True
-    except InputError:
-        if not 0.5 < ceiling < 1 or raters < 2:
-            raise
-        finite = np.abs(differences[np.isfinite(differences)])
-        return 1e-6 * (float(finite.max(initial=0.0)) or 1.0), False

@@ -28,10 +28,14 @@ def group_means(
         participants: in each group.
     """
     n_groups, n_models = int(study.groups.max()) + 1, len(study.models)
+    # Sums over a group's trials as one product for all experiments, (n_experiments, n_trials) by
+    # (n_trials, n_groups * n_models); t: trials, g: groups, m: models. A model's agreement with a
+    # share v of votes for sentence_2 is 1/2 + sign * (v - 1/2), so that a tie counts one half.
     of_group = np.eye(n_groups)[study.groups]  # (n_trials, n_groups)
     evaluates = study.evaluates.astype(np.float64)
     signs = np.sign(study.differences) * evaluates
     trials = of_group.T @ evaluates
+    # sided: each trial's sign in its own group's columns; owned: 1 in these where it evaluates
     sided = np.einsum("tg,tm->tgm", of_group, signs).reshape(len(signs), -1)
     owned = np.einsum("tg,tm->tgm", of_group, evaluates).reshape(len(signs), -1)
     shape = (len(votes), n_groups, n_models)
@@ -50,6 +54,7 @@ def person_means(study: TrialPreferences, answers: BoolArray) -> tuple[FloatArra
     """
     participants = answers.shape[1]
     sides = np.where(answers, 1.0, -1.0)
+    # Each against the sum of the others' sides, as in `accuracy_lower`.
     agrees = (1 + np.sign(sides.sum(axis=1, keepdims=True) - sides) * sides) / 2
     if participants == 1:
         agrees[:] = np.nan
@@ -64,6 +69,8 @@ def agreement(participants: int) -> FloatArray:
     """By number of votes for sentence_2: mean agreement of a person with the others' majority."""
     if participants == 1:
         return np.full(2, np.nan)
+    # All that matters is how many voted alike: of v who prefer sentence_2, each has v - 1 others on
+    # their side among the participants - 1, and those who prefer sentence_1 likewise.
     votes = np.arange(participants + 1)
     half = (participants - 1) / 2
 
@@ -87,6 +94,7 @@ def significantly_better(
         planted: place of the planted model.
         alpha: false discovery rate.
     """
+    # The family of `every_contrast`: all pairs of models, then each model against its ceiling.
     n_models = means.shape[-1]
     pairs = list(combinations(range(n_models), 2))
     first, second = np.array(pairs).T
@@ -94,6 +102,7 @@ def significantly_better(
     significant = discoveries(differences, alpha)
     ahead = np.nansum(differences, axis=1)
     better = np.zeros((len(means), n_models), dtype=np.bool_)
+    # Only the pairs of the planted model count; a pair's difference is its first less its second.
     for place, (i, j) in enumerate(pairs):
         if planted in (i, j):
             wins = ahead[:, place] > 0 if planted == i else ahead[:, place] < 0
@@ -111,6 +120,8 @@ def family_reach(study: TrialPreferences, groups: int, participants: int, alpha:
         alpha: false discovery rate.
     """
     designed = int(study.groups.max()) + 1
+    # has: (designed groups, n_models), whether any of a group's trials evaluates a model; a test of
+    # two models has the units that have trials of both.
     has = np.zeros((designed, len(study.models)), dtype=np.int64)
     np.maximum.at(has, study.groups, study.evaluates.astype(np.int64))
     units = has[np.arange(groups) % designed] * (participants if groups == 1 else 1)
@@ -133,6 +144,7 @@ def discoveries(differences: FloatArray, alpha: float) -> BoolArray:
     from scipy.stats import false_discovery_control
 
     n_experiments, n_units, n_comparisons = differences.shape
+    # One row a test, (n_experiments * n_comparisons, n_units), for all experiments at once.
     tests = np.moveaxis(differences, 1, 2).reshape(-1, n_units)
     p_values = signed_rank_p_values(tests).reshape(n_experiments, n_comparisons)
     tested = ~np.isnan(p_values).any(axis=0)

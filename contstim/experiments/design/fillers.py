@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from contstim.errors import InfeasibleError
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable
+
+    import numpy as np
 
 _SHUFFLES = 100
 
@@ -28,13 +28,10 @@ def filler_trials(
 ) -> list[Trial]:
     """Random natural pairs and catch trials for every group, of sentences used nowhere else.
 
-    A catch trial sets a natural sentence against its own words in another order. It begins with a
-    capital as the natural one does, and the natural one's first word is written as inside a
-    sentence (`as_inside`), so that capitals do not give it away.
+    A catch trial sets a natural sentence against its own words in another order.
 
     Args:
-        natural: where sentences are drawn from, without replacement, and how words are written
-            inside sentences is seen.
+        natural: where sentences are drawn from, and how words are written inside one is seen.
         used: sentences (without end marks) that stand in other trials.
         groups: how many groups there are.
         random_per_group: random natural pairs for each group.
@@ -46,23 +43,30 @@ def filler_trials(
     """
     natural = list(natural)
     free = list({s.bare: s for s in natural if s.bare not in used}.values())
+    # In random order the first sentences that can be shuffled at all become catch trials, and the
+    # rest, two by two, random pairs.
     drawn = [free[place] for place in rng.permutation(len(free))]
-    catch = [s for s in drawn if len(set(_lower(s))) > 1][: groups * catch_per_group]
-    taken = set(catch)
-    rest = [sentence for sentence in drawn if sentence not in taken]
-    needs = groups * (2 * random_per_group + catch_per_group)
-    if len(catch) < groups * catch_per_group or len(rest) < 2 * groups * random_per_group:
+    n_random, n_catch = groups * random_per_group, groups * catch_per_group
+    catch = [s for s in drawn if len(set(_lower(s))) > 1][:n_catch]
+    chosen = set(catch)
+    rest = [sentence for sentence in drawn if sentence not in chosen]
+    if len(catch) < n_catch or len(rest) < 2 * n_random:
         raise InfeasibleError(
-            f"{groups} groups need {groups * 2 * random_per_group:,} sentences for random pairs "
-            f"and {groups * catch_per_group:,} of two or more different words for catch trials, "
-            f"{needs:,} in all; only {len(free):,} are used nowhere else. Give more --sentences."
+            f"{groups} groups need {2 * n_random:,} sentences for random pairs and {n_catch:,} of "
+            f"two or more different words for catch trials, {2 * n_random + n_catch:,} in all; "
+            f"only {len(free):,} are used nowhere else. Give more --sentences."
         )
-    taken_texts = set(used) | {sentence.bare for sentence in free}
-    numbers = np.repeat(np.arange(1, groups + 1), random_per_group).tolist()
-    trials = [_random(rest[2 * i], rest[2 * i + 1], group) for i, group in enumerate(numbers)]
-    numbers = np.repeat(np.arange(1, groups + 1), catch_per_group).tolist()
-    shuffled = _shuffle_all(catch, taken_texts, as_inside(natural), rng)
-    return trials + [_catch(*both, group) for both, group in zip(shuffled, numbers, strict=True)]
+    trials = []
+    for i in range(n_random):
+        first, second, group = rest[2 * i], rest[2 * i + 1], i // random_per_group + 1
+        trials.append(_trial(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group))
+    # No shuffled sentence may be another sentence of the experiment, shuffled or not.
+    texts, inside = set(used) | {sentence.bare for sentence in free}, as_inside(natural)
+    for i, sentence in enumerate(catch):
+        shuffled, group = _shuffle(sentence, texts, inside, rng), i // catch_per_group + 1
+        texts.add(shuffled.bare)
+        trials.append(_trial(Condition.CATCH, sentence, shuffled, Kind.SHUFFLED, group))
+    return trials
 
 
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
@@ -81,24 +85,22 @@ def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
     return inside
 
 
-def _shuffle_all(
-    sentences: Sequence[Sentence],
-    taken: set[str],
-    inside: Callable[[str], str],
-    rng: np.random.Generator,
-) -> Iterator[tuple[Sentence, Sentence]]:
-    for sentence in sentences:
-        shuffled = _shuffle(sentence, taken, inside, rng)
-        taken.add(shuffled.bare)
-        yield sentence, shuffled
-
-
 def _shuffle(
     sentence: Sentence, taken: set[str], inside: Callable[[str], str], rng: np.random.Generator
 ) -> Sentence:
+    """The sentence's words in another order that is not among the texts taken.
+
+    It begins with a capital as the sentence does, and the sentence's first word is written as
+    inside one (`as_inside`), so that capitals do not give it away.
+    """
+    first, *rest = sentence.words
+    capital = first[0].isupper()
+    words = [inside(first) if capital else first, *rest]
     for _ in range(_SHUFFLES):
-        order = rng.permutation(len(sentence.words)).tolist()
-        other = _in_order(sentence, order, inside)
+        start, *others = (words[place] for place in rng.permutation(len(words)).tolist())
+        start = start[0].upper() + start[1:] if capital else start
+        other = Sentence((start, *others), sentence.end)
+        # In lower case: an order that only moves a capital is the same to a reader.
         if _lower(other) != _lower(sentence) and other.bare not in taken:
             return other
     raise InfeasibleError(
@@ -107,27 +109,13 @@ def _shuffle(
     )
 
 
-def _in_order(sentence: Sentence, order: Sequence[int], inside: Callable[[str], str]) -> Sentence:
-    first, *rest = sentence.words
-    capital = first[0].isupper()
-    words = [inside(first) if capital else first, *rest]
-    start, *others = (words[place] for place in order)
-    return Sentence((start[0].upper() + start[1:] if capital else start, *others), sentence.end)
-
-
 def _lower(sentence: Sentence) -> tuple[str, ...]:
     return tuple(map(str.lower, sentence.words))
 
 
-def _random(first: Sentence, second: Sentence, group: int) -> Trial:
-    both = first, second
-    trial_id = content_id("trial", Condition.RANDOM_NATURAL, *both)
-    return Trial(
-        trial_id, group, Condition.RANDOM_NATURAL, "", "", *both, Kind.NATURAL, Kind.NATURAL, ""
-    )
-
-
-def _catch(sentence: Sentence, shuffled: Sentence, group: int) -> Trial:
-    both = sentence, shuffled
-    trial_id = content_id("trial", Condition.CATCH, *both)
-    return Trial(trial_id, group, Condition.CATCH, "", "", *both, Kind.NATURAL, Kind.SHUFFLED, "")
+def _trial(
+    condition: Condition, natural: Sentence, other: Sentence, kind: Kind, group: int
+) -> Trial:
+    """A natural sentence against another of some kind; it names no models and has no source."""
+    trial_id = content_id("trial", condition, natural, other)
+    return Trial(trial_id, group, condition, "", "", natural, other, Kind.NATURAL, kind, "")

@@ -92,7 +92,11 @@ def simulate_power(
     for what, number in counts.items():
         if number is not None and number < 1:
             raise InputError(f"Power needs 1 or more {what}, not {number}.")
-    rows, numbers = _regrouped(comparisons, groups)
+    # As many groups as asked for: beyond the design's, its groups begin anew. rows: (n_trials,) the
+    # design's trials that are simulated, some several times; numbers: (n_trials,) their groups.
+    designed = int(comparisons.groups.max()) + 1
+    places = [np.flatnonzero(comparisons.groups == g % designed) for g in range(groups or designed)]
+    rows, numbers = np.concatenate(places), np.repeat(range(len(places)), [*map(len, places)])
     study = _rows(comparisons, rows, numbers)
     noise = np.broadcast_to(noise, comparisons.differences.shape)[rows]
     rng = np.random.default_rng(seed)
@@ -102,14 +106,6 @@ def simulate_power(
     ]
     accuracy, better, curves = map(np.array, zip(*planted_results, strict=True))
     return Power(study.models, accuracy, better, curves[:, -1], curves, simulations)
-
-
-def _regrouped(comparisons: TrialPreferences, groups: int | None) -> tuple[IntArray, IntArray]:
-    """Trials and groups of as many groups as asked for, the design's repeated or cut."""
-    designed = int(comparisons.groups.max()) + 1
-    places = [np.flatnonzero(comparisons.groups == g % designed) for g in range(groups or designed)]
-    numbers = np.repeat(np.arange(len(places)), list(map(len, places)))
-    return np.concatenate(places), numbers
 
 
 def thin(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> TrialPreferences:
@@ -158,6 +154,8 @@ def _plant(
     """Expected accuracies, significant comparisons and the curve of first places of one model."""
     p = choice_probabilities(study.differences[:, planted], noise)  # (n_trials,)
     signs = np.sign(study.differences) * study.evaluates  # (n_trials, n_models)
+    # A model agrees with probability p where it prefers sentence_2, 1 - p where sentence_1, and 1/2
+    # where it ties: 1/2 + sign * (p - 1/2) in all three cases.
     with np.errstate(invalid="ignore"):
         accuracy = 0.5 + (p - 0.5) @ signs / study.evaluates.sum(axis=0)
     alone = not study.groups.any()  # one group: its participants are what tests compare
@@ -173,29 +171,26 @@ def _plant(
             votes = rng.binomial(participants, p, size=(block, len(p)))
             means, ceilings = group_means(study, votes, participants)
         better += significantly_better(means, ceilings, planted, alpha).sum(axis=0)
-        shares = votes / participants - 0.5
-        curve += _first(study, signs, shares, planted, _orders(study.strata, block, rng))
+        # The curve: every experiment, (block, n_trials), in an order of its own, and the accuracies
+        # of all models on its first 1, 2, … trials, (block, n_trials, n_models). Rounding lets
+        # equal accuracies tie, whatever the order of their sums.
+        orders = _orders(study.strata, block, rng)
+        ordered = np.take_along_axis(votes / participants - 0.5, orders, axis=1)[..., None]
+        trials = np.cumsum(study.evaluates[orders], axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            accuracies = np.round(np.cumsum(ordered * signs[orders], axis=1) / trials, 12)
+        best = accuracies.max(axis=2, keepdims=True)  # nan where a model has no trial yet
+        winners = accuracies == best
+        curve += (winners[..., planted] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
     return accuracy, better / simulations, curve / simulations
 
 
 def _orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
     """Random orders of trials, (n_simulations, n_trials): no stratum twice before all once."""
+    # A key's whole part is the round in which a trial comes, its fraction the place within: the k
+    # trials of a stratum get the rounds 0 to k - 1 at random, in every simulation anew.
     keys = rng.random((simulations, len(strata)))
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
         keys[:, members] += np.argsort(np.argsort(keys[:, members], axis=1), axis=1)
     return np.argsort(keys, axis=1)
-
-
-def _first(
-    study: TrialPreferences, signs: FloatArray, shares: FloatArray, planted: int, orders: IntArray
-) -> FloatArray:
-    """(n_trials,) summed over simulations: the planted model's part in the first place."""
-    ordered = np.take_along_axis(shares, orders, axis=1)[..., None]
-    trials = np.cumsum(study.evaluates[orders], axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = np.round(np.cumsum(ordered * signs[orders], axis=1) / trials, 12)
-    best = accuracy.max(axis=2, keepdims=True)  # nan where a model has no trial yet
-    winners = accuracy == best
-    part: FloatArray = (winners[..., planted] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
-    return part

@@ -118,6 +118,7 @@ def design_power(
     ceilings = ceilings or Ceilings()
     preferences = preferences_by_scope(trials, table)
     noise = calibrate(preferences, ceilings)
+    # Each kind of trials with all its trials (None), and in smaller experiments with some a group.
     kinds = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
     runs = [(scope, size) for scope, kind in kinds.items() for size in (None, *_sizes(kind))]
     results: dict[tuple[Scope, int | None], Power] = {}
@@ -133,6 +134,7 @@ def design_power(
             kind_noise,
             groups=groups,
             participants=participants,
+            # averaged over all comparisons, smaller experiments need fewer simulations
             simulations=simulations if size is None else max(1, simulations // 4),
             alpha=alpha,
             seed=seed,
@@ -180,6 +182,7 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
 
 def power_report(power: DesignPower) -> Report:
     """The power of a design as a page; what limits its tests comes first."""
+    # Where no test can be significant, a rate of 0 would be misread: the page says so in its place.
     scopes = power.scopes.items()
     first: list[tuple[Value, ...]] = []
     significant: list[tuple[Value, ...]] = []

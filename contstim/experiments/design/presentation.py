@@ -55,11 +55,14 @@ def presentation(
             f"There is no participant {participant} of group {group}: participants count from 1, "
             "and groups are those of the trials."
         )
+    # Participants 1 and 2 share a stream of sides, 3 and 4 the next; the second of two is mirrored.
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])
     mirrored = participant % 2 == 0
     left: dict[str, int] = {}
     for condition in Condition:
         members = [trial.trial_id for trial in seen if trial.condition == condition]
+        # 0 1 0 1 … or 1 2 1 2 …, then shuffled: even numbers stand for sentence_1 on the left. By
+        # chance the one or the other side has one more where the number of trials is odd.
         first = np.arange(len(members)) % 2 + int(sides.integers(2))
         for name, side in zip(members, sides.permutation(first), strict=True):
             left[name] = int(side + mirrored) % 2 + 1

@@ -110,6 +110,8 @@ def _preferences(trials: list[Trial], table: ScoreTable) -> TrialPreferences:
     require_scores(trials, table)
     for model in sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""}):
         table.column(model)
+    # places: (n_trials, 2), so that log-probabilities are (n_trials, 2, n_models); ratios are taken
+    # over the last axis, which the two sentences move to.
     places = [[table.rows[trial.sentence_1], table.rows[trial.sentence_2]] for trial in trials]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
     numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
@@ -126,7 +128,8 @@ def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> 
     """How likely a simulated participant prefers sentence_2.
 
     The participant has the planted model's difference in log-probability, adds normal noise of
-    standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher.
+    standard deviation `noise` (nats) anew in every trial, and prefers what comes out higher: the
+    law of comparative judgement (Thurstone 1927), p = Phi(difference / noise).
     """
     from scipy.special import ndtr
 
@@ -137,12 +140,15 @@ def choice_probabilities(differences: FloatArray, noise: float | FloatArray) -> 
 def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
     """How often one of `raters` simulated participants agrees with the majority of the others.
 
-    The expected value, over trials with these differences, of the study's lower noise ceiling; a
-    majority of half against half counts one half.
+    The expected value, over trials with these differences, of the lower noise ceiling of accuracy
+    (Golan et al. 2023, Methods); a majority of half against half counts one half.
     """
     from scipy.special import bdtr, bdtrc
 
     p = choice_probabilities(differences, noise)
+    # Votes of the others for sentence_2 are binomial(others, p). bdtrc(k, n, p) is the chance of
+    # more than k, bdtr(k, n, p) of k at most; of an even number of others half may stand against
+    # half, which counts one half.
     others = raters - 1
     if others % 2:
         majority = bdtrc(others // 2, others, p)
@@ -176,6 +182,8 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
             f"0.5 and {most:.6f} on these {len(differences)} pairs."
         )
 
+    # The ceiling falls as noise grows, and noise has no natural unit: the root is sought over its
+    # logarithm, fourteen e-folds to either side of the largest difference.
     def excess(log_noise: float) -> float:
         return lower_ceiling(differences, float(np.exp(log_noise)), raters) - ceiling
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
@@ -111,6 +110,7 @@ def summarise(
 
 
 def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
+    # Groups have as many catch trials each, so that this is one sentence, or none.
     for number in sorted(set(numbers) - {0}):
         honest, guessing = (100 * DEFAULT_RULE.dropped(number, share) for share in (LAPSES, 1.0))
         needed = DEFAULT_RULE.required(number)
@@ -122,6 +122,8 @@ def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
 
 
 def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
+    # The family that `analyze` tests by default, with groups as units; one group has no other units
+    # than its participants, whose number the design does not fix.
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     if groups == 1:
         yield THESE_ITEMS
@@ -138,6 +140,8 @@ def _roles(
         role = f"{trial.kind_1} – {trial.kind_2}"
         times[trial.condition, role, (trial.model_1, trial.model_2), trial.group] += 1
     roles = {}
+    # In a sound design all model pairs have as many trials of a role in every group; fewest and
+    # most over pairs and groups show whether they do. Trials without models are no model pair.
     for condition in Condition:
         for role in sorted({key[1] for key in times if key[0] == condition}):
             pairs = {key[2] for key in times if key[:2] == (condition, role)}
@@ -155,19 +159,16 @@ def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
-    measured = np.array(
+    """Means over trials of each of `MEASURES`, for sentence_1 and sentence_2, (3, 2)."""
+    measured = [
         [
-            [_measure(s, frequencies) for s in (trial.sentence_1, trial.sentence_2)]
-            for trial in trials
+            [float(len(sentence)), float(len(sentence.bare)), frequencies.mean_zipf(sentence)]
+            for sentence in (trial.sentence_1, trial.sentence_2)
         ]
-    )  # (n_trials, 2, 3)
-    means: FloatArray = measured.mean(axis=0).T
+        for trial in trials
+    ]  # (n_trials, 2 sentences, 3 measures)
+    means: FloatArray = np.array(measured).mean(axis=0).T
     return means
-
-
-def _measure(sentence: Sentence, frequencies: WordFrequencies) -> tuple[float, float, float]:
-    frequency = frequencies.mean_zipf(sentence)
-    return float(len(sentence)), float(len(sentence.bare)), frequency
 
 
 def summary_report(summary: DesignSummary) -> Report:
@@ -228,48 +229,39 @@ def draw_summary(summary: DesignSummary, path: Path | str) -> None:
 
 def summary_figure(summary: DesignSummary) -> Figure:
     """Trials by group and condition, sentences by source, and the balance between sides."""
+    from matplotlib.ticker import MaxNLocator
+
     figure = new_figure(9, 6)
     upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
     left, right = upper.subplots(1, 2)
-    _draw_counts(left, summary)
-    _draw_sources(right, summary)
-    for axis, (row, measure) in zip(lower.subplots(1, 3), enumerate(MEASURES), strict=True):
-        _draw_balance(axis, summary, row, measure)
-    return figure
-
-
-def _draw_counts(axis: Axes, summary: DesignSummary) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+    # A bar a group, the conditions' trials on top of one another.
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
     for condition, counts in summary.counts.items():
-        axis.bar(groups, counts, bottom=bottom, label=condition)
+        left.bar(groups, counts, bottom=bottom, label=condition)
         bottom += counts
-    axis.set(xlabel="group", ylabel="trials")
-    axis.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
-    axis.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
-    axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
-
-
-def _draw_sources(axis: Axes, summary: DesignSummary) -> None:
+    left.set(xlabel="group", ylabel="trials")
+    left.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
+    left.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
+    left.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
-    bars = axis.barh(names, list(summary.sources.values()))
-    axis.bar_label(bars, padding=2, fontsize="small")
-    axis.margins(x=0.12)
-    axis.invert_yaxis()
-    axis.set(xlabel="distinct sentences", title="sentences by source")
-    axis.tick_params(axis="y", labelsize="small")
-
-
-def _draw_balance(axis: Axes, summary: DesignSummary, row: int, measure: str) -> None:
+    bars = right.barh(names, list(summary.sources.values()))
+    right.bar_label(bars, padding=2, fontsize="small")
+    right.margins(x=0.12)
+    right.invert_yaxis()
+    right.set(xlabel="distinct sentences", title="sentences by source")
+    right.tick_params(axis="y", labelsize="small")
+    # A panel a measure, a row a condition, and in it a dot for each of a trial's two sentences, a
+    # little apart, since balanced ones would hide one another.
     places = np.arange(len(summary.balance))
-    for side, name in enumerate(_SIDES):
-        values = [table[row, side] for table in summary.balance.values()]
-        axis.plot(values, places + 0.15 * (side - 0.5), "o", label=name)
-    axis.set_yticks(places, list(summary.balance), fontsize="small")
-    axis.invert_yaxis()
-    axis.margins(x=0.2, y=0.2)
-    axis.set_title(measure)
-    if row == 0:
-        axis.legend(fontsize="small", loc="upper right")
+    panels = lower.subplots(1, 3)
+    for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
+        for side, name in enumerate(_SIDES):
+            values = [table[row, side] for table in summary.balance.values()]
+            axis.plot(values, places + 0.15 * (side - 0.5), "o", label=name)
+        axis.set_yticks(places, list(summary.balance), fontsize="small")
+        axis.invert_yaxis()
+        axis.margins(x=0.2, y=0.2)
+        axis.set_title(measure)
+    panels[0].legend(fontsize="small", loc="upper right")
+    return figure

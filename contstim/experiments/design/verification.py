@@ -47,7 +47,20 @@ def verify_design(
         _require(1 <= trial.group <= groups, f"{trial.trial_id} is in group {trial.group}")
     _check_stimuli(trials, pairs, triplets)
     _check_fillers(trials, natural)
-    _check_groups(trials, groups, random_per_group, catch_per_group)
+    # Groups are alike: as many trials of every condition, model pair and role, and no text twice.
+    shares: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
+    seen: list[Counter[str]] = [Counter() for _ in range(groups)]
+    for trial in trials:
+        share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
+        shares[trial.group - 1][share] += 1
+        seen[trial.group - 1].update(_shown(trial))
+    for number, (share_of, texts) in enumerate(zip(shares, seen, strict=True), start=1):
+        _require(share_of == shares[0], f"groups 1 and {number} have different shares of trials")
+        for text, times in texts.items():
+            _require(times == 1, f"group {number} sees {text!r} {times} times")
+        for condition, needs in zip(_FILLERS, (random_per_group, catch_per_group), strict=True):
+            has = sum(n for share, n in share_of.items() if share[0] == condition)
+            _require(has == needs, f"group {number} has {has} {condition} trials, not {needs}")
 
 
 def _require(holds: bool, failure: str) -> None:
@@ -59,6 +72,8 @@ def _check_stimuli(
     trials: Iterable[Trial], pairs: Iterable[Pair], triplets: Iterable[Triplet]
 ) -> None:
     """Every comparison that the stimuli give is made once, and no other."""
+    # Written out from the stimuli, not by the functions that make trials, so that a mistake in
+    # those is seen. Texts keep their end marks here, unlike what participants see.
     wanted: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
         texts = [str(pair.sentence_1), str(pair.sentence_2)]
@@ -87,6 +102,7 @@ def _check_fillers(trials: Sequence[Trial], natural: Iterable[Sentence]) -> None
             continue
         first, second = _shown(trial)
         _require(trial.model_1 == trial.model_2 == "", f"{trial.trial_id} names models")
+        # Both sentences of a random pair are natural, of a catch trial only the first.
         drawn = (first,) if trial.condition == Condition.CATCH else (first, second)
         for text in drawn:
             _require(text in natural_texts, f"{text!r} is not among the natural sentences")
@@ -103,24 +119,6 @@ def _check_fillers(trials: Sequence[Trial], natural: Iterable[Sentence]) -> None
                 not (first[0].isupper() and second[0].islower()),
                 f"{second!r} begins without the capital that {first!r} has",
             )
-
-
-def _check_groups(
-    trials: Iterable[Trial], groups: int, random_per_group: int, catch_per_group: int
-) -> None:
-    shares: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
-    seen: list[Counter[str]] = [Counter() for _ in range(groups)]
-    for trial in trials:
-        share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
-        shares[trial.group - 1][share] += 1
-        seen[trial.group - 1].update(_shown(trial))
-    for number, (share_of, texts) in enumerate(zip(shares, seen, strict=True), start=1):
-        _require(share_of == shares[0], f"groups 1 and {number} have different shares of trials")
-        for text, times in texts.items():
-            _require(times == 1, f"group {number} sees {text!r} {times} times")
-        for condition, needs in zip(_FILLERS, (random_per_group, catch_per_group), strict=True):
-            has = sum(n for share, n in share_of.items() if share[0] == condition)
-            _require(has == needs, f"group {number} has {has} {condition} trials, not {needs}")
 
 
 def _shown(trial: Trial) -> tuple[str, str]:

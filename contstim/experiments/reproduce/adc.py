@@ -16,8 +16,6 @@ from contstim.evaluation.acceptability.sentence_scores import joined, published_
 from contstim.experiments.reproduce.claims import PublishedClaim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
 
 BEST = "bert-large-cased_mlm"
@@ -66,6 +64,8 @@ def reproduce_adc(data: Path | str) -> Reproduction:
     tables = (masked, classifiers) if classifiers.is_file() else (masked,)
     parts = [published_scores(judgements, path) for path in tables]
     models = parts[0].models
+    # Columns of the published z-scores, beside those that ours are computed from: (n_sentences,
+    # n_models) both, over all sentences, with the population's standard deviation.
     theirs = published_scores(judgements, masked, [f"{name}_zscores" for name in models])
     largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
     return Reproduction(
@@ -77,29 +77,17 @@ def reproduce_adc(data: Path | str) -> Reproduction:
 
 def claims(reproduction: Reproduction) -> tuple[PublishedClaim, ...]:
     """What was published, and what we find."""
-    return tuple(
-        PublishedClaim(*parts)
-        for part in (_sizes, _criteria, _z_scores)
-        for parts in part(reproduction)
-    )
-
-
-def _sizes(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
     evaluation = reproduction.evaluation
     missing = int(np.isnan(evaluation.sentence_judgements).sum())
-    sentences = len(evaluation.judgements.sentences)
-    yield (
-        "sentences",
-        "4,178, 2 without a judgement",
-        f"{sentences:,}, {missing} without a judgement",
-    )
+    sentences = f"{len(evaluation.judgements.sentences):,}, {missing} without a judgement"
     total, discarded = len(evaluation.judgements.pairs), len(evaluation.excluded)
-    yield "minimal pairs", "2,393, 28 not evaluated", f"{total:,}, {discarded} not evaluated"
-
-
-def _criteria(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
-    """The paper's ADC counts two of the discarded pairs, which lack a judgement, as met."""
-    evaluation = reproduction.evaluation
+    pairs = f"{total:,}, {discarded} not evaluated"
+    rows = [
+        PublishedClaim("sentences", "4,178, 2 without a judgement", sentences),
+        PublishedClaim("minimal pairs", "2,393, 28 not evaluated", pairs),
+    ]
+    # The paper's ADC counts two of the discarded pairs, which lack a judgement, as met. Ours counts
+    # evaluated pairs alone, so that these are added here.
     column = evaluation.models.index(BEST)
     unjudged = {s.id for s in evaluation.judgements.sentences if np.isnan(s.judgement)}
     lacking = sum(
@@ -112,14 +100,10 @@ def _criteria(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
         if criterion.delta is not None:
             met += lacking
             about += f", with the {lacking} pairs that lack a judgement"
-        yield (
-            about,
-            f"{_PUBLISHED[criterion.name]} of 2,365",
-            f"{met:,} of {len(evaluation.pairs):,}",
-        )
-
-
-def _z_scores(reproduction: Reproduction) -> Iterator[tuple[str, str, str]]:
+        published = f"{_PUBLISHED[criterion.name]} of 2,365"
+        rows.append(PublishedClaim(about, published, f"{met:,} of {len(evaluation.pairs):,}"))
     for model, difference in reproduction.differences.items():
+        about = f"{model}: population z-scores over all sentences"
         ours = "the same" if difference < _SAME else f"differ by up to {difference:.2g}"
-        yield f"{model}: population z-scores over all sentences", "the same", ours
+        rows.append(PublishedClaim(about, "the same", ours))
+    return tuple(rows)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result, Sampling
     from contstim.experiments.analysis.run import Analysis
 
+# By model, in the order of `_ORDER`: choices predicted of 900 on random pairs, and cosines over all
+# trials.
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -50,6 +52,7 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     Raises:
         InputError: one of them is not there.
     """
+    # A folder of both repositories, or a checkout of the first, where --ratings names the second's.
     data = Path(data)
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
@@ -93,7 +96,7 @@ def claims(analysis: Analysis) -> tuple[PublishedClaim, ...]:
     """Every claim, in the paper's order of conditions."""
     return tuple(
         PublishedClaim(about, published, ours)
-        for part in (_size, _random, _controversial, _overall, _people)
+        for part in (_size, _random, _controversial, _overall)
         for about, published, ours in part(analysis)
     )
 
@@ -107,6 +110,8 @@ def _size(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
         "16,500 of 100 participants in 10 groups",
         f"{sizes:,} of {people:,} participants in {len(ratings.groups)} groups",
     )
+    # Counts of trials by condition, a dictionary for each design that some group has: one, if all
+    # participants saw as many of each.
     each = {tuple(Counter(t.condition for t in g.trials).items()) for g in ratings.groups}
     designs = {frozenset(counts): dict(counts) for counts in each}
     ours = "; ".join(
@@ -119,6 +124,8 @@ def _size(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
 
 def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     result = analysis.result(Scope.RANDOM, ACCURACY)
+    # A participant's accuracy times their number of trials is how many choices were predicted; a
+    # tie makes it a half.
     scores = result.evaluation
     sums = dict(zip(scores.models, (scores.values * scores.n_trials).sum(axis=0), strict=True))
     yield (
@@ -134,6 +141,7 @@ def _random(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     differ = sum(len(result.beaten_by(model)) for model in _ORDER)
     compared = sum(comparison.second != CEILING for comparison in result.comparisons)
     yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
+    # Of the symmetric matrix (n_models, n_models) what lies above the diagonal: each pair once.
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]
     above = np.triu_indices(len(agreement), 1)
     shares = agreement[above]
@@ -157,7 +165,7 @@ def _controversial(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "natural controversial pairs: gpt2 is better than",
-        _without("gpt2", "roberta"),
+        _ordered(set(_ORDER) - {"gpt2", "roberta"}),
         _ordered(natural.beaten_by("gpt2")),
     )
     for scope, about, published in (
@@ -183,6 +191,7 @@ def _overall(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
         ".720220 to .773509",
         f"{_digits(scores.lower.mean())} to {_digits(scores.upper.mean())}",
     )
+    # The paper orders its first four models, each significantly better than the next.
     for better, worse in pairwise(_ORDER[:4]):
         beaten = worse in result.beaten_by(better)
         yield (
@@ -190,9 +199,6 @@ def _overall(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
             "significantly",
             "significantly" if beaten else "not significantly",
         )
-
-
-def _people(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
     cells = [r for r in analysis.roles if (r.accept, r.reject) == ("gpt2", "bigram")]
     yield (
         "gpt2 accepts, bigram rejects: people prefer the synthetic sentence",
@@ -213,10 +219,6 @@ def _people(analysis: Analysis) -> Iterator[tuple[str, str, str]]:
 
 def _not_below(result: Result) -> str:
     return _ordered(set(_ORDER) - result.below_ceiling())
-
-
-def _without(*models: str) -> str:
-    return _ordered(set(_ORDER) - set(models))
 
 
 def _ordered(models: Iterable[str]) -> str:

@@ -45,11 +45,16 @@ def read_experiment(
     """
     rows = _shown_pairs(ratings_file)
     groups = _groups([pair for pair, *_ in rows], ratings_file)
-    selected = _selected_trials(contstimlang_folder)
+    # The 1,440 controversial trials by their sentences, in either order; groups follow below.
+    made = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
+    for triplet in read_triplets(contstimlang_folder, selected=True):
+        made += triplet_trials(triplet)
+    selected = {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in made}
     order = read_stimulus_scores(contstimlang_folder).rows
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
     for row, (pair, rating, position, rt_ms) in enumerate(rows):
+        # A participant is a block of rows; the first of a group to meet a trial gives it its group.
         participant = row // TRIALS_EACH
         key = frozenset(pair)
         if key not in trials:
@@ -61,6 +66,7 @@ def read_experiment(
                 f"p{participant + 1:03}",
                 trial.group,
                 trial.trial_id,
+                # a rating goes from the file's first sentence to its second, ours from sentence_1
                 rating if pair[0] == trial.sentence_1 else mirrored(rating),
                 UNKNOWN,
                 position,
@@ -105,6 +111,8 @@ def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> lis
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
+    # Groups share no pair, so that whoever saw the same set of 165 pairs is of one group, and a
+    # pair in two different sets means that rows are missing or out of order.
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
@@ -113,14 +121,6 @@ def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> lis
             "repeats a pair, or a pair is shared by participants who otherwise saw different ones."
         )
     return [numbers[pairs_seen] for pairs_seen in seen]
-
-
-def _selected_trials(folder: Path | str) -> dict[frozenset[Sentence], Trial]:
-    """The 1,440 controversial trials by their sentences; their group is filled in later."""
-    trials = [pair_trial(pair) for pair in read_natural_pairs(folder)]
-    for triplet in read_triplets(folder, selected=True):
-        trials += triplet_trials(triplet)
-    return {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in trials}
 
 
 def _unselected_trial(

@@ -43,6 +43,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
     texts = [sentence.text for sentence in sentences]
     features: dict[str, dict[str, float]] = {}
+    # A sentence may stand in several rows, as in a table of trials, if its values are the same.
     for name, cells in table.items():
         if name != "sentence":
             features[name] = {}

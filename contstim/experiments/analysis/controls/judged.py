@@ -52,6 +52,8 @@ def judged(
             if group.trials[column].model_1 in ("", model) or group.trials[column].model_2 == model
         ]
         differences = differences_of([group.trials[c] for c in columns], features, feature)
+        # (n_participants, n_columns) choices, +1 for sentence_2; their sum has the majority's sign,
+        # and is 0 where people are divided evenly
         votes = np.sign(group.ratings[:, columns] - 3.5).sum(axis=0)
         preferred = np.sign(group.ratios[row, columns])
         for values in zip(preferred, np.sign(votes), differences, strict=True):
@@ -71,6 +73,7 @@ def require_values(
     Raises:
         InputError: some have none; says how many different ones, over all groups.
     """
+    # All groups are searched before anything is said, so that the table is mended once.
     every = [
         group.trials[c] for group in ratings.groups for c in columns_of(group.trials, conditions)
     ]

@@ -90,11 +90,25 @@ def _feature_preference(
     model: str,
     conditions: Collection[Condition],
 ) -> FeaturePreference:
+    from scipy.stats import ttest_1samp
+
     decisions = judged(ratings, model, conditions, features, feature)
+    # Signed by the choice: the feature of the preferred less that of the rejected sentence.
     decided = [trial for trial in decisions if trial.model and trial.people]
     by_model = np.array([trial.difference * trial.model for trial in decided])
     by_people = np.array([trial.difference * trial.people for trial in decided])
-    statistic, p_value = _paired_t(by_model - by_people)
+    # Student's t of the paired differences. Scipy's is nan, with a warning, where they do not vary:
+    # no difference anywhere is no evidence; the same one everywhere leaves no room for chance.
+    differences = by_model - by_people
+    if len(decided) < 2:
+        statistic, p_value = float("nan"), float("nan")
+    elif not differences.any():
+        statistic, p_value = 0.0, 1.0
+    elif np.ptp(differences) == 0:
+        statistic, p_value = float(np.sign(differences[0]) * np.inf), 0.0
+    else:
+        test = ttest_1samp(differences, 0)
+        statistic, p_value = float(test.statistic), float(test.pvalue)
     return FeaturePreference(
         feature,
         model,
@@ -144,6 +158,7 @@ def feature_shares(
     shares: list[FeatureShare] = []
     for feature in features:
         require_values(ratings, conditions, features, feature)
+        # A participant saw one group's trials; a model is judged on all groups' trials together.
         of_models = []
         for group in ratings.groups:
             columns = columns_of(group.trials, conditions)
@@ -167,20 +182,6 @@ def _share(feature: str, judge: str, is_model: bool, preferred: FloatArray) -> F
     """From the feature of the preferred less that of the rejected sentence of each trial."""
     decided = preferred[preferred != 0]
     return FeatureShare(feature, judge, is_model, len(decided), _mean(decided > 0))
-
-
-def _paired_t(differences: FloatArray) -> tuple[float, float]:
-    """Student's t of differences against zero; no difference anywhere is no evidence."""
-    from scipy.stats import ttest_1samp
-
-    if len(differences) < 2:
-        return float("nan"), float("nan")
-    if not differences.any():
-        return 0.0, 1.0
-    if np.ptp(differences) == 0:
-        return float(np.sign(differences[0]) * np.inf), 0.0
-    test = ttest_1samp(differences, 0)
-    return float(test.statistic), float(test.pvalue)
 
 
 def _mean(values: np.ndarray[tuple[int], np.dtype[np.float64 | np.bool_]]) -> float:

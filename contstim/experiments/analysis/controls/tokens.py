@@ -78,6 +78,7 @@ def token_count_control(
         family = [
             _token_count_test(ratings, counts, model, errors_only, conditions) for model in counts
         ]
+        # The errors are a part of all trials, not further tests: each has a family of its own.
         adjusted = false_discovery(np.array([test.p_value for test in family])).tolist()
         tests += [replace(t, adjusted=p) for t, p in zip(family, adjusted, strict=True)]
     return tuple(tests)
@@ -94,6 +95,8 @@ def _token_count_test(
 
     decisions = judged(ratings, model, conditions, counts, model)
     trials = [trial for trial in decisions if not errors_only or trial.people * trial.model < 0]
+    # Signs: `difference` is positive where sentence_2 has more tokens, `model` where it prefers it,
+    # so that a negative product means that the model prefers the sentence with fewer.
     differ = [trial for trial in trials if trial.difference and trial.model]
     fewer = sum(trial.difference * trial.model < 0 for trial in differ)
     equal = sum(trial.difference == 0 for trial in trials)

@@ -45,9 +45,23 @@ def consistency_figure(
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
     figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * len(models))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
-    _draw_ceiling(bars, models)
-    _draw_bars(bars, models, result)
-    _draw_units(bars, models, result, units)
+    # Each model has a row, from the worst at 0. The ceilings are its own, since its trials are;
+    # they lie behind the bars, and dots above all, spread over the bar's height.
+    for row, model in enumerate(models):
+        if np.isfinite(model.lower):
+            ceiling = (model.lower, model.upper)
+            bars.fill_betweenx((row - 0.5, row + 0.5), *ceiling, color=GREY, lw=0, alpha=0.7)
+    values = [model.value for model in models]
+    bars.barh(range(len(models)), values, height=0.62, color=BLUE, alpha=0.75, lw=0)
+    bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
+    by_unit = units_of(result.evaluation, result.evaluation.values, units)  # (n_units, n_models)
+    for row, model in enumerate(models):
+        limits = (model.interval.low, model.interval.high)
+        if np.isfinite(limits[0]):
+            bars.plot(limits, (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
+        dots = by_unit[:, result.evaluation.models.index(model.model)]
+        heights = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [row]
+        bars.plot(dots, heights, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
     _draw_significance(metro, models, result)
     bars.set_yticks(range(len(models)), labels)
     bars.set_ylim(-0.6, len(models) - 0.4)
@@ -56,40 +70,15 @@ def consistency_figure(
     return figure
 
 
-def _draw_ceiling(axes: Axes, models: list[ModelResult]) -> None:
-    for row, model in enumerate(models):
-        if np.isfinite(model.lower):
-            axes.fill_betweenx(
-                (row - 0.5, row + 0.5), model.lower, model.upper, color=GREY, lw=0, alpha=0.7
-            )
-
-
-def _draw_bars(axes: Axes, models: list[ModelResult], result: Result) -> None:
-    rows = np.arange(len(models))
-    values = np.array([model.value for model in models])
-    axes.barh(rows, values, height=0.62, color=BLUE, alpha=0.75, lw=0)
-    axes.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
-    limits = np.array([(model.interval.low, model.interval.high) for model in models])
-    for row, (low, high) in enumerate(limits):
-        if np.isfinite(low):
-            axes.plot((low, high), (row, row), color=BLACK, lw=1.1, solid_capstyle="butt")
-
-
-def _draw_units(axes: Axes, models: list[ModelResult], result: Result, units: Units | None) -> None:
-    scores = result.evaluation
-    values = units_of(scores, scores.values, units)
-    for row, model in enumerate(models):
-        dots = values[:, scores.models.index(model.model)]
-        offsets = row + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else np.array([row])
-        axes.plot(dots, offsets, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
-
-
 def _draw_significance(axes: Axes, models: list[ModelResult], result: Result) -> None:
+    """The metro map: a line a model that beats any, from left to right, the ceiling's first."""
     names = [model.model for model in models]
     below = result.below_ceiling()
     axes.set_axis_off()
     lines = [("ceiling", len(models) - 0.5, below)]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
+    # A line reaches from its own model (or the top) down to the last that is worse; a line without
+    # any such model takes no place.
     for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
         rows = sorted(names.index(model) for model in worse)
         span = (min(rows[0], top), max(rows[-1], top))

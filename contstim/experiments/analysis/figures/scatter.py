@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.agreement import rated_trials, rivals
 from contstim.experiments.analysis.measures import MIDDLE
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, widest
-from contstim.stimuli import Condition
+from contstim.stimuli import CONTROVERSIAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,15 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.scores import ScoreTable
-
-_CONDITIONS = (
-    Condition.NATURAL_CONTROVERSIAL,
-    Condition.NATURAL_SYNTHETIC,
-    Condition.SYNTHETIC_SYNTHETIC,
-)
+    from contstim.stimuli import Condition
 
 
 def scatter_figure(
@@ -46,20 +41,19 @@ def scatter_figure(
     """
     from matplotlib.lines import Line2D
 
-    by_condition = {
-        condition: _points(ratings, scores, pair, condition) for condition in _CONDITIONS
-    }
-    by_condition = {
-        condition: points for condition, points in by_condition.items() if len(points[0])
-    }
+    conditions = [
+        condition
+        for condition in CONTROVERSIAL
+        if set(pair) in map(set, rivals(ratings, condition))
+    ]
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
     labels = ("preferred by most people", "the other sentence")
     side = max(2.3, 0.3 + widest(ranks))
-    across = max(0.5 + side * max(1, len(by_condition)), 1.2 + widest(["".join(labels)]))
+    across = max(0.5 + side * max(1, len(conditions)), 1.2 + widest(["".join(labels)]))
     figure = new_figure(across, 0.6 + side)
-    panels = figure.subplots(1, max(1, len(by_condition)), squeeze=False)[0]
-    for axes, (condition, (points, preferred)) in zip(panels, by_condition.items(), strict=False):
-        _draw(axes, points, preferred)
+    panels = figure.subplots(1, max(1, len(conditions)), squeeze=False)[0]
+    for axes, condition in zip(panels, conditions, strict=False):
+        _draw_trials(axes, ratings, scores, pair, condition)
         axes.set_title(condition.replace("-", " "), loc="left", fontsize="medium")
         axes.set_xlabel(ranks[0])
     panels[0].set_ylabel(ranks[1])
@@ -77,25 +71,19 @@ def scatter_figure(
     return figure
 
 
-def _points(
-    ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
-) -> tuple[FloatArray, FloatArray]:
-    """Ranks (n_trials, 2 sentences, 2 models); the sign of the majority, 1 for sentence_2."""
-    ranks = scores.ranks()[:, [scores.models.index(m) for m in pair]]
-    points, preferred = [], []
-    for group in ratings.groups:
-        for column, trial in enumerate(group.trials):
-            if trial.condition is condition and {trial.model_1, trial.model_2} == set(pair):
-                both = (trial.sentence_1, trial.sentence_2)
-                points.append(ranks[scores.rows_of(both)])
-                preferred.append(np.sign(np.sign(group.ratings[:, column] - MIDDLE).sum()))
-    return np.array(points), np.array(preferred)
-
-
-def _draw(axes: Axes, points: FloatArray, preferred: FloatArray) -> None:
-    for both, majority in zip(points, preferred, strict=True):
-        axes.plot(*both.T, color=GREY, lw=0.6, zorder=1)
-        for place, side in zip(both, (-1, 1), strict=True):
+def _draw_trials(
+    axes: Axes, ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
+) -> None:
+    """A line for each trial that sets the pair against each other, a sentence at either end."""
+    # (n_sentences, 2): fractional ranks under both models, which are both axes
+    ranks = scores.ranks()[:, [scores.models.index(model) for model in pair]]
+    for trial, rated in rated_trials(ratings, condition):
+        if {trial.model_1, trial.model_2} != set(pair):
+            continue
+        places = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
+        axes.plot(*places.T, color=GREY, lw=0.6, zorder=1)
+        majority = np.sign(np.sign(rated - MIDDLE).sum())  # 1 for sentence_2, 0 for a draw
+        for place, side in zip(places, (-1, 1), strict=True):
             colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
             marker = "o" if majority == side else "s"
             axes.plot(*place, marker, ms=4, color=colour, mec=BLACK, mew=0.4, clip_on=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 
@@ -72,20 +72,17 @@ def fetch_published(
     prefixes = tuple(prefix for name in wanted for prefix in PUBLISHED[name])
     registry = published_files()
     keeper = pooch.create(path=Path(folder), base_url=address, registry=registry)
+    # Pooch tells of every download on its logger; progress is told here.
     pooch.get_logger().setLevel(logging.WARNING)
     for path in registry:
         if path.startswith(prefixes):
             if progress is not None:
                 progress(path)
-            _fetch(keeper, path, address)
+            try:
+                keeper.fetch(path)
+            except (OSError, ValueError) as error:  # ValueError: the checksum is another
+                raise InputError(
+                    f"Cannot fetch {address}{path}: {error} Or download the repository "
+                    "dpmlab/contstimlang by hand and give its folder."
+                ) from error
     return Path(folder)
-
-
-def _fetch(keeper: Any, path: str, address: str) -> None:
-    try:
-        keeper.fetch(path)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"Cannot fetch {address}{path}: {error} Or download the repository "
-            "dpmlab/contstimlang by hand and give its folder."
-        ) from error

@@ -56,6 +56,8 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} does not hold a score of each sentence: {error!r}.") from error
+    # A dictionary for each model, sentence → nats, all in the order of the first: columns become
+    # (n_sentences, n_models).
     given = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
     return ScoreTable(given, MODELS, np.array(columns).T)
 

@@ -81,31 +81,31 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
         InputError: the file is missing, lacks a column, or a score is no number.
     """
     path = Path(folder) / _TRIPLETS.format("_best10" if selected else "")
+    # In this order the columns are ours: natural, synthetic_1 (their S2), synthetic_2, each under
+    # both models.
     scores = tuple(f"lp_{s}_given_m{m}" for s in ("N", "S2", "S1") for m in (1, 2))
-    rows = _columns(path, ("m1", "m2", "N", "S2", "S1"), scores)
-    return tuple(_triplet(row[0], row[1], row[2:5], [float(p) for p in row[5:]]) for row in rows)
-
-
-def _triplet(
-    model_1: str, model_2: str, sentences: tuple[str, ...], log_probs: list[float]
-) -> Triplet:
-    natural, synthetic_1, synthetic_2 = map(Sentence.parse, sentences)
-    natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2 = log_probs
-    return Triplet(
-        content_id("triplet", model_1, model_2, natural, synthetic_1, synthetic_2),
-        model_1,
-        model_2,
-        natural,
-        synthetic_1,
-        synthetic_2,
-        log_prob_natural_model_1=natural_1,
-        log_prob_natural_model_2=natural_2,
-        log_prob_synthetic_1_model_1=rejected_1,
-        log_prob_synthetic_1_model_2=accepted_1,
-        log_prob_synthetic_2_model_1=accepted_2,
-        log_prob_synthetic_2_model_2=rejected_2,
-        controversiality=natural_1 - rejected_1 + natural_2 - rejected_2,
-    )
+    triplets = []
+    for model_1, model_2, *cells in _columns(path, ("m1", "m2", "N", "S2", "S1"), scores):
+        natural, synthetic_1, synthetic_2 = map(Sentence.parse, cells[:3])
+        natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2 = map(float, cells[3:])
+        triplets.append(
+            Triplet(
+                content_id("triplet", model_1, model_2, natural, synthetic_1, synthetic_2),
+                model_1,
+                model_2,
+                natural,
+                synthetic_1,
+                synthetic_2,
+                log_prob_natural_model_1=natural_1,
+                log_prob_natural_model_2=natural_2,
+                log_prob_synthetic_1_model_1=rejected_1,
+                log_prob_synthetic_1_model_2=accepted_1,
+                log_prob_synthetic_2_model_1=accepted_2,
+                log_prob_synthetic_2_model_2=rejected_2,
+                controversiality=natural_1 - rejected_1 + natural_2 - rejected_2,  # Eq. 4
+            )
+        )
+    return tuple(triplets)
 
 
 def _columns(path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -42,6 +42,7 @@ def read_frequencies(folder: Path | str) -> dict[str, float]:
     """
     root = _resources(folder)
     frequencies: dict[str, float] = {}
+    # A word in both lists has the frequency that stands beside the initial words.
     for name in (_INNER, _INITIAL):
         words = _read_words(root / name)
         path = root / name.replace(".pkl", "_freqs.pkl")
