@@ -52,7 +52,11 @@ def verify_natural(
     asked = dict.fromkeys(combinations(table.models, 2), per_pair) | dict(counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
     _check_question(table, certificate, per_pair, repeatable, asked, len(banned))
-    _check_demand(pairs, asked)
+    # As many pairs as asked for each model pair, and none of any other.
+    counts_of = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    for model_pair in {**counts_of, **asked}:
+        has, needs = counts_of[model_pair], asked.get(model_pair, 0)
+        _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
     doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences)
     usable = usable_rows(table, repeatable, banned)
     for pair in pairs:
@@ -92,13 +96,6 @@ def _check_question(
         _require(claimed == wanted, f"its certificate is for {name} {claimed}, asked was {wanted}")
 
 
-def _check_demand(pairs: Iterable[Pair], asked: Mapping[tuple[str, str], int]) -> None:
-    counts = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    for model_pair in {**counts, **asked}:
-        has, needs = counts[model_pair], asked.get(model_pair, 0)
-        _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
-
-
 def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
     scale = 2 * len(table.log_probs)
     for row, sentence, ranks, reject in (
@@ -130,7 +127,7 @@ def _sentences(pairs: Iterable[Pair]) -> list[Sentence]:
 
 
 def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
-    """On a line, nothing beats matching the k-th shortest with the k-th shortest."""
+    """Inside a model pair, sentences are matched so that lengths differ as little as can be."""
     if table.sentences is None:
         return
 
@@ -138,6 +135,7 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
         return pair.model_1, pair.model_2
 
     for models, group in groupby(sorted(pairs, key=models_of), key=models_of):
+        # (n_pairs, 2). On a line, nothing beats the k-th shortest beside the k-th shortest.
         lengths = np.array([[len(s.bare) for s in _sentences([pair])] for pair in group])
         least = np.abs(np.diff(np.sort(lengths, axis=0))).sum()
         total = np.abs(np.diff(lengths)).sum()
@@ -149,6 +147,7 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
 
 def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSelection) -> None:
     certificate = selection.certificate
+    # Eq. 5 in whole numbers: each sentence's doubled rank under the model that rejects it.
     total = sum(
         int(doubled[table.models.index(model), row])
         for pair in selection.pairs
@@ -176,6 +175,7 @@ def _check_bound(
         all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
         "a price is not an integer, or is too large to compute with",
     )
+    # sum of d_k · u_k, less what the sentences earn: recomputed from the stated prices alone.
     demand = {frozenset((first, second)): count for first, second, count in certificate.counts}
     paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)
     bound = paid - int(sentence_prices(doubled, np.array(values))[usable].sum())
