@@ -76,6 +76,7 @@ class WordLimits:
 
 def _positions(text: str, natural: Sentence) -> list[int]:
     """Where a word stands; a number is a position only where the sentence has no such word."""
+    # In "The 2 men saw 2 dogs" --fix 2 means both words 2, not the word at position 2.
     positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
     if not positions and text in map(str, range(len(natural))):
         positions = [int(text)]

@@ -55,6 +55,7 @@ def sentences(
 
     rules: list[SentenceRule] = [WordCount(words)]
     allowed = None if vocabulary is None else Vocabulary.load(vocabulary)
+    # A vocabulary says itself which words may stand twice; else English function words may.
     if not repeats:
         rules.append(DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable))
     if allowed is not None:
@@ -62,6 +63,7 @@ def sentences(
     if without is not None:
         rules.append(Without(tuple(read_lines(without))))
     rules += [NotIn(read_sentences(path, prose=prose)) for path in exclude or []]
+    # A sentence is left out for the first rule that it breaks, so that reasons add up.
     left_out: Counter[str] = Counter()
     read = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
     selected = list(filter_sentences(read, rules, left_out))

@@ -28,7 +28,7 @@ from contstim.experiments.platforms.jspsych.study import build_study
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.stimuli import Trial
 
@@ -80,12 +80,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         files = sorted((at, path) for at, path in packed_files.items() if at not in stale)
         contents = {f"{name}/{at}": path.read_bytes() for at, path in files}
         contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
-        with zipfile.ZipFile(work / f"{name}.jzip", "w") as packed:
-            for at, content in contents.items():
-                member = zipfile.ZipInfo(at, _EPOCH)
-                member.compress_type = zipfile.ZIP_DEFLATED
-                member.external_attr = 0o644 << 16  # a file that everybody may read, as Unix says
-                packed.writestr(member, content)
+        _pack(work / f"{name}.jzip", contents)
     remove_scripts(page, stale)
     archive = folder / f"{name}.jzip"
     return Exported(
@@ -108,6 +103,16 @@ def _check_folder(folder: Path) -> None:
         raise InputError(
             f"{folder} holds other files; name a new folder, or one of an earlier export."
         )
+
+
+def _pack(archive: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a zip file of these members, the same bytes whenever and wherever it is written."""
+    with zipfile.ZipFile(archive, "w") as packed:
+        for at, content in contents.items():
+            member = zipfile.ZipInfo(at, _EPOCH)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = 0o644 << 16  # a file that everybody may read, as Unix says
+            packed.writestr(member, content)
 
 
 def _files(page: Path) -> dict[str, Path]:

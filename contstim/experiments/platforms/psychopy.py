@@ -22,6 +22,7 @@ asked is a column. Newer versions write the values of a mouse as lists in bracke
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from contextlib import suppress
@@ -46,7 +47,7 @@ from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
@@ -208,10 +209,7 @@ def import_psychopy(
             where = f"{path}, row {n}"
             participant = row.get("participant") or path.stem
             position[participant] += 1
-            button = _button(where, row[rating], rating)
-            # A mouse lists the times of all its clicks, in seconds; the first one is the answer's.
-            seconds = row[time].strip("[]").split(",")[0].strip() if time and button else ""
-            seconds = "" if seconds in _EMPTY else seconds
+            button, rt_ms = _button_and_time(where, row, rating, time)
             answers.append(
                 sided_answer(
                     where,
@@ -221,7 +219,7 @@ def import_psychopy(
                     by_id,
                     rating=button,
                     position=position[participant],
-                    rt_ms=milliseconds(where, seconds, time, unit=1_000),
+                    rt_ms=rt_ms,
                 )
             )
     return align(answers, trials, notes)
@@ -240,17 +238,27 @@ def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, s
     return rating, next((name for name in times if name in columns), "")
 
 
-def _button(where: str, cell: str, column: str) -> int:
-    """The digit at the end of a key, a slider's value or a button's name; 0 where there is none."""
+def _button_and_time(
+    where: str, row: Mapping[str, str], rating: str, time: str
+) -> tuple[int, float]:
+    """The digit at the end of a key, a slider's value or a button's name, and its time in ms.
+
+    0 and nan where there is no answer; nan where no time was recorded.
+    """
+    cell = row[rating]
     if cell in _EMPTY:
-        return UNKNOWN
+        return UNKNOWN, math.nan
     button = _BUTTON.fullmatch(cell)
     if not button:
         raise InputError(
-            f"{where}: {shortened(cell)} under {column} is not a rating; "
+            f"{where}: {shortened(cell)} under {rating} is not a rating; "
             "a key or a button whose name ends in 1 to 6 is one."
         )
-    return int(button[1])
+    number = int(button[1])
+    # A mouse lists the times of all its clicks, in seconds; the first one is the answer's.
+    first = row[time].strip("[]").split(",")[0].strip() if time and number else ""
+    seconds = "" if first in _EMPTY else first
+    return number, milliseconds(where, seconds, time, unit=1_000)
 
 
 PLATFORM = Platform(

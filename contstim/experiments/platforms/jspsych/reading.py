@@ -59,18 +59,8 @@ def import_jspsych(
     answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
-        rows, runs = _read(path)
+        rows, column = _read(path)
         n_trials = sum(bool(_cell(row, "trial_id")) for row in rows)
-        if not n_trials:
-            raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-        named = (name for name in PARTICIPANT if any(_cell(row, name) for row in rows))
-        column = next(named, None)
-        # A file of one run can lend its name to whoever answered; one of several runs cannot.
-        if column is None and runs > 1:
-            raise InputError(
-                f"{path} holds {runs} runs but no participant; add one to the data of the page, "
-                f"under any of {', '.join(PARTICIPANT)}."
-            )
         if column is None:
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
         notes.append(f"{path}: {counted(len(rows) - n_trials, 'row')} of no trial.")
@@ -165,12 +155,29 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     return "" if text == "null" else text
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The rows of a file, and how many runs of the page they come from, as far as it tells."""
+def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
+    """The rows of a file, and the column that names participants; None where none does."""
     if path.suffix.lower() == ".csv":
         table = read_csv(path)
         cells = zip(*table.values(), strict=True)
-        return [dict(zip(table, row, strict=True)) for row in cells], 1
+        rows, runs = [dict(zip(table, row, strict=True)) for row in cells], 1
+    else:
+        rows, runs = _read_json(path)
+    if not any(_cell(row, "trial_id") for row in rows):
+        raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+    named = (name for name in PARTICIPANT if any(_cell(row, name) for row in rows))
+    column = next(named, None)
+    # A file of one run can lend its name to whoever answered; one of several runs cannot.
+    if column is None and runs > 1:
+        raise InputError(
+            f"{path} holds {runs} runs but no participant; add one to the data of the page, under "
+            f"any of {', '.join(PARTICIPANT)}."
+        )
+    return rows, column
+
+
+def _read_json(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The rows of a file, and how many runs of the page they come from, as far as it tells."""
     # One value, or one a line, as JATOS writes them: then the first line is a whole value.
     text = read_text(path)
     lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
