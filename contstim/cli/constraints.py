@@ -92,6 +92,7 @@ def _words(texts: Sequence[str]) -> frozenset[str]:
     from contstim.files import is_file
     from contstim.vocabulary import Vocabulary
 
+    # What names a file is a file of words; a word of the same name needs another folder.
     words: set[str] = set()
     for text in texts:
         words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
@@ -106,6 +107,7 @@ def read_fluency(text: str) -> tuple[list[str], float]:
     """
     from contstim.tables import number
 
+    # Specifications have colons of their own, as kenlm:trigram.arpa, so the last one counts.
     model, _, floor = text.rpartition(":")
     try:
         return [model], number(floor)

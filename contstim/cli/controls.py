@@ -87,6 +87,7 @@ def controls(
     design = read_trials(trials)
     rule = DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch)
     admission = admit(design, read_responses(responses), catch=rule)
+    # The same people as in `analyze`: those who finished and passed their catch trials.
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     sentences = read_stimuli(trials)
     measured: dict[str, dict[str, float]] = {} if features is None else read_features(features)

@@ -94,6 +94,7 @@ def triplets(
     from contstim.tables import table_kind, write_table
     from contstim.vocabulary import Vocabulary
 
+    # Names that no table can have are refused now, not after hours of searching.
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
     given = parse_models(model)
@@ -178,6 +179,7 @@ def _executor(
 ) -> Executor:
     from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
 
+    # An option that would change nothing is a mistake of the user's, so it is refused.
     if kind != "ray" and (gpus_per_worker is not None or ray_address is not None):
         raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
     if kind == "ray":

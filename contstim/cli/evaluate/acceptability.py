@@ -125,6 +125,7 @@ def acceptability(
         discard=discard_column,
     )
     judgements = read_judgements(data, pairs, columns)
+    # Scores of tables and of models stand side by side, in columns of one table.
     parts = [
         published_scores(
             judgements, table, column or (), allow_missing=allow_missing, data_columns=columns

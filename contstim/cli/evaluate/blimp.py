@@ -129,6 +129,7 @@ def blimp(
         raise InputError("A table of scores holds full sentences: prefix methods need models.")
     if bool(sizes) != bool(text):
         raise InputError("Learning curves need both --sizes and --text.")
+    # Points of a learning curve are called as ngram-1000; a model of that name would hide one.
     for named in parse_models(model or []):
         if sizes and re.fullmatch(rf"{train}-\d+", named.name):
             raise InputError(
@@ -140,6 +141,7 @@ def blimp(
     pairs = read_minimal_pairs(files, fields)
     if sample:
         pairs = sample_pairs(pairs, sample, seed)
+    # A checkout of BLiMP holds people's answers and published accuracies too.
     beside, tables_beside = _published(data, people, published)
     models = loading.scorers(model)
     points: list[CurvePoint] = []

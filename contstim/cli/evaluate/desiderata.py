@@ -114,6 +114,7 @@ def _with_reference(model: list[str], reference: str | None) -> tuple[list[str],
     """All models to load, and the place of the reference, which may be one of those evaluated."""
     from contstim.models.specifications import NamedSpecification
 
+    # A model that is evaluated and the reference as well is loaded once.
     if reference is None:
         return model, None
     for place, named in enumerate(map(NamedSpecification.parse, model)):

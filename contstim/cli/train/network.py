@@ -57,6 +57,7 @@ def network_command(
 ) -> Callable[..., None]:
     """The command that trains a kind of network, with an option for each setting."""
 
+    # The values of `network` and `training` are the options' defaults: those of a study, or ours.
     def command(**given: Any) -> None:
         _train(_chosen(network, given), _chosen(training, given), given)
 

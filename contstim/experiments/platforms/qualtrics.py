@@ -119,6 +119,7 @@ def _question(tag: str, shown: Shown, *, timing: bool) -> list[str]:
     ]
     for number, label in enumerate(BUTTONS, start=1):
         lines += [f"[[Choice:{number}]]", as_html(label)]
+    # A timing question stands on the page of the question that it times.
     if timing:
         lines += ["", "[[Question:Timing]]", f"[[ID:{timing_tag(tag)}]]"]
     return [*lines, "", "[[PageBreak]]", ""]

@@ -111,6 +111,7 @@ def write_page(
     """
     texts = keep_texts(earlier, settings.practice, into=work)
     study = build_study(trials, settings, texts)
+    # Files of jsPsych that an earlier export fetched are copied first and not fetched again.
     vendored = settings.vendor or settings.library is not None
     if vendored:
         bring_library(earlier / "vendor", work / "vendor")
