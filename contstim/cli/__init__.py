@@ -35,7 +35,15 @@ def main() -> None:
     warnings.showwarning = show_warning
     signal.signal(signal.SIGINT, before)
     try:
-        _check_arguments(sys.argv[1:])
+        # Records, tables and pages are UTF-8, and could not hold what a shell gave in another.
+        for argument in sys.argv[1:]:
+            try:
+                argument.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"The argument {argument!r} is not UTF-8. Give texts in UTF-8, and files names "
+                    f"in it, for instance with 'convmv -f LATIN1 -t UTF-8'."
+                ) from None
         try:
             app()
         finally:
@@ -89,15 +97,3 @@ def _close(stream: TextIO) -> None:
     except (OSError, ValueError) as error:  # it has no file, or is closed already
         if getattr(error, "errno", None) not in (None, errno.EBADF):
             raise
-
-
-def _check_arguments(arguments: list[str]) -> None:
-    """Refuse what records, tables and pages could not hold."""
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError:
-            raise InputError(
-                f"The argument {argument!r} is not UTF-8. Give texts in UTF-8, and files names "
-                f"in it, for instance with 'convmv -f LATIN1 -t UTF-8'."
-            ) from None

@@ -30,11 +30,7 @@ from contstim.cli.output import (
 from contstim.cli.progress import step_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from contstim.experiments.analysis.run import Analysis
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Trial
 
 
 def analyze(
@@ -91,7 +87,7 @@ def analyze(
     from contstim.models.contamination import contamination_facts, read_contamination
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.stimuli import read_trials
+    from contstim.stimuli import Condition, Kind, read_trials
 
     design = read_trials(trials)
     if pair:
@@ -115,7 +111,15 @@ def analyze(
             progress=progress,
         )
     warn(analysis.origin.warning)
-    seen = read_contamination(scores, table.models, _natural(design))
+    # Sentences that stood in a training text say little: those of catch trials are not judged by.
+    natural = [
+        sentence
+        for trial in design
+        if trial.condition is not Condition.CATCH
+        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2))
+        if kind is Kind.NATURAL
+    ]
+    seen = read_contamination(scores, table.models, natural)
     title = "Which models people agree with"
     write_analysis(analysis, out, title=title, pair=pair, seen=seen)
     write_record(out / "report.html", seed=seed, **facts(analysis), **contamination_facts(seen))
@@ -123,16 +127,6 @@ def analyze(
     show(analysis, quiet=quiet)
     warn_of_training_texts(seen, "natural sentences")
     remark_folder(out / "report.html", quiet=quiet)
-
-
-def _natural(trials: Iterable[Trial]) -> Iterator[Sentence]:
-    """The natural sentences that models are judged by."""
-    from contstim.stimuli import Condition, Kind
-
-    for trial in trials:
-        if trial.condition is not Condition.CATCH:
-            kinds = (trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)
-            yield from (sentence for kind, sentence in kinds if kind is Kind.NATURAL)
 
 
 def facts(analysis: Analysis) -> dict[str, object]:
@@ -151,33 +145,11 @@ def facts(analysis: Analysis) -> dict[str, object]:
 
 def show(analysis: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
+    from contstim.experiments.analysis.report import shown
+
     remark(str(analysis.admission), quiet=quiet and not analysis.admission.excluded)
     if analysis.origin.warning:
         terminal().print(analysis.origin.warning, style="bold red", markup=False)
-    _print_consistency(analysis)
-    print(_legend(analysis))
-    for caution in analysis.cautions:
-        warn(caution)
-
-
-def _legend(analysis: Analysis) -> str:
-    """What a star means; where nothing can be tested, that no star says nothing."""
-    from contstim.experiments.analysis.report import shown
-
-    legend = "* significantly below the noise ceiling on the same trials"
-    cannot: dict[str, list[str]] = {}
-    for result in shown(analysis):
-        text = result.reach.cannot(str(analysis.sampling.units))
-        cannot.setdefault(text, []).append(result.scope.name.lower())
-    if "" not in cannot and len(cannot) == 1:
-        return f"Differences {next(iter(cannot))}."
-    limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]
-    return "; ".join([legend, *limits])
-
-
-def _print_consistency(analysis: Analysis) -> None:
-    from contstim.experiments.analysis.report import shown
-
     results = shown(analysis)
     columns = [{row.model: row for row in result.models} for result in results]
     names = names_for_tables(analysis.ratings.models)
@@ -188,6 +160,7 @@ def _print_consistency(analysis: Analysis) -> None:
     whom = "artificial participants" if analysis.origin.simulated > 0 else "people"
     table = results_table("model", *headings, title=f"Consistency with {whom}")
     for model in analysis.ratings.models:
+        # A dash where the model is not judged on these trials; a space keeps digits aligned.
         cells = [
             f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
             if model in column
@@ -196,3 +169,21 @@ def _print_consistency(analysis: Analysis) -> None:
         ]
         table.add_row(names[model], *cells)
     print_table(table, names)
+    print(_legend(analysis))
+    for caution in analysis.cautions:
+        warn(caution)
+
+
+def _legend(analysis: Analysis) -> str:
+    """What a star means; where nothing can be tested, that no star says nothing."""
+    from contstim.experiments.analysis.report import shown
+
+    legend = "* significantly below the noise ceiling on the same trials"
+    cannot: dict[str, list[str]] = {}  # why nothing can be tested, "" where it can → scopes
+    for result in shown(analysis):
+        text = result.reach.cannot(str(analysis.sampling.units))
+        cannot.setdefault(text, []).append(result.scope.name.lower())
+    if "" not in cannot and len(cannot) == 1:
+        return f"Differences {next(iter(cannot))}."
+    limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]
+    return "; ".join([legend, *limits])

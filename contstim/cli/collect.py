@@ -75,7 +75,7 @@ def collect(
     warn(unfilled_warning(folder))
 
     def opened(server: RunningServer) -> None:
-        # private, because the command may hold the completion code and link
+        # Readable by its owner alone, because the command may hold the completion code and link
         write_private_record(
             path, folder=str(folder), dropout_minutes=dropout, participants=participants
         )

@@ -6,21 +6,27 @@ annotated with it stands for one option a field, and the function gets the fille
     def score(*, model: Model, loading: Loading, quiet: Quiet = False) -> None: ...
 
 has the options --model, --prompt, --device, --dtype, --trust-remote-code and --quiet.
+
+Commands of platforms and of networks have no parameters of their own: their options are the fields
+of settings, values of a room below that know nothing of Typer (`field_options`).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, fields, is_dataclass
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, get_type_hints
+from inspect import Parameter, Signature, cleandoc, getdoc, signature
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
-from contstim.cli.fields import as_command, option
+from contstim.options import Help
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+_SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
 
 
 class CommandGroup(typer.Typer):
@@ -55,36 +61,95 @@ class CommandGroup(typer.Typer):
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:
-    """The command that typer makes of a function, with the options of its groups."""
-    program = typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-    )
-    program.command(name)(_with_groups_written_out(function))
-    return typer.main.get_command(program)
-
-
-def _with_groups_written_out(function: Callable[..., None]) -> Callable[..., None]:
-    """The same function with a keyword for each field of its groups of options."""
+    """The command that typer makes of a function, with an option for each field of its groups."""
     types = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
-    parameters: list[Parameter] = []
+    options: list[Parameter] = []
     for parameter in signature(function).parameters.values():
         if parameter.name in groups:
-            parameters += _options_of(groups[parameter.name])
+            # Its fields are annotated for typer already; one without a default must be given.
+            group = groups[parameter.name]
+            of_fields = get_type_hints(group, include_extras=True)
+            for field in fields(group):
+                default = Parameter.empty if field.default is MISSING else field.default
+                options.append(option(field.name, of_fields[field.name], default))
         else:
             annotated = parameter.replace(annotation=types[parameter.name])
-            parameters.append(annotated.replace(kind=Parameter.KEYWORD_ONLY))
+            options.append(annotated.replace(kind=Parameter.KEYWORD_ONLY))
 
     def command(**given: Any) -> None:
+        # What typer read under the names of fields becomes the groups that the function asks for.
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         function(**given)
 
-    return as_command(command, parameters, function.__doc__ or "")
+    program = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    )
+    program.command(name)(as_command(command, options, function.__doc__ or ""))
+    return typer.main.get_command(program)
 
 
-def _options_of(group: Any) -> Iterator[Parameter]:
-    types = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        default = Parameter.empty if field.default is MISSING else field.default
-        yield option(field.name, types[field.name], default)
+def option(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    """An option (or argument) of a command, annotated as Typer wants it; needed without default."""
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def field_options(
+    settings: Any,
+    texts: Mapping[str, str] | None = None,
+    *,
+    leave_out: Collection[str] = (),
+) -> Iterator[Parameter]:
+    """An option for each field of settings that has a help.
+
+    Args:
+        settings: a dataclass, or a value of one, whose fields are then the defaults.
+        texts: what the help says of fields that are not annotated with a `Help`.
+        leave_out: names of fields that are not asked for.
+    """
+    kind = settings if isinstance(settings, type) else type(settings)
+    types = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        annotation: Any = types[field.name]
+        text = Help(texts[field.name]) if texts and field.name in texts else None
+        if get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            text = next((note for note in more if isinstance(note, Help)), text)
+        if text is None or field.name in leave_out:
+            continue
+        # Of a dataclass itself, a field without a default has no value and must be given.
+        default = getattr(settings, field.name, Parameter.empty)
+        if get_origin(annotation) is tuple:  # Typer repeats options that are lists
+            each: Any = get_args(annotation)[0]
+            annotation, default = list[each] | None, default or None
+        flags = [text.flag] if text.flag else []
+        chosen: Any = Annotated
+        typed = chosen[annotation, typer.Option(*flags, help=text.text, min=text.at_least)]
+        yield option(field.name, typed, default)
+
+
+def settings_from(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of those fields that were asked for, as the dataclass takes them."""
+    types = get_type_hints(kind)
+    values = {field.name: given[field.name] for field in fields(kind) if field.name in given}
+    return {
+        name: tuple(value or ()) if get_origin(types[name]) is tuple else value
+        for name, value in values.items()
+    }
+
+
+def page_of(function: Callable[..., Any]) -> str:
+    """What the docstring of a function says before it tells of arguments and errors."""
+    return _SECTION.split(getdoc(function) or "", maxsplit=1)[0]
+
+
+def as_command(
+    function: Callable[..., None], options: Iterable[Parameter], page: str
+) -> Callable[..., None]:
+    """The function with the signature and the docstring that Typer makes a command of."""
+    options = list(options)
+    function.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    function.__annotations__ = {each.name: each.annotation for each in options}
+    function.__doc__ = cleandoc(page)
+    return function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,10 +15,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from contstim.scores import ScoreTable
-    from contstim.stimuli import Triplet
 
 
 def compare(
@@ -65,20 +63,28 @@ def compare(
 
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
-    tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
+    # A table is called as its file, or by its whole path where another file is called the same.
+    stems = Counter(path.stem for path in scores or [])
+    tables = {
+        path.stem if stems[path.stem] == 1 else str(path): ScoreTable.read(path)
+        for path in scores or []
+    }
     models = loading.scorers(model)
     texts = read_stimuli(sentences) if sentences else None
-    total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
+    # Without sentences of its own, a comparison is of those that the tables hold.
+    sizes = [len(table.log_probs) for table in tables.values()]
+    total = len(set(texts or ())) or max(sizes, default=0)
     with (
-        Store(store or out / "contstim.sqlite") as kept,
+        Store(store or out / "contstim.sqlite") as opened,
         scoring_progress(total, quiet=quiet) as progress,
     ):
-        table, left_out = gather(tables, models, texts, store=kept, progress=progress)
+        table, left_out = gather(tables, models, texts, store=opened, progress=progress)
     contest = None
     if len(models) > 1:
         try:
             contest = Contest.between(models, table, vocabulary)
         except ContstimError as error:
+            # Tables are worth having without commands, unless the user asked for what these need.
             if synthesize or vocabulary:
                 raise
             remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
@@ -105,16 +111,11 @@ def compare(
     if synthesize and contest is not None:
         triplets = contest.run(seed=seed)
         write_triplets(out / "synthesized.csv", triplets)
-        _show_synthesized(triplets)
-
-
-def _stem(path: Path, paths: Sequence[Path]) -> str:
-    """A table's name: the file's, without its folder where that tells it from the others."""
-    return path.stem if sum(other.stem == path.stem for other in paths) == 1 else str(path)
-
-
-def _length(table: ScoreTable) -> int:
-    return len(table.log_probs)
+        for triplet in triplets:
+            print(f"{triplet.model_1} rejects: {triplet.synthetic_1}")
+            print(f"{triplet.model_2} rejects: {triplet.synthetic_2}")
+            if not triplet.distinct:
+                print(f"Nothing was found from {triplet.natural.text!r}: {triplet.alike}.")
 
 
 def _show(table: ScoreTable) -> None:
@@ -131,11 +132,3 @@ def _show(table: ScoreTable) -> None:
             *(f"{number:.3f}" for number in numbers),
         )
     print_table(shown, names)
-
-
-def _show_synthesized(triplets: Iterable[Triplet]) -> None:
-    for one in triplets:
-        print(f"{one.model_1} rejects: {one.synthetic_1}")
-        print(f"{one.model_2} rejects: {one.synthetic_2}")
-        if not one.distinct:
-            print(f"Nothing was found from {one.natural.text!r}: {one.alike}.")

@@ -76,6 +76,7 @@ class WordLimits:
 
 def _positions(text: str, natural: Sentence) -> list[int]:
     """Where a word stands; a number is a position only where the sentence has no such word."""
+    # In "The 2 men saw 2 dogs" --fix 2 means both words 2, not the word at position 2.
     positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
     if not positions and text in map(str, range(len(natural))):
         positions = [int(text)]
@@ -91,6 +92,7 @@ def _words(texts: Sequence[str]) -> frozenset[str]:
     from contstim.files import is_file
     from contstim.vocabulary import Vocabulary
 
+    # What names a file is a file of words; a word of the same name needs another folder.
     words: set[str] = set()
     for text in texts:
         words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
@@ -105,6 +107,7 @@ def read_fluency(text: str) -> tuple[list[str], float]:
     """
     from contstim.tables import number
 
+    # Specifications have colons of their own, as kenlm:trigram.arpa, so the last one counts.
     model, _, floor = text.rpartition(":")
     try:
         return [model], number(floor)

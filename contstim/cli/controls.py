@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -80,18 +80,21 @@ def controls(
     from contstim.records import write_record
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, read_trials
+    from contstim.tables import write_table
 
     if not (features or text or tokens or model):
         raise InputError("Give something to control for: --features, --text, --tokens or --model.")
     design = read_trials(trials)
     rule = DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch)
     admission = admit(design, read_responses(responses), catch=rule)
+    # The same people as in `analyze`: those who finished and passed their catch trials.
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
     sentences = read_stimuli(trials)
     measured: dict[str, dict[str, float]] = {} if features is None else read_features(features)
     if text is not None:
         measured["zipf"] = mean_zipfs(sentences, read_frequencies(text))
     counts: dict[str, dict[str, float]] = {} if tokens is None else read_features(tokens)
+    # Tokens are counted by tokenizers alone, so the networks' weights stay where they are.
     models = load_scorers(model or [], trust_remote_code=trust_remote_code, weights=False)
     counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
@@ -102,7 +105,10 @@ def controls(
         ("feature_shares", feature_shares(ratings, measured)),
     ):
         if rows:
-            _write(out / f"{name}.csv", rows)
+            # A control without tests writes no file, not an empty one.
+            cells = [asdict(row) for row in rows]
+            table = {column: [row[column] for row in cells] for column in cells[0]}
+            write_table(out / f"{name}.csv", table)
     write_record(
         out / "controls",
         excluded=[asdict(exclusion) for exclusion in admission.excluded],
@@ -111,13 +117,6 @@ def controls(
     remark(str(admission), quiet=quiet)
     warn(admission.origin.warning)
     _print(tests, preferences)
-
-
-def _write(path: Path, rows: Sequence[Any]) -> None:
-    from contstim.tables import write_table
-
-    cells = [asdict(row) for row in rows]
-    write_table(path, {name: [row[name] for row in cells] for name in cells[0]})
 
 
 def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePreference]) -> None:

@@ -14,7 +14,6 @@ from contstim.cli.progress import training_progress
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from contstim.demo.run import Demo
     from contstim.stimuli import Pair, Triplet
 
 
@@ -45,7 +44,19 @@ def demo(
         if models not in printed:
             printed.add(models)
             console.print(_triplet_table(triplet))
-    console.print(_pair_table(results))
+    # Of each pair of models, the natural pair with the lowest sum of ranks (Eq. 5).
+    best: dict[tuple[str, str], Pair] = {}
+    for pair in sorted(results.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):
+        best.setdefault((pair.model_1, pair.model_2), pair)
+    header = ("model", "rejects", "log p", "prefers", "log p")
+    table = results_table(*header, texts=len(header), title="Natural pairs")
+    for (model_1, model_2), pair in best.items():
+        sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
+        for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):
+            column = results.scores.column(model)
+            cells = (str(no[0]), f"{column[no[1]]:.2f}", str(yes[0]), f"{column[yes[1]]:.2f}")
+            table.add_row(model, *cells, end_section=model == model_2)
+    console.print(table)
     console.print(f"Everything is in {out}/; open {out / 'report.html'} in a browser.")
 
 
@@ -62,20 +73,4 @@ def _triplet_table(triplet: Triplet) -> Table:
         scores = (getattr(triplet, f"log_prob_{kind}_model_{number}") for number in (1, 2))
         words = changed_words(sentence, triplet.natural)
         table.add_row(label, words, *(f"{score:.2f}" for score in scores))
-    return table
-
-
-def _pair_table(results: Demo) -> Table:
-    """Of each pair of models, the natural pair with the lowest sum of ranks."""
-    best: dict[tuple[str, str], Pair] = {}
-    for pair in sorted(results.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):
-        best.setdefault((pair.model_1, pair.model_2), pair)
-    header = ("model", "rejects", "log p", "prefers", "log p")
-    table = results_table(*header, texts=len(header), title="Natural pairs")
-    for (model_1, model_2), pair in best.items():
-        sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
-        for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):
-            column = results.scores.column(model)
-            cells = (str(no[0]), f"{column[no[1]]:.2f}", str(yes[0]), f"{column[yes[1]]:.2f}")
-            table.add_row(model, *cells, end_section=model == model_2)
     return table

@@ -122,6 +122,7 @@ def design(
         seed=seed,
         seconds=seconds,
     )
+    # Frequencies come from the largest text there is: --text, all natural sentences, the trials.
     if text is None:
         trials = experiment.trials
         sentences_of_trials = [s for t in trials for s in (t.sentence_1, t.sentence_2)]
@@ -131,6 +132,7 @@ def design(
     summary = summarise(experiment, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
     if table is not None:
+        # What is stated counts before what a pilot measured, and that before the 2023 study.
         ceilings = Ceilings() if pilot is None else read_ceilings(pilot)
         if ceiling is not None:
             ceilings = ceilings.with_random(ceiling)
@@ -145,6 +147,7 @@ def design(
                 seed=seed,
                 progress=progress,
             )
+    # Nothing is written before the simulation has ended: it may refuse its scores.
     write_trials(out, experiment.trials)
     experiment.certificate.save(Path(f"{out}.certificate.json"))
     write_text(f"{out}.summary.md", summary_report(summary).markdown())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contstim.cli.fields import as_command, field_options, option, page_of, settings_from
+from contstim.cli.commands import as_command, field_options, option, page_of, settings_from
 from contstim.cli.options import Quiet
 from contstim.cli.output import remark, warn
 from contstim.cli.platforms import PlatformGroup
@@ -45,6 +45,7 @@ class _ExportGroup(PlatformGroup):
             *field_options(exporter.settings, leave_out=exporter.fixed),
             option("quiet", Quiet, False),
         ]
+        # Checking needs neither trials nor a folder, so these two become optional beside --check.
         if exporter.check is not None:
             check = typer.Option(help="Write nothing: check this data set against the rules.")
             options[:2] = [
@@ -73,6 +74,7 @@ def _export(exporter: Exporter[Any], given: dict[str, Any]) -> None:
 
     settings = exporter.settings(**exporter.fixed, **settings_from(exporter.settings, given))
     exported = exporter.export(read_trials(given["trials"]), given["out"], settings)
+    # Exports of files write their own record; others leave it to the command, which knows --trials.
     if exported.facts is not None:
         write = write_private_record if exported.private else write_record
         write(exported.path, trials=str(given["trials"]), **exported.facts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.fields import as_command, field_options, option, page_of, settings_from
+from contstim.cli.commands import as_command, field_options, option, page_of, settings_from
 from contstim.cli.options import Quiet
 from contstim.cli.output import remark
 from contstim.cli.platforms import PlatformGroup
@@ -38,6 +38,8 @@ class _ImportGroup(PlatformGroup):
         def command(**given: Any) -> None:
             _read(reader, given)
 
+        # Options stand in the order of the help page: files and trials, tables to write, the
+        # platform's own, and what all commands have.
         options = [
             option("out", _OUT),
             *field_options(reader.settings),
@@ -77,6 +79,7 @@ def _read(reader: Reader[Any], given: dict[str, Any]) -> None:
     from contstim.records import write_record
     from contstim.stimuli import read_trials, write_trials
 
+    # Readers of several files, of one, or of a database, which the settings name.
     files = given.get("files") or [path for path in (given.get("file"),) if path]
     trials, trials_out = given.get("trials"), given.get("trials_out")
     if files and (trials is None) == (trials_out is None):

@@ -44,6 +44,7 @@ def names_for_tables(names: Sequence[str]) -> dict[str, str]:
     """What to call each model in a table: its name, or a shorter one where any name is long."""
     from contstim.reporting.names import LONGEST, short_names
 
+    # Shortened all together or not at all, so that what tells models apart stays visible.
     if all(len(name) <= LONGEST for name in names):
         return dict(zip(names, names, strict=True))
     return dict(zip(names, short_names(names), strict=True))

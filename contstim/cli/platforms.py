@@ -35,6 +35,7 @@ class PlatformGroup(TyperGroup):
 
         del ctx
         platform = platform_named(cmd_name)
+        # A platform may export only, or read only: then it has no command in the other group.
         function = platform and self.command_for(platform)
         if not function:
             return None

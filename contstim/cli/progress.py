@@ -43,6 +43,7 @@ def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) 
         if not plain:
             yield bars
             return
+        # Rich would print bars once, at the end; a log wants to be told in between.
         over = Event()
         printer = Thread(target=_print_every_minute, args=(bars, over), daemon=True)
         printer.start()
@@ -143,7 +144,7 @@ def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
                 losses += f" (validation {math.exp(now.validation_loss):,.1f})"
             texts: dict[str, Any] = {"epoch": now.epoch, "epochs": now.epochs, "losses": losses}
             if name not in tasks:
-                # a training that goes on where it was interrupted does not start at 0
+                # A training that goes on where it was interrupted does not start at 0
                 tasks[name] = bars.add_task(name, total=now.steps, completed=now.step - 1, **texts)
             bars.update(tasks[name], completed=now.step, **texts)
 

@@ -16,8 +16,6 @@ from contstim.cli.progress import step_progress
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rich.table import Table
-
     from contstim.experiments.reproduce.claims import PublishedClaim
 
 
@@ -53,13 +51,13 @@ def golan2023(
     folder, file = locate(data, ratings)
     with step_progress("comparing", quiet=quiet) as progress:
         sampling = Sampling(samples=bootstrap, seed=seed)
-        found = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
-    made = claims(found)
-    write_analysis(found, out, title="Golan et al. (2023), experiment 1")
-    _write_claims(made, out / "tables" / "claims.csv")
-    write_record(out / "report.html", seed=seed, **facts(found))
-    show(found, quiet=quiet)
-    _judge(made, out / "report.html", quiet=quiet)
+        analysis = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
+    compared = claims(analysis)
+    write_analysis(analysis, out, title="Golan et al. (2023), experiment 1")
+    _write_claims(compared, out / "tables" / "claims.csv")
+    write_record(out / "report.html", seed=seed, **facts(analysis))
+    show(analysis, quiet=quiet)
+    _judge(compared, out / "report.html", quiet=quiet)
 
 
 def adc(
@@ -83,39 +81,36 @@ def adc(
     )
     from contstim.experiments.reproduce.adc import claims, reproduce_adc
 
-    found = reproduce_adc(data)
-    made = claims(found)
+    reproduction = reproduce_adc(data)
+    compared = claims(reproduction)
     title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
-    write_acceptability(found.evaluation, out, ScoreSources(tables=found.tables), title=title)
-    _write_claims(made, out / "claims.csv")
-    show_criteria(found.evaluation, 0, quiet=quiet)
-    _judge(made, out / "report.html", quiet=quiet)
+    sources = ScoreSources(tables=reproduction.tables)
+    write_acceptability(reproduction.evaluation, out, sources, title=title)
+    _write_claims(compared, out / "claims.csv")
+    show_criteria(reproduction.evaluation, 0, quiet=quiet)
+    _judge(compared, out / "report.html", quiet=quiet)
 
 
-def _write_claims(made: Iterable[PublishedClaim], path: Path) -> None:
+def _write_claims(compared: Iterable[PublishedClaim], path: Path) -> None:
     from contstim.tables import write_table
 
     columns = ("about", "published", "ours", "holds")
-    write_table(path, {name: [getattr(claim, name) for claim in made] for name in columns})
+    write_table(path, {name: [getattr(claim, name) for claim in compared] for name in columns})
 
 
-def _judge(made: Sequence[PublishedClaim], page: Path, *, quiet: bool) -> None:
+def _judge(compared: Sequence[PublishedClaim], page: Path, *, quiet: bool) -> None:
     """Print the claims; status 1 if one does not hold."""
-    print_table(_claims_table(made))
-    failed = sum(not claim.holds for claim in made)
-    print(f"{len(made) - failed} of {len(made)} claims hold.")
+    table = results_table("", "published", "ours", "", texts=4, title="Published claims")
+    table.show_lines = True  # claims are sentences of several lines
+    for claim in compared:
+        verdict = "holds" if claim.holds else "does not hold"
+        table.add_row(claim.about, claim.published, claim.ours, verdict)
+    print_table(table)
+    failed = sum(not claim.holds for claim in compared)
+    print(f"{len(compared) - failed} of {len(compared)} claims hold.")
     remark_folder(page, quiet=quiet)
     if failed:
         raise typer.Exit(1)
-
-
-def _claims_table(made: Iterable[PublishedClaim]) -> Table:
-    table = results_table("", "published", "ours", "", texts=4, title="Published claims")
-    table.show_lines = True
-    for claim in made:
-        verdict = "holds" if claim.holds else "does not hold"
-        table.add_row(claim.about, claim.published, claim.ours, verdict)
-    return table
 
 
 app = CommandGroup("Analyse published data again, claim by claim.")

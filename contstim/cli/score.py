@@ -71,7 +71,7 @@ def score(
         )
     stimuli = read_stimuli(sentences)
     with (
-        # words are not kept between runs, so that they need no store
+        # Words are not kept between runs, so that they need no store.
         nullcontext() if per_word else Store(store or out.parent / "contstim.sqlite") as database,
         scoring_progress(len(set(stimuli)), quiet=quiet) as progress,
     ):
@@ -84,6 +84,7 @@ def score(
             progress=progress,
             **loading.keywords,
         )
+    # Every table gets a record of how each model scored, without which numbers mean nothing.
     conventions = {scored.name: scored.convention for scored in scores}
     if per_word:
         write_table(out, term_table(scores, stimuli))

@@ -62,6 +62,7 @@ def natural(
 
     if repeatable is not None and not no_repeats:
         raise InputError("--repeatable names the exceptions of --no-repeats: give both.")
+    # None turns the rule off; an empty set would exempt no word.
     exempt = REPEATABLE_ENGLISH if no_repeats else None
     if repeatable is not None:
         exempt = read_repeatable(repeatable)
@@ -80,6 +81,7 @@ def natural(
     )
     selected = (sentence for sentence in sides if sentence is not None)
     seen = read_contamination(scores, table.models, selected)
+    # The least controversial of the best pairs may still be agreed on: no error, but worth a word.
     agreed = [pair.trial_id for pair in selection.pairs if not pair.controversial]
     facts = contamination_facts(seen)
     write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)

@@ -87,6 +87,7 @@ def sentences(
         raise InputError(f"--words is {words!r}; expected a number or two, such as 8 or 7-9.")
     rules: list[SentenceRule] = [WordCount(int(length[1]), int(length[2]) if length[2] else None)]
     allowed = None if vocabulary is None else Vocabulary.load(vocabulary)
+    # A vocabulary says itself which words may stand twice; else English function words may.
     if not repeats:
         rules.append(DistinctWords(REPEATABLE_ENGLISH if allowed is None else allowed.repeatable))
     if allowed is not None:
@@ -98,6 +99,7 @@ def sentences(
         rules.append(HasFiniteVerb(nltk_tagger()))
 
     read: Iterable[Sentence] = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
+    # A sentence is left out for the first rule that it breaks, so that reasons add up.
     left_out: Counter[str] = Counter()
     if not every_line:
         word_rules = english_rules(names=True) if language == "en" else WordRules()

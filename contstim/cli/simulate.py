@@ -86,6 +86,7 @@ def simulate(
         lapses=lapses,
         seed=seed,
     )
+    # Answers are kept here as they come; a browser keeps its own, and no server needs none.
     journal = None if browser or server is None else Path(f"{out}.journal")
     with step_progress("participants", quiet=quiet) as progress:
         if server is None:
@@ -107,6 +108,7 @@ def simulate(
             settings = RunSettings(server, participants, at_once, pause, patience, str(trials))
             responses = take_part(people, settings, journal, progress=progress)
     write_responses(out, responses)
+    # Only now: before the table is written, the journal is all there is.
     if journal is not None:
         journal.unlink(missing_ok=True)
     write_record(

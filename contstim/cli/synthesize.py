@@ -83,9 +83,9 @@ def synthesize(
 
     natural = Sentence.parse(sentence)
     constraints = limits.constraints(natural)
-    # a fluency model is the last of the models, where there is one
+    # A fluency model is the last of the models, where there is one.
     judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
-    way = recipe_named(recipe)  # refused before models are loaded
+    way = recipe_named(recipe)  # an unknown recipe is refused before models are loaded
     models = loading.language_models([*accept, *reject, *judges])
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
@@ -159,6 +159,8 @@ def _print_result(result: Synthesis | SymmetricPair) -> None:
         names = names_for_tables((result.model_1, result.model_2))
         columns = list(names.values())
         climbs = result.climbs
+        # Log-probabilities are models × sentences; a row of the table is a sentence. The first
+        # climb scores model_2, which is to accept, before model_1.
         of_1, of_2 = zip(*result.log_probs, strict=True)
         rows = [
             ("natural", result.natural, climbs[0].start_log_probs[::-1].tolist()),
@@ -184,6 +186,7 @@ def _print_result(result: Synthesis | SymmetricPair) -> None:
     print_table(table, names)
     console = terminal()
     steps = [step for climb in climbs for step in climb.steps]
+    # A later start counts if a word was replaced from there; the first one counts always.
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     console.print(

@@ -94,11 +94,12 @@ def triplets(
     from contstim.tables import table_kind, write_table
     from contstim.vocabulary import Vocabulary
 
+    # Names that no table can have are refused now, not after hours of searching.
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
     given = parse_models(model)
     study = SynthesisPlan(
-        tuple(one.specification for one in given),
+        tuple(named.specification for named in given),
         tuple(read_stimuli(sentences)),
         None if vocabulary is None else Vocabulary.load(vocabulary),
         per_pair,
@@ -115,13 +116,13 @@ def triplets(
         models_in_memory,
         loading.trust_remote_code,
     )
-    workshop = _executor(executor, workers, gpus_per_worker, ray_address)
-    with Store(store or out.parent / "contstim.sqlite") as kept:
+    chosen_executor = _executor(executor, workers, gpus_per_worker, ray_address)
+    with Store(store or out.parent / "contstim.sqlite") as opened:
         with search_progress(quiet=quiet) as (say, progress):
-            found = find_triplets(
+            results = find_triplets(
                 study,
-                kept,
-                workshop,
+                opened,
+                chosen_executor,
                 context,
                 retry_failed=retry_failed,
                 say=say,
@@ -131,37 +132,45 @@ def triplets(
             "seed": seed,
             "recipe": recipe,
             "models": {
-                one.name: record_entry(one.specification, found.conventions[one.specification])
-                for one in given
+                named.name: record_entry(
+                    named.specification, results.conventions[named.specification]
+                )
+                for named in given
             },
         }
-        found = renamed(found, given)
+        # The store knows models by specification; tables call them as the user does.
+        results = renamed(results, given)
         for path, export in (
-            (trajectories, TripletStore(kept).trajectories),
-            (evaluations, TripletStore(kept).evaluations),
+            (trajectories, TripletStore(opened).trajectories),
+            (evaluations, TripletStore(opened).evaluations),
         ):
             if path is not None:
                 write_table(path, rename_columns(export(), given))
                 write_record(path, **facts)
-    seen = contamination(found.training_texts, [triplet.natural for triplet in found.triplets])
-    write_triplets(out, found.triplets)
+    seen = contamination(results.training_texts, [triplet.natural for triplet in results.triplets])
+    write_triplets(out, results.triplets)
     write_record(
         out,
         **facts,
-        pairs=[asdict(pair) for pair in found.pairs],
+        pairs=[asdict(pair) for pair in results.pairs],
         unchanged=[
-            {"model_1": one.model_1, "model_2": one.model_2, "natural": one.natural.text}
-            | {"reason": one.alike}
-            for one in found.unchanged
+            {
+                "model_1": triplet.model_1,
+                "model_2": triplet.model_2,
+                "natural": triplet.natural.text,
+                "reason": triplet.alike,
+            }
+            for triplet in results.unchanged
         ],
         **contamination_facts(seen),
     )
-    remark(f"{out}: {counted(len(found.triplets), 'triplet')}.", quiet=quiet)
+    remark(f"{out}: {counted(len(results.triplets), 'triplet')}.", quiet=quiet)
     if not quiet:
-        _print_statistics(found)
+        _print_statistics(results)
     warn_of_training_texts(seen, "natural sentences")
-    _tell_failures(found, quiet=quiet)
-    if not found.complete:
+    _tell_failures(results, quiet=quiet)
+    # Whatever failed is said before the status, which scripts can wait for.
+    if not results.complete:
         raise typer.Exit(INCOMPLETE)
 
 
@@ -170,6 +179,7 @@ def _executor(
 ) -> Executor:
     from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
 
+    # An option that would change nothing is a mistake of the user's, so it is refused.
     if kind != "ray" and (gpus_per_worker is not None or ray_address is not None):
         raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
     if kind == "ray":
@@ -181,16 +191,16 @@ def _executor(
     return LocalExecutor()
 
 
-def _print_statistics(found: TripletResults) -> None:
+def _print_statistics(results: TripletResults) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    names = names_for_tables(list(found.conventions))
+    names = names_for_tables(list(results.conventions))
     table = Table(box=SIMPLE_HEAD)
     table.add_column("models", overflow="fold")
     for name in ("triplets", "Eq. 4", "drop 1", "drop 2", "passes", "unchanged", "failed"):
         table.add_column(name, justify="right", no_wrap=True)
-    for pair in found.pairs:
+    for pair in results.pairs:
         means = (pair.controversiality, pair.drop_1, pair.drop_2)
         table.add_row(
             f"{names[pair.model_1]}\n× {names[pair.model_2]}",
@@ -207,21 +217,22 @@ def _print_statistics(found: TripletResults) -> None:
     )
 
 
-def _tell_failures(found: TripletResults, *, quiet: bool) -> None:
+def _tell_failures(results: TripletResults, *, quiet: bool) -> None:
     from contstim.optimization.jobs.tasks import SEEDS
 
-    for one in found.unchanged:
-        remark(f"unchanged: {one.model_1} × {one.model_2}, {one.natural.text!r}: {one.alike}")
-    if found.unchanged:
+    for triplet in results.unchanged:
+        models = f"{triplet.model_1} × {triplet.model_2}"
+        remark(f"unchanged: {models}, {triplet.natural.text!r}: {triplet.alike}")
+    if results.unchanged:
         remark(
             f"The searches named above found nothing with {SEEDS} seeds; their sentences are not "
             f"in the table. For others in their place raise --per-pair, or give more words."
         )
-    for job in found.failures:
+    for job in results.failures:
         remark(f"failed: {job.model_1} × {job.model_2}, {job.natural!r}: {job.reason}")
-    if found.failures:
+    if results.failures:
         remark("Run the same command with --retry-failed to try them again.")
-    for pair in found.pairs:
+    for pair in results.pairs:
         if pair.inadmissible:
             remark(
                 f"{pair.model_1} × {pair.model_2}: {pair.inadmissible:,} natural sentences are "

@@ -80,7 +80,7 @@ def vocabulary(
     if (same_token_count or table) and not model:
         raise InputError("--same-token-count and --table compare models: name some with --model.")
     if table is not None:
-        table_kind(table)
+        table_kind(table)  # a name that no table can have is refused before the text is read
     if published is not None and choice != WordChoice():
         raise InputError(
             "The words of --published stay as they were: options about words are for --text."
@@ -96,10 +96,9 @@ def vocabulary(
             words = text_words.vocabulary
     elif published is not None:
         words = read_vocabulary(published)
-    offered, models = (
-        words,
-        load_scorers(model or [], trust_remote_code=trust_remote_code, weights=False),
-    )
+    offered = words
+    # Tokenizers and lists of words say which words a model knows; no network is needed.
+    models = load_scorers(model or [], trust_remote_code=trust_remote_code, weights=False)
     dropped: tuple[str, ...] = ()
     if models:
         words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)

@@ -76,7 +76,7 @@ contstim.cli.main()
 """
 
 
-@pytest.mark.parametrize("module", ["contstim.cli.output", "typer", "contstim.models.catalog"])
+@pytest.mark.parametrize("module", ["contstim.cli.output", "typer", "contstim.models.families"])
 def test_an_interrupt_is_quiet_from_the_first_moment(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, module],

@@ -14,12 +14,7 @@ from contstim.errors import InputError
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.evaluation.acceptability.evaluation import AcceptabilityEvaluation
-    from contstim.evaluation.acceptability.judgements import Judgements
-    from contstim.evaluation.acceptability.sentence_scores import SentenceScores
-    from contstim.models.base import Scorer
 
 
 def acceptability(
@@ -104,9 +99,19 @@ def acceptability(
     from contstim.evaluation.acceptability.criteria import DELTAS, Criterion
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
     from contstim.evaluation.acceptability.reading import JudgementColumns, read_judgements
-    from contstim.evaluation.acceptability.sentence_scores import joined, published_scores
+    from contstim.evaluation.acceptability.sentence_scores import (
+        joined,
+        model_scores,
+        published_scores,
+    )
+    from contstim.store import Store
 
-    _check(model, scores, column, scores_as_given=scores_as_given)
+    if not (model or scores):
+        raise InputError("Give what to evaluate: --model, or --scores with a table.")
+    if column and len(scores or ()) != 1:
+        raise InputError("--column chooses from one table: give --scores once.")
+    if scores_as_given and model:
+        raise InputError("--scores-as-given is for tables: scores of a --model are not z-scores.")
     criteria = (Criterion(), *map(Criterion, delta or DELTAS))
     columns = JudgementColumns(
         id=id_column,
@@ -120,6 +125,7 @@ def acceptability(
         discard=discard_column,
     )
     judgements = read_judgements(data, pairs, columns)
+    # Scores of tables and of models stand side by side, in columns of one table.
     parts = [
         published_scores(
             judgements, table, column or (), allow_missing=allow_missing, data_columns=columns
@@ -128,7 +134,13 @@ def acceptability(
     ]
     models = loading.scorers(model)
     if models:
-        parts.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
+        # A sentence that several items share is scored once.
+        distinct = len({judged.sentence for judged in judgements.sentences})
+        with (
+            scoring_progress(distinct, quiet=quiet) as progress,
+            Store(store or out / "contstim.sqlite") as opened,
+        ):
+            parts.append(model_scores(judgements, models, store=opened, progress=progress))
     together = joined(parts)
     evaluation = evaluate_acceptability(
         judgements,
@@ -146,33 +158,6 @@ def acceptability(
     )
     show(evaluation, len({omission.sentence for omission in together.left_out}), quiet=quiet)
     remark_folder(out / "report.html", quiet=quiet)
-
-
-def _check(
-    model: list[str] | None,
-    scores: list[Path] | None,
-    column: list[str] | None,
-    *,
-    scores_as_given: bool,
-) -> None:
-    if not (model or scores):
-        raise InputError("Give what to evaluate: --model, or --scores with a table.")
-    if column and len(scores or ()) != 1:
-        raise InputError("--column chooses from one table: give --scores once.")
-    if scores_as_given and model:
-        raise InputError("--scores-as-given is for tables: scores of a --model are not z-scores.")
-
-
-def _scored(
-    judgements: Judgements, models: Sequence[Scorer], store: Path, *, quiet: bool
-) -> SentenceScores:
-    """Scores under models, kept between runs, with a bar for each."""
-    from contstim.evaluation.acceptability.sentence_scores import model_scores
-    from contstim.store import Store
-
-    distinct = len({judged.sentence for judged in judgements.sentences})
-    with scoring_progress(distinct, quiet=quiet) as progress, Store(store) as opened:
-        return model_scores(judgements, models, store=opened, progress=progress)
 
 
 def show(evaluation: AcceptabilityEvaluation, left_out: int, *, quiet: bool) -> None:

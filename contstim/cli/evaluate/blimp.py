@@ -17,7 +17,6 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from contstim.evaluation.minimal_pairs.curves import CurvePoint, CurveSettings
     from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
-    from contstim.evaluation.minimal_pairs.pair_scores import PairScoring
     from contstim.evaluation.minimal_pairs.published_results import PublishedResults
 
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
@@ -117,6 +116,7 @@ def blimp(
         pair_files,
         read_minimal_pairs,
     )
+    from contstim.models.specifications import parse_models
     from contstim.scores import ScoreTable
     from contstim.store import Store
 
@@ -129,12 +129,19 @@ def blimp(
         raise InputError("A table of scores holds full sentences: prefix methods need models.")
     if bool(sizes) != bool(text):
         raise InputError("Learning curves need both --sizes and --text.")
-    _check_names(model or [], train if sizes else "")
+    # Points of a learning curve are called as ngram-1000; a model of that name would hide one.
+    for named in parse_models(model or []):
+        if sizes and re.fullmatch(rf"{train}-\d+", named.name):
+            raise InputError(
+                f"{named.name!r} is what --sizes calls a model that it trains. Choose another name "
+                f"for {named.specification}."
+            )
     fields = Fields(good_column, bad_column, paradigm_column, phenomenon_column, pair_column)
     files = pair_files(data)
     pairs = read_minimal_pairs(files, fields)
     if sample:
         pairs = sample_pairs(pairs, sample, seed)
+    # A checkout of BLiMP holds people's answers and published accuracies too.
     beside, tables_beside = _published(data, people, published)
     models = loading.scorers(model)
     points: list[CurvePoint] = []
@@ -150,7 +157,11 @@ def blimp(
             methods = [choice for choice in Method if choice in (method or Method)]
             scoring = score_pairs(models, pairs, methods, store=scores_so_far, bars=bars)
     if not scoring.by_method:
-        raise InputError(f"Nothing could be compared. {_why(scoring)}")
+        # The first reason is enough: with nothing to compare, all methods mostly share it.
+        reasons = [refusal.reason for refusal in scoring.refusals]
+        reasons += [omission.reason for omission in scoring.left_out]
+        reasons.append("No pair has the fields that the method compares.")
+        raise InputError(f"Nothing could be compared. {reasons[0]}")
     evaluation = evaluate_minimal_pairs(
         scoring, ties=ties, published=beside, points=points, models=models
     )
@@ -164,25 +175,6 @@ def blimp(
         seed=seed,
     )
     _show(evaluation, out, quiet=quiet)
-
-
-def _check_names(models: list[str], trained: str) -> None:
-    """Refuse names that models of learning curves have."""
-    from contstim.errors import InputError
-    from contstim.models.specifications import parse_models
-
-    for given in parse_models(models):
-        if trained and re.fullmatch(rf"{trained}-\d+", given.name):
-            raise InputError(
-                f"{given.name!r} is what --sizes calls a model that it trains. Choose another name "
-                f"for {given.specification}."
-            )
-
-
-def _why(scoring: PairScoring) -> str:
-    reasons = [refusal.reason for refusal in scoring.refusals]
-    reasons += [omission.reason for omission in scoring.left_out]
-    return reasons[0] if reasons else "No pair has the fields that the method compares."
 
 
 def _published(
@@ -218,7 +210,7 @@ def _train_points(
             f"--sizes is {sizes!r}; expected whole numbers such as 1000,10000,100000."
         ) from None
     sentences = list(reading_progress(read_sentences(text), quiet=quiet))
-    points = []
+    points = []  # each text begins with the next smaller one, so that only its size changes
     if max(numbers) > len(sentences):
         remark(
             f"{text} has {counted(len(sentences), 'sentence')}, not {max(numbers):,}: all are used."
@@ -231,6 +223,9 @@ def _train_points(
 
 
 def _show(evaluation: MinimalPairEvaluation, out: Path, *, quiet: bool) -> None:
+    """Print what is not evaluated, then accuracy and ties: rows are models and people."""
+    from contstim.evaluation.minimal_pairs.accuracy_report import with_intervals
+
     for refusal in evaluation.scoring.refusals:
         remark(f"{refusal.method}: {refusal.reason}")
     if evaluation.scoring.left_out:
@@ -238,14 +233,6 @@ def _show(evaluation: MinimalPairEvaluation, out: Path, *, quiet: bool) -> None:
         remark(
             f"Not read by every model: {counted(unread, 'sentence')}, see {out / 'left_out.csv'}."
         )
-    _print(evaluation)
-    remark_folder(out / "report.html", quiet=quiet)
-
-
-def _print(evaluation: MinimalPairEvaluation) -> None:
-    """Overall accuracy and ties by method, a row for each model and for people."""
-    from contstim.evaluation.minimal_pairs.accuracy_report import with_intervals
-
     table = results_table("", title="Accuracy on minimal pairs (95 % interval)")
     cells: dict[str, list[str]] = {}
     for scores in evaluation.scoring.by_method:
@@ -253,7 +240,7 @@ def _print(evaluation: MinimalPairEvaluation) -> None:
         judged = f"{scores.method}\n{counted(accuracies.pairs_of(), 'pair')}"
         for heading in (judged, "ties"):
             table.add_column(heading, justify="right", overflow="fold")
-        # two columns a method after that of names; a row that begins late has empty cells first
+        # Two columns a method after that of names; a row that begins late has empty cells first.
         before = len(table.columns) - 3
         ties = dict(zip(scores.models, scores.ties.sum(axis=0), strict=True))
         means = with_intervals(accuracies.mean(), accuracies.interval())
@@ -265,3 +252,4 @@ def _print(evaluation: MinimalPairEvaluation) -> None:
     for name, row in cells.items():
         table.add_row(names[name], *row)
     print_table(table, names)
+    remark_folder(out / "report.html", quiet=quiet)

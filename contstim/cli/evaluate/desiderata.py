@@ -14,10 +14,7 @@ from contstim.cli.progress import scoring_progress
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.evaluation.desiderata.evaluation import Desiderata
-    from contstim.sentence import Sentence
 
 
 def desiderata(
@@ -77,34 +74,39 @@ def desiderata(
     from contstim.store import Store
 
     carriers = [Carrier(text) for text in carrier or CARRIERS]
-    chosen = _drawn(read_stimuli(sentences), sample, seed)
+    chosen = list(dict.fromkeys(read_stimuli(sentences)))
+    if 0 < sample < len(chosen):
+        # Rows are sorted, so that a sample stands in the order of the file.
+        rows = sorted(random.Random(seed).sample(range(len(chosen)), sample))
+        chosen = [chosen[row] for row in rows]
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
-    given, compared = _with_reference(model, reference)
-    loaded = loading.scorers(given)
-    total = len(set(chosen)) + len(carriers) * len(wanted)
+    specifications, compared = _with_reference(model, reference)
+    loaded = loading.scorers(specifications)
+    # Every word is scored in every carrier.
+    total = len(chosen) + len(carriers) * len(wanted)
     with (
-        Store(store or out / "contstim.sqlite") as kept,
+        Store(store or out / "contstim.sqlite") as opened,
         scoring_progress(total, quiet=quiet) as progress,
     ):
-        found = evaluate_desiderata(
+        results = evaluate_desiderata(
             loaded[: len(model)],
             chosen,
             wanted,
             counts,
             carriers=carriers,
             reference=None if compared is None else loaded[compared],
-            store=kept,
+            store=opened,
             progress=progress,
         )
     data = [path for path in (sentences, frequencies, word_list) if path]
-    write_desiderata(found, out, models=loaded, data=data, seed=seed, sample=sample)
-    _show(found)
-    sentences_lost = {one.sentence for one in found.left_out}
-    for what, lost in (("sentence", sentences_lost), ("word", found.words_left_out)):
+    write_desiderata(results, out, models=loaded, data=data, seed=seed, sample=sample)
+    _show(results)
+    sentences_lost = {omission.sentence for omission in results.left_out}
+    for what, lost in (("sentence", sentences_lost), ("word", results.words_left_out)):
         if lost:
-            told = counted(len(lost), what)
-            remark(f"Left out: {told}; see {out / 'left_out.csv'}.", quiet=quiet)
+            number = counted(len(lost), what)
+            remark(f"Left out: {number}; see {out / 'left_out.csv'}.", quiet=quiet)
     remark(f"{out}: tables, scatter plots and report.html.", quiet=quiet)
 
 
@@ -112,30 +114,23 @@ def _with_reference(model: list[str], reference: str | None) -> tuple[list[str],
     """All models to load, and the place of the reference, which may be one of those evaluated."""
     from contstim.models.specifications import NamedSpecification
 
+    # A model that is evaluated and the reference as well is loaded once.
     if reference is None:
         return model, None
-    for place, one in enumerate(map(NamedSpecification.parse, model)):
-        if reference in (one.name, one.specification, one.text):
+    for place, named in enumerate(map(NamedSpecification.parse, model)):
+        if reference in (named.name, named.specification, named.text):
             return model, place
     return [*model, reference], len(model)
 
 
-def _drawn(sentences: Sequence[Sentence], n: int, seed: int) -> list[Sentence]:
-    """A random sample of distinct sentences in their own order; all of them for n = 0."""
-    distinct = list(dict.fromkeys(sentences))
-    if not n or n >= len(distinct):
-        return distinct
-    rows = sorted(random.Random(seed).sample(range(len(distinct)), n))
-    return [distinct[row] for row in rows]
-
-
-def _show(found: Desiderata) -> None:
-    columns = found.table()
-    shown = [name for name in columns if name.endswith("_r")]
-    shown += ["split_words", "advantage_of_several"]
+def _show(results: Desiderata) -> None:
+    """Print the correlations (columns in _r), and what splitting a word is worth."""
+    columns = results.table()
+    measures = [name for name in columns if name.endswith("_r")]
+    measures += ["split_words", "advantage_of_several"]
     names = names_for_tables(columns["model"])
-    headings = [name.replace("_", "\n", 1).replace("_", " ") for name in shown]
+    headings = [name.replace("_", "\n", 1).replace("_", " ") for name in measures]
     table = results_table("model", *headings, title="Desiderata of scoring rules")
     for row, name in enumerate(columns["model"]):
-        table.add_row(names[name], *(f"{columns[column][row]:.3f}" for column in shown))
+        table.add_row(names[name], *(f"{columns[column][row]:.3f}" for column in measures))
     print_table(table, names)

@@ -115,6 +115,7 @@ def acceptability(
             trust_remote_code=trust_remote_code,
             on_progress=lambda number, now: progress(now, f"restart {number}"),
         )
+    # The classifiers are read back from their folders: results are those of what users will load.
     folders = [training.out for training in done.trainings]
     models = [
         load_classifier(
@@ -141,6 +142,7 @@ def acceptability(
 
 
 def _show(rows: Sequence[Spread], features: Sequence[Spread]) -> None:
+    """Print how well the restarts do in all, then by feature where there are features."""
     for about, spread in (("set", rows), ("feature", features)):
         names = ("sentences", "mean", "sd", "maximum", "majority")
         table = results_table(about, *names, title="Matthews correlation")

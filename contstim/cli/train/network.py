@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from contstim.cli.fields import as_command, field_options, option
+from contstim.cli.commands import as_command, field_options, option
 from contstim.cli.options import Device, Prose, Quiet, Text
 from contstim.cli.output import remark
 from contstim.cli.progress import reading_progress, training_progress
@@ -21,8 +21,6 @@ from contstim.models.training.settings import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from contstim.models.training.record import Training
 
 _HELP = {
     "embedding": "Width of a word's vector.",
@@ -59,6 +57,7 @@ def network_command(
 ) -> Callable[..., None]:
     """The command that trains a kind of network, with an option for each setting."""
 
+    # The values of `network` and `training` are the options' defaults: those of a study, or ours.
     def command(**given: Any) -> None:
         _train(_chosen(network, given), _chosen(training, given), given)
 
@@ -100,8 +99,10 @@ def _train(
         reading_progress(read_sentences(given["text"], prose=given["prose"]), quiet=quiet)
     )
     where = {name: given[name] for name in ("device", "precision")}
+    # Asked before the training, which leaves the same file when it is new.
     already = (given["out"] / "training.json").is_file()
     with training_progress(quiet=quiet) as progress:
+        # Imported here, because transformers take seconds that a recurrent network need not wait.
         if isinstance(network, RecurrentSettings):
             from contstim.models.training.recurrent import train_recurrent
 
@@ -117,12 +118,9 @@ def _train(
     family = network.kind if isinstance(network, RecurrentSettings) else "hf"
     if already:
         remark(f"{done.out} was trained before with this text and these settings.", quiet=quiet)
-    remark(_summary(done, f"{family}:{given['out']}"), quiet=quiet)
-
-
-def _summary(done: Training, specification: str) -> str:
-    number = done.curve.index(done.best) + 1
-    return (
-        f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {number} of "
-        f"{len(done.curve)}; {done.ended}. Load it as {specification}."
+    best_epoch = done.curve.index(done.best) + 1
+    remark(
+        f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
+        f"{len(done.curve)}; {done.ended}. Load it as {family}:{given['out']}.",
+        quiet=quiet,
     )

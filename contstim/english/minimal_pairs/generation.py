@@ -45,11 +45,16 @@ class Generator:
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
-        tops = {
-            (paradigm.uid, number): _top_rule(paradigm, version, f"{paradigm.uid} {number}")
-            for paradigm in paradigms
-            for number, version in enumerate(paradigm.versions)
-        }
+        # All that a version draws is the right side of one rule: so variables that constituents
+        # share have one value, as in "NP[agr=?a] V[agr=?a]".
+        tops = {}
+        for paradigm in paradigms:
+            for number, version in enumerate(paradigm.versions):
+                name = f"{paradigm.uid} {number}"
+                patterns = [item.pattern for item in _constituents(version)]
+                for pattern in patterns:
+                    _rule_of(paradigm, [pattern], name)  # so that an error is about one constituent
+                tops[paradigm.uid, number] = _rule_of(paradigm, patterns, f"PAIR {name}")
         texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
         own = [rule for text in texts for rule in _own_rules(text)]
         self._tops = {key: Symbol(rule.left.category) for key, rule in tops.items()}
@@ -110,9 +115,11 @@ class Generator:
                 f"none for {self._blamed(paradigm, version)}. See that categories have the "
                 f"features asked for, and that variables can have one value."
             )
+        # Children of the rule stand in the order of the constituents, good ones before bad ones.
         children = self._sampler.draw_freely(rng, top).children
         names = [item.name for item in _constituents(version)]
         drawn = dict(zip(names, children, strict=True))
+        # The good sentence first: the bad one takes over words that it has chosen of several.
         good = self._realise(version.good, drawn, rng, top)
         bad = self._realise(version.bad, drawn, rng, top) if good else None
         if not good or not bad:
@@ -122,6 +129,7 @@ class Generator:
     def _blamed(self, paradigm: Paradigm, version: Version) -> str:
         """The first constituent for which there are no words beside those before it."""
         patterns = [item.pattern for item in _constituents(version)]
+        # Rule n asks for constituents 0 to n; the first rule without words has the one to blame.
         rules_so_far = [
             _rule_of(paradigm, patterns[: n + 1], f"BLAMED {n}") for n in range(len(patterns))
         ]
@@ -190,6 +198,7 @@ def generate_pairs(
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
+    # Paradigms of one file share its rules, and so a grammar that is written out once.
     generators = {
         text: Generator([p for p in wanted if p.rules == text])
         for text in dict.fromkeys(p.rules for p in wanted)
@@ -207,14 +216,6 @@ def _constituents(version: Version) -> list[Constituent]:
     return [item for item in items if isinstance(item, Constituent)]
 
 
-def _top_rule(paradigm: Paradigm, version: Version, name: str) -> GrammarRule:
-    """All that a version draws as the right side of one rule, so that variables are shared."""
-    patterns = [item.pattern for item in _constituents(version)]
-    for pattern in patterns:
-        _rule_of(paradigm, [pattern], name)  # so that an error is about one constituent
-    return _rule_of(paradigm, patterns, f"PAIR {name}")
-
-
 def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> GrammarRule:
     right = " ".join(patterns)
     try:
@@ -223,6 +224,7 @@ def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> GrammarR
         raise InputError(
             f"Paradigm {paradigm.uid}: cannot read {right!r}: {_last_line(error)}."
         ) from error
+    # Read under one name and kept under its own, which the notation of the grammar would not allow.
     return GrammarRule(Pattern(name, ()), rule.right, 1.0)
 
 

@@ -91,6 +91,7 @@ def labelled(
 
 def _one_prefix(paradigm: Paradigm, good: Sentence, bad: Sentence) -> tuple[str, str, str]:
     pairs = list(zip(good.words, bad.words, strict=False))
+    # The first word that differs; 0 where it is the very first, or where none differs.
     place = next((i for i, (word, other) in enumerate(pairs) if word != other), 0)
     if not place:
         raise InputError(
@@ -108,7 +109,7 @@ def _two_prefix(
 ) -> tuple[str, str, str]:
     prefixes, words = [], []
     for (items, tree), sentence in zip((good, bad), twins, strict=True):
-        # the words before the critical constituent are those of the constituents before it
+        # The words before the critical constituent are those of the constituents before it
         place = [item.name for item in items].index(paradigm.critical)
         lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
         start = sum(lengths[:place])
@@ -143,6 +144,7 @@ def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
     Raises:
         InputError: there is a file of another paradigm.
     """
+    # A file of this run's own paradigms is replaced, so that the same command may be given again.
     expected = {f"{uid}.jsonl" for uid in paradigms}
     others = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if others:

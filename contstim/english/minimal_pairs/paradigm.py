@@ -106,6 +106,7 @@ def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> lis
 
 
 def _parsed(content: Mapping[str, Any], source: str) -> list[Paradigm]:
+    # What stands above the first table of a TOML file is common to all its paradigms.
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     common = {name: value for name, value in content.items() if name not in tables}
     _refuse_unknown(common, ("field", "phenomenon", "rules"), source)
@@ -134,6 +135,7 @@ def _paradigm(uid: str, table: Mapping[str, Any], common: Mapping[str, str]) -> 
         raise InputError(f"end = {end!r} must be one of {' '.join(END_MARKS)}")
     if prefix not in ("", "one", "two"):
         raise InputError(f"prefix = {prefix!r} must be 'one' or 'two', or left out.")
+    # Without "either" there is one version, in which nothing is put in place of a "$name".
     either = table.get("either", [{}])
     if not isinstance(either, list) or not either or not all(isinstance(e, dict) for e in either):
         raise InputError("'either' must be a list of tables, such as [{a = 'he', b = 'she'}].")
@@ -142,7 +144,17 @@ def _paradigm(uid: str, table: Mapping[str, Any], common: Mapping[str, str]) -> 
         uid, common["phenomenon"], common["field"], versions, end, prefix,
         table.get("critical", ""), common.get("rules", ""),
     )  # fmt: skip
-    _check_critical(paradigm)
+    if (prefix == "two") != bool(paradigm.critical):
+        raise InputError("prefix = 'two' and 'critical' belong together.")
+    for version in versions if paradigm.critical else ():
+        for which, items in (("good", version.good), ("bad", version.bad)):
+            names = [item.name for item in items]
+            # The method compares the word after two beginnings, so something must stand before it.
+            if paradigm.critical not in names[1:]:
+                raise InputError(
+                    f"critical = {paradigm.critical!r} does not follow anything in the {which} "
+                    f"sentence, whose items are {', '.join(names)}."
+                )
     return paradigm
 
 
@@ -153,25 +165,13 @@ def _version(table: Mapping[str, Any], values: Mapping[str, Any]) -> Version:
     good = read_good(text("good"))
     hidden = read_good(text("with")) if "with" in table else ()
     bad = read_bad(text("bad"), good)
+    # What is drawn and not shown needs names of its own; the bad sentence may share the good one's.
     shown = {"good": {item.name for item in good}, "bad": {item.name for item in bad}}
     for which, names in shown.items():
         twice = sorted(names & {item.name for item in hidden})
         if twice:
             raise InputError(f"'{which}' and 'with' both name {', '.join(twice)}.")
     return Version(good, bad, hidden)
-
-
-def _check_critical(paradigm: Paradigm) -> None:
-    if (paradigm.prefix == "two") != bool(paradigm.critical):
-        raise InputError("prefix = 'two' and 'critical' belong together.")
-    for version in paradigm.versions if paradigm.critical else ():
-        for which, items in (("good", version.good), ("bad", version.bad)):
-            names = [item.name for item in items]
-            if paradigm.critical not in names[1:]:
-                raise InputError(
-                    f"critical = {paradigm.critical!r} does not follow anything in the {which} "
-                    f"sentence, whose items are {', '.join(names)}."
-                )
 
 
 def _refuse_unknown(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:

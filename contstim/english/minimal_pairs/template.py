@@ -77,6 +77,7 @@ def read_bad(text: str, good: tuple[Item, ...]) -> tuple[Item, ...]:
     Raises:
         InputError: the text is not a row of items, or names what the good sentence lacks.
     """
+    # A name alone, as NP, may be a constituent of its own or the good sentence's: by what that has.
     names = {item.name for item in good}
     items: list[Item] = []
     for item in _read(text, "bad"):
@@ -95,6 +96,7 @@ def read_bad(text: str, good: tuple[Item, ...]) -> tuple[Item, ...]:
             )
         else:
             items.append(item)
+    # The same constituent may stand twice in the bad sentence; what is drawn for it alone may not.
     _distinct(tuple(item for item in items if not isinstance(item, Reference)))
     return tuple(items)
 
@@ -109,30 +111,30 @@ def _read(text: str, which: str) -> list[Item]:
                 f'Cannot read {text[position:]!r}: expected CATEGORY[feature=value], "word", or, '
                 f"in a bad sentence, a name or name{{feature=value}}."
             )
-        items.append(_item(match, f"{which} word {len(items) + 1}"))
+        name, quoted, word, pattern, changes = match.group(
+            "name", "text", "word", "pattern", "changes"
+        )
+        if quoted is not None:
+            alternatives = tuple(words.strip() for words in quoted.split("|"))
+            if not all(alternatives):
+                raise InputError(f'"{quoted}" has an empty alternative.')
+            # Unnamed words get a name that no constituent can have, because it has spaces.
+            items.append(Words(name or f"{which} word {len(items) + 1}", alternatives))
+        elif changes is not None:
+            pairs = [tuple(map(str.strip, change.split("="))) for change in changes.split(",")]
+            if any(len(pair) != 2 or not all(pair) for pair in pairs):
+                raise InputError(
+                    f"{{{changes}}} must be {{feature=value}}, or several with commas."
+                )
+            items.append(Reference(word, tuple((feature, value) for feature, value in pairs)))
+        else:
+            # N and N[] are both nouns, but only the first can refer to the good sentence's.
+            written = word if pattern is None else f"{word}[{pattern}]"
+            items.append(Constituent(name or word, written))
         position = match.end()
     if not items:
         raise InputError("A sentence needs at least one constituent or word.")
     return items
-
-
-def _item(match: re.Match[str], unnamed: str) -> Item:
-    name, text, word, pattern, changes = match.group("name", "text", "word", "pattern", "changes")
-    if text is not None:
-        alternatives = tuple(words.strip() for words in text.split("|"))
-        if not all(alternatives):
-            raise InputError(f'"{text}" has an empty alternative.')
-        return Words(name or unnamed, alternatives)
-    if changes is not None:
-        return Reference(word, _changes(changes))
-    return Constituent(name or word, word if pattern is None else f"{word}[{pattern}]")
-
-
-def _changes(text: str) -> tuple[tuple[str, str], ...]:
-    pairs = [tuple(part.strip() for part in change.split("=")) for change in text.split(",")]
-    if any(len(pair) != 2 or not all(pair) for pair in pairs):
-        raise InputError(f"{{{text}}} must be {{feature=value}}, or several with commas.")
-    return tuple((name, value) for name, value in pairs)
 
 
 def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -58,6 +58,7 @@ def export_csv(
     rows = []
     for number, stimulus_list in enumerate(lists):
         for shown in stimulus_list.shown:
+            # People read these cells, so what looks like a formula gets a space that nobody sees.
             left, right = (escape_formula(text, NO_BREAK_SPACE) for text in sides(shown))
             rows.append(
                 {

@@ -39,4 +39,4 @@ def as_html(text: str) -> str:
     Args:
         text: what is displayed, so on one line.
     """
-    return _MEANS_SOMETHING.sub(lambda found: f"&#{ord(found[0])};", text)
+    return _MEANS_SOMETHING.sub(lambda match: f"&#{ord(match[0])};", text)

@@ -48,7 +48,15 @@ def staged(folder: Path) -> Iterator[Path]:
         try:
             work.mkdir()
             yield work
-            _move(work, target)
+            if not target.exists():
+                work.rename(target)
+            else:
+                for path in sorted(work.rglob("*")):  # a folder comes before what it holds
+                    place = target / path.relative_to(work)
+                    if path.is_dir():
+                        place.mkdir(exist_ok=True)
+                    else:
+                        path.replace(place)
         finally:
             shutil.rmtree(work, ignore_errors=True)
         missing = None
@@ -57,19 +65,6 @@ def staged(folder: Path) -> Iterator[Path]:
     finally:
         if missing is not None:
             shutil.rmtree(missing, ignore_errors=True)
-
-
-def _move(work: Path, target: Path) -> None:
-    if not target.exists():
-        work.rename(target)
-        return
-    # Sorted, a folder comes before what it holds.
-    for path in sorted(work.rglob("*")):
-        place = target / path.relative_to(work)
-        if path.is_dir():
-            place.mkdir(exist_ok=True)
-        else:
-            path.replace(place)
 
 
 class ExportFolder:
@@ -130,6 +125,7 @@ class ExportFolder:
             write_record(work / self._record.name, platform=self._platform, files=files, **facts)
             if check is not None:
                 check(work)
+        # Files that only the earlier export had go last: until here nothing of it was lost.
         for name in self._earlier:
             if name not in self._pending:
                 (self.path / name).unlink(missing_ok=True)

@@ -17,17 +17,24 @@ from uuid import UUID, uuid5
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.jspsych import PageSettings, SaveTo, unfilled_warning
-from contstim.experiments.platforms.jspsych.folder import check_folder, is_page, write_page
+from contstim.experiments.platforms.jspsych.folder import (
+    check_folder,
+    is_page,
+    remove_scripts,
+    stale_scripts,
+    write_page,
+)
 from contstim.experiments.platforms.jspsych.study import build_study
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.stimuli import Trial
 
 _VERSION = "3"
 _NAMESPACE = UUID("5f2b8f0c-9a1d-4f61-8d58-1f4f6d0c7f0e")
+# Who may take part, in JATOS's words: by links of one use or many, and the researcher.
 _WORKERS = ("GeneralMultiple", "GeneralSingle", "Jatos", "PersonalMultiple", "PersonalSingle")
 _LONGEST_TITLE = 255
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every member, so that the same study gives the same bytes
@@ -67,15 +74,14 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         study = write_page(trials, work / "page", settings, earlier=page)
         about = {"version": _VERSION, "data": _properties(settings, study["id"], name)}
         # Texts that are kept lie in the earlier page still, everything else in the new one.
-        files = sorted((_files(page) | _files(work / "page")).items())
+        # Scripts of the page that only an earlier version of contstim loads stay out of both.
+        stale = stale_scripts(page, work / "page")
+        packed_files = _files(page) | _files(work / "page")
+        files = sorted((at, path) for at, path in packed_files.items() if at not in stale)
         contents = {f"{name}/{at}": path.read_bytes() for at, path in files}
         contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
-        with zipfile.ZipFile(work / f"{name}.jzip", "w") as packed:
-            for at, content in contents.items():
-                member = zipfile.ZipInfo(at, _EPOCH)
-                member.compress_type = zipfile.ZIP_DEFLATED
-                member.external_attr = 0o644 << 16  # a file that everybody may read, as Unix says
-                packed.writestr(member, content)
+        _pack(work / f"{name}.jzip", contents)
+    remove_scripts(page, stale)
     archive = folder / f"{name}.jzip"
     return Exported(
         archive,
@@ -99,6 +105,16 @@ def _check_folder(folder: Path) -> None:
         )
 
 
+def _pack(archive: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a zip file of these members, the same bytes whenever and wherever it is written."""
+    with zipfile.ZipFile(archive, "w") as packed:
+        for at, content in contents.items():
+            member = zipfile.ZipInfo(at, _EPOCH)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.external_attr = 0o644 << 16  # a file that everybody may read, as Unix says
+            packed.writestr(member, content)
+
+
 def _files(page: Path) -> dict[str, Path]:
     """The files of a page that go into an archive, by their names there."""
     return {
@@ -111,6 +127,7 @@ def _files(page: Path) -> dict[str, Path]:
 def _properties(settings: PageSettings, study: str, name: str) -> dict[str, Any]:
     """The study as JATOS describes one; what is left null there is its default."""
 
+    # The same title and trials give the same identifiers, by which JATOS knows a study again.
     def identifier(part: str) -> str:
         return str(uuid5(_NAMESPACE, f"{settings.title}\x1f{study}\x1f{part}"))
 

@@ -65,6 +65,7 @@ def stimulus_lists(
     # Each list is what a participant of the design is shown: the second mirrors the first one's
     # sides, the fourth the third one's.
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
+    # Zeros before numbers, because platforms sort lists by name, as text: L02 before L10.
     width = max(2, len(str(len(group_participants))))
     return tuple(
         StimulusList(

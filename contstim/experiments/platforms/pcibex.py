@@ -236,19 +236,20 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
                 elif line.strip():
                     if not names:
                         raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")
-                    values = dict(enumerate(line.rstrip("\r\n").split(","), start=1))
+                    # Commas are split before `%2C` becomes one; columns count from 1.
+                    cells = line.rstrip("\r\n").split(",")
+                    values = {
+                        n: "" if cell in ("NULL", "undefined") else unquote(cell).strip()
+                        for n, cell in enumerate(cells, start=1)
+                    }
                     yield (
                         f"{path}, line {place}",
-                        {names[n]: _plain(cell) for n, cell in values.items() if n in names},
+                        {names[n]: cell for n, cell in values.items() if n in names},
                     )
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start + 1}).") from error
-
-
-def _plain(cell: str) -> str:
-    return "" if cell in ("NULL", "undefined") else unquote(cell).strip()
 
 
 PLATFORM = Platform(

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,7 +47,7 @@ from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.recorded import RecordedAnswer
     from contstim.stimuli import Trial
@@ -63,6 +64,7 @@ _DATE_WORD = re.compile(
 )
 _LISTED = 20  # sentences that a refusal names
 
+# What a missing answer is called by pandas, Python, JavaScript, and a mouse without a click.
 _EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
 _BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
 
@@ -151,22 +153,14 @@ def unquotable(text: str) -> str:
         return "it evaluates what stands in square brackets"
     if "\\n" in text:
         return "it takes a backslash and an n for a new line"
-    if _is_number(text):
-        return "it takes the text for a number"
+    # PsychoPy reads decimals, with commas for points; a browser 0x1F and the like as well.
+    for read in (float, partial(int, base=0)):
+        with suppress(ValueError):
+            read(text.replace(",", "."))
+            return "it takes the text for a number"
     if not any(letter.isalpha() for letter in _DATE_WORD.sub("", text)):
         return "it may take the text for a number or a date"
     return ""
-
-
-def _is_number(text: str) -> bool:
-    digits = text.replace(",", ".")
-    for read in (float, partial(int, base=0)):  # 0x1F is a number in a browser
-        try:
-            read(digits)
-        except ValueError:
-            continue
-        return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -210,11 +204,12 @@ def import_psychopy(
         if not any(row.get("participant") for _, row in trial_rows):
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
         position: Counter[str] = Counter()
+        # Rows stand in the order of presentation, so each person's are numbered as they come.
         for n, row in trial_rows:
             where = f"{path}, row {n}"
             participant = row.get("participant") or path.stem
             position[participant] += 1
-            button = _button(where, row[rating], rating)
+            button, rt_ms = _button_and_time(where, row, rating, time)
             answers.append(
                 sided_answer(
                     where,
@@ -224,7 +219,7 @@ def import_psychopy(
                     by_id,
                     rating=button,
                     position=position[participant],
-                    rt_ms=_first_time(where, row[time], time) if time and button else math.nan,
+                    rt_ms=rt_ms,
                 )
             )
     return align(answers, trials, notes)
@@ -243,23 +238,27 @@ def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, s
     return rating, next((name for name in times if name in columns), "")
 
 
-def _button(where: str, cell: str, column: str) -> int:
-    """The digit at the end of a key, a slider's value or a button's name; 0 where there is none."""
+def _button_and_time(
+    where: str, row: Mapping[str, str], rating: str, time: str
+) -> tuple[int, float]:
+    """The digit at the end of a key, a slider's value or a button's name, and its time in ms.
+
+    0 and nan where there is no answer; nan where no time was recorded.
+    """
+    cell = row[rating]
     if cell in _EMPTY:
-        return UNKNOWN
+        return UNKNOWN, math.nan
     button = _BUTTON.fullmatch(cell)
     if not button:
         raise InputError(
-            f"{where}: {shortened(cell)} under {column} is not a rating; "
+            f"{where}: {shortened(cell)} under {rating} is not a rating; "
             "a key or a button whose name ends in 1 to 6 is one."
         )
-    return int(button[1])
-
-
-def _first_time(where: str, cell: str, column: str) -> float:
-    """Seconds, the first of a list, as milliseconds."""
-    first = cell.strip("[]").split(",")[0].strip()
-    return math.nan if first in _EMPTY else milliseconds(where, first, column, unit=1_000)
+    number = int(button[1])
+    # A mouse lists the times of all its clicks, in seconds; the first one is the answer's.
+    first = row[time].strip("[]").split(",")[0].strip() if time and number else ""
+    seconds = "" if first in _EMPTY else first
+    return number, milliseconds(where, seconds, time, unit=1_000)
 
 
 PLATFORM = Platform(

@@ -112,12 +112,14 @@ def _question(tag: str, shown: Shown, *, timing: bool) -> list[str]:
     lines = [
         "[[Question:MC:SingleAnswer:Horizontal]]",
         f"[[ID:{tag}]]",
+        # A table of one row is the only way to two columns that needs no style sheet.
         f'<table style="width:100%"><tr>{cell}{left}</td>{cell}{right}</td></tr></table>'
         f"<p>{as_html(QUESTION)}</p>",
         "[[AdvancedChoices]]",
     ]
     for number, label in enumerate(BUTTONS, start=1):
         lines += [f"[[Choice:{number}]]", as_html(label)]
+    # A timing question stands on the page of the question that it times.
     if timing:
         lines += ["", "[[Question:Timing]]", f"[[ID:{timing_tag(tag)}]]"]
     return [*lines, "", "[[PageBreak]]", ""]
@@ -239,6 +241,7 @@ def _answer(
 ) -> RecordedAnswer:
     where = f"{path}, {question.tag} of {person[participant] or 'nobody'}"
     cell = person[question.tag]
+    # Some exports write whole numbers as 4.0; anything else is the text of a choice.
     if not cell.replace(".0", "").isdecimal():
         raise InputError(
             f"{where}: {shortened(cell)} is not a number. "

@@ -52,6 +52,7 @@ def platform_named(name: str) -> Platform | None:
     Raises:
         InputError: two packages add this platform, or what one adds cannot be loaded.
     """
+    # Names that are built in come first, so that no package can take one over.
     if name in PLATFORMS:
         platform: Platform = import_module(PLATFORMS[name]).PLATFORM
         return platform

@@ -82,6 +82,7 @@ def usable_rows(
     """
     if table.sentences is None:
         return np.ones(len(table.log_probs), dtype=np.bool_)
+    # Sentences that differ in their end mark alone look alike in an experiment, which hides it.
     first: dict[tuple[str, ...], int] = {}
     for row, sentence in enumerate(table.sentences):
         first.setdefault(sentence.words, row)

@@ -70,13 +70,16 @@ def select_natural(
         InfeasibleError: too few sentences; names the model pairs that fail.
         VerificationError: the result failed its check (`verify_natural`).
     """
+    # Ranks are doubled, so that mean ranks of ties are whole; sources are the ordered pairs
+    # (reject, accept) in the order of `permutations`.
     started = perf_counter()
     question = Demand(table.models, per_pair, counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
-    _check(table, repeatable, banned)
+    _check_texts(table, repeatable, banned)
     doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences), 2 … 2N
     usable = usable_rows(table, repeatable, banned)
-    arcs = _cheapest_arcs(doubled, usable, int(question.of_source.sum()))
+    # One sentence more than the total demand: so each source's cheapest idle one is among them.
+    arcs = _cheapest_arcs(doubled, usable, int(question.of_source.sum()) + 1)
     plan = transportation(question.of_source, arcs.source, arcs.row, arcs.cost)
     if plan.shortfall.any():
         raise _infeasible(question, arcs, plan.shortfall)
@@ -110,7 +113,7 @@ class _Arcs:
     cost: IntArray  # (n_arcs,) doubled rank under the reject model
 
 
-def _check(
+def _check_texts(
     table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
 ) -> None:
     if banned and table.sentences is None:
@@ -125,33 +128,28 @@ def _check(
         )
 
 
-def _cheapest_arcs(doubled: IntArray, usable: BoolArray, demand: int) -> _Arcs:
-    """One sentence more than the total demand for each source: so the cheapest idle one is seen."""
+def _cheapest_arcs(doubled: IntArray, usable: BoolArray, count: int) -> _Arcs:
+    """The `count` cheapest admissible sentences of each source, or all there are."""
     n_models, n_sentences = doubled.shape
-    # Usable rows by rank, one order for each reject model; `rows` are those that may serve each
-    # source, a sentence being accepted from a doubled rank of n_sentences (the median) on.
+    # Usable rows by rank, one order for each reject model.
     orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
     orders = [order[usable[order]] for order in orders]
-    rows = [
-        _first(orders[reject], doubled[accept] >= n_sentences, demand + 1)
-        for reject, accept in permutations(range(n_models), 2)
-    ]
-    costs = [
-        doubled[reject, chosen]
-        for (reject, _), chosen in zip(permutations(range(n_models), 2), rows, strict=True)
-    ]
+    rows, costs = [], []  # of each source
+    for reject, accept in permutations(range(n_models), 2):
+        order = orders[reject]
+        admissible = doubled[accept] >= n_sentences  # accepted from the median, rank 0.5, on
+        # About half are admissible and few are needed: look at a start of the order, doubled until
+        # it holds enough or is the whole.
+        seen = 4 * count
+        while True:
+            cheapest = order[:seen][admissible[order[:seen]]][:count]
+            if len(cheapest) == count or seen >= len(order):
+                break
+            seen *= 2
+        rows.append(cheapest)
+        costs.append(doubled[reject, cheapest])
     source = np.repeat(np.arange(len(rows)), list(map(len, rows)))
     return _Arcs(source, np.concatenate(rows), np.concatenate(costs))
-
-
-def _first(order: IntArray, admissible: BoolArray, count: int) -> IntArray:
-    """The first `count` admissible rows of an order, or all there are."""
-    seen = 4 * count  # about half are admissible, and orders are of all sentences: look no further
-    while True:
-        rows = order[:seen][admissible[order[:seen]]]
-        if len(rows) >= count or seen >= len(order):
-            return rows[:count]
-        seen *= 2
 
 
 def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) -> IntArray:
@@ -167,6 +165,7 @@ def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) 
     taken = np.zeros(n_sentences, dtype=np.bool_)
     taken[arcs.row[chosen]] = True
     free = ~taken[arcs.row]
+    # No rearrangement saves as much as this: it stands for "no sentence is idle".
     idle = np.full(n_sources, (n_sources + 1) * 2 * n_sentences + 1)
     np.minimum.at(idle, arcs.source[free], arcs.cost[free])
     idle[demand == 0] = 0
@@ -183,6 +182,7 @@ def _certify(
     excluded: int,
 ) -> Certificate:
     n_sentences = len(usable)
+    # What the sources pay less what the sentences earn: the dual objective (duals.py).
     bound = int(question.of_source @ prices) - int(sentence_prices(doubled, prices)[usable].sum())
     accepted = doubled >= n_sentences  # (n_models, n_sentences): ranks from the median on
     return Certificate(
@@ -213,14 +213,23 @@ def _certify(
 
 def _pairs(table: ScoreTable, doubled: IntArray, rows: Iterable[IntArray]) -> Iterator[Pair]:
     """Name the pairs, given each source's rows."""
-    models = range(len(table.models))
-    of_source = dict(zip(permutations(models, 2), (some.tolist() for some in rows), strict=True))
-    for first, second in combinations(models, 2):
-        matched = match_by_length(
-            table.sentences, of_source[first, second], of_source[second, first]
-        )
-        for row_1, row_2 in sorted(matched):
-            yield _pair(table, doubled, (first, second), (row_1, row_2))
+    indices = range(len(table.models))
+    of_source = dict(zip(permutations(indices, 2), (some.tolist() for some in rows), strict=True))
+    for models in combinations(indices, 2):
+        model_1, model_2 = (table.models[model] for model in models)
+        # Sentence 1 is rejected by model 1, so it is of the source (model 1, model 2).
+        matched = match_by_length(table.sentences, of_source[models], of_source[models[::-1]])
+        for pair_rows in sorted(matched):
+            first, second = (
+                None if table.sentences is None else table.sentences[row] for row in pair_rows
+            )
+            # Rows × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2).
+            ranks = doubled[np.ix_(models, pair_rows)].T / (2 * len(table.log_probs))
+            content = pair_rows if table.sentences is None else (first, second)
+            trial_id = content_id("pair", model_1, model_2, *content)
+            yield Pair(
+                trial_id, model_1, model_2, first, second, *pair_rows, *ranks.ravel().tolist()
+            )
 
 
 def match_by_length(
@@ -237,17 +246,6 @@ def match_by_length(
         return (0 if sentences is None else len(sentences[row].bare), row)
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
-
-
-def _pair(
-    table: ScoreTable, doubled: IntArray, models: tuple[int, int], rows: tuple[int, int]
-) -> Pair:
-    model_1, model_2 = (table.models[model] for model in models)
-    first, second = (None if table.sentences is None else table.sentences[row] for row in rows)
-    ranks = doubled[np.ix_(models, rows)].T / (2 * len(table.log_probs))  # rows × models
-    content = rows if table.sentences is None else (first, second)
-    trial_id = content_id("pair", model_1, model_2, *content)
-    return Pair(trial_id, model_1, model_2, first, second, *rows, *ranks.ravel().tolist())
 
 
 def _infeasible(question: Demand, arcs: _Arcs, shortfall: IntArray) -> InfeasibleError:

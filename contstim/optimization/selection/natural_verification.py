@@ -13,7 +13,7 @@ from contstim.optimization.selection.demand import usable_rows
 from contstim.optimization.selection.duals import sentence_prices
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.selection.certificate import Certificate, NaturalSelection
@@ -52,15 +52,14 @@ def verify_natural(
     asked = dict.fromkeys(combinations(table.models, 2), per_pair) | dict(counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
     _check_question(table, certificate, per_pair, repeatable, asked, len(banned))
-    _check_demand(pairs, asked)
+    # As many pairs as asked for each model pair, and none of any other.
+    counts_of = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    for model_pair in {**counts_of, **asked}:
+        has, needs = counts_of[model_pair], asked.get(model_pair, 0)
+        _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
     doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences)
     usable = usable_rows(table, repeatable, banned)
-    for pair in pairs:
-        _check_pair(table, doubled, pair)
-    _check_used_once(pairs)
-    chosen = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
-    ruled_out = sorted({row for row in chosen if not usable[row]})
-    _require(not ruled_out, f"the rules about words exclude rows {ruled_out}")
+    _check_sentences(table, doubled, usable, pairs)
     _check_matching(table, pairs)
     _check_objective(table, doubled, selection)
     _check_bound(table, doubled, usable, certificate)
@@ -92,30 +91,27 @@ def _check_question(
         _require(claimed == wanted, f"its certificate is for {name} {claimed}, asked was {wanted}")
 
 
-def _check_demand(pairs: Iterable[Pair], asked: Mapping[tuple[str, str], int]) -> None:
-    counts = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    for model_pair in {**counts, **asked}:
-        has, needs = counts[model_pair], asked.get(model_pair, 0)
-        _require(has == needs, f"{'-'.join(model_pair)} has {has} pairs, not {needs}")
-
-
-def _check_pair(table: ScoreTable, doubled: IntArray, pair: Pair) -> None:
+def _check_sentences(
+    table: ScoreTable, doubled: IntArray, usable: BoolArray, pairs: Sequence[Pair]
+) -> None:
+    """Every sentence is the table's, has its ranks, is accepted by one model, and serves once."""
     scale = 2 * len(table.log_probs)
-    for row, sentence, ranks, reject in (
-        (pair.row_1, pair.sentence_1, (pair.rank_1_model_1, pair.rank_1_model_2), 0),
-        (pair.row_2, pair.sentence_2, (pair.rank_2_model_1, pair.rank_2_model_2), 1),
-    ):
-        where = f"{pair.trial_id} ({pair.model_1}-{pair.model_2}), row {row}"
-        _require(0 <= row < len(table.log_probs), f"{where}: there is no such row")
-        of_row = None if table.sentences is None else table.sentences[row]
-        _require(sentence == of_row, f"{where}: the sentence is '{of_row}', not '{sentence}'")
-        for model, rank in zip((pair.model_1, pair.model_2), ranks, strict=True):
-            true = int(doubled[table.models.index(model), row]) / scale
-            _require(rank == true, f"{where}: the rank under {model} is {true}, not {rank}")
-        _require(ranks[1 - reject] >= 0.5, f"{where}: ranks below 0.5 where it must be accepted")
-
-
-def _check_used_once(pairs: Iterable[Pair]) -> None:
+    for pair in pairs:
+        # Sentence 1 is rejected by model 1 and accepted by model 2, sentence 2 the other way round.
+        for row, sentence, ranks, reject in (
+            (pair.row_1, pair.sentence_1, (pair.rank_1_model_1, pair.rank_1_model_2), 0),
+            (pair.row_2, pair.sentence_2, (pair.rank_2_model_1, pair.rank_2_model_2), 1),
+        ):
+            where = f"{pair.trial_id} ({pair.model_1}-{pair.model_2}), row {row}"
+            _require(0 <= row < len(table.log_probs), f"{where}: there is no such row")
+            of_row = None if table.sentences is None else table.sentences[row]
+            _require(sentence == of_row, f"{where}: the sentence is '{of_row}', not '{sentence}'")
+            for model, rank in zip((pair.model_1, pair.model_2), ranks, strict=True):
+                true = int(doubled[table.models.index(model), row]) / scale
+                _require(rank == true, f"{where}: the rank under {model} is {true}, not {rank}")
+            accepted = ranks[1 - reject] >= 0.5
+            _require(accepted, f"{where}: ranks below 0.5 where it must be accepted")
+    # Rows may differ and sentences look alike, so both are counted.
     for name, values in (
         ("row", [row for pair in pairs for row in (pair.row_1, pair.row_2)]),
         ("sentence", [sentence.bare for sentence in _sentences(pairs)]),
@@ -123,6 +119,9 @@ def _check_used_once(pairs: Iterable[Pair]) -> None:
     ):
         twice = [value for value, times in Counter(values).items() if times > 1]
         _require(not twice, f"used more than once: {name} {twice}")
+    chosen = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
+    ruled_out = sorted({row for row in chosen if not usable[row]})
+    _require(not ruled_out, f"the rules about words exclude rows {ruled_out}")
 
 
 def _sentences(pairs: Iterable[Pair]) -> list[Sentence]:
@@ -130,7 +129,7 @@ def _sentences(pairs: Iterable[Pair]) -> list[Sentence]:
 
 
 def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
-    """On a line, nothing beats matching the k-th shortest with the k-th shortest."""
+    """Inside a model pair, sentences are matched so that lengths differ as little as can be."""
     if table.sentences is None:
         return
 
@@ -138,6 +137,7 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
         return pair.model_1, pair.model_2
 
     for models, group in groupby(sorted(pairs, key=models_of), key=models_of):
+        # (n_pairs, 2). On a line, nothing beats the k-th shortest beside the k-th shortest.
         lengths = np.array([[len(s.bare) for s in _sentences([pair])] for pair in group])
         least = np.abs(np.diff(np.sort(lengths, axis=0))).sum()
         total = np.abs(np.diff(lengths)).sum()
@@ -149,6 +149,7 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
 
 def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSelection) -> None:
     certificate = selection.certificate
+    # Eq. 5 in whole numbers: each sentence's doubled rank under the model that rejects it.
     total = sum(
         int(doubled[table.models.index(model), row])
         for pair in selection.pairs
@@ -176,6 +177,7 @@ def _check_bound(
         all(isinstance(price, int) and abs(price) < 2**62 // n_sentences for price in values),
         "a price is not an integer, or is too large to compute with",
     )
+    # sum of d_k · u_k, less what the sentences earn: recomputed from the stated prices alone.
     demand = {frozenset((first, second)): count for first, second, count in certificate.counts}
     paid = sum(demand[frozenset((r, a))] * price for r, a, price in certificate.prices)
     bound = paid - int(sentence_prices(doubled, np.array(values))[usable].sum())

@@ -67,10 +67,15 @@ def transportation(
         InputError: values that are no integers, negative, out of range or too large for the solver.
         VerificationError: the solver did not report an optimum.
     """
-    for name, values in zip(
-        ("demands", "sources", "sinks", "costs"), (demands, sources, sinks, costs), strict=True
-    ):
-        _check_integers(name, values)
+    # OR-tools silently truncates floats, 0.9 to 0.
+    named = {"demands": demands, "sources": sources, "sinks": sinks, "costs": costs}
+    for name, values in named.items():
+        if values.dtype != np.int64 or values.ndim != 1:
+            raise InputError(
+                f"{name} must be int64 in one dimension, not {values.dtype} {values.shape}."
+            )
+        if len(values) and values.min() < 0:
+            raise InputError(f"{name} must not be negative; the smallest is {values.min()}.")
     if not len(sources) == len(sinks) == len(costs):
         raise InputError(
             f"Arcs need one source, sink and cost each, not {len(sources)}, {len(sinks)} and "
@@ -78,6 +83,7 @@ def transportation(
         )
     if len(sources) and sources.max() >= len(demands):
         raise InputError(f"Arcs leave source {sources.max()}; there are {len(demands)} sources.")
+    # Sinks by places from 0. The overflow arc costs more than any rearrangement of all the others.
     nodes, places = np.unique(sinks, return_inverse=True)
     overflow = (len(demands) + 1) * int(costs.max(initial=0)) + 1
     n_nodes = len(demands) + len(nodes) + 1
@@ -125,16 +131,6 @@ def _solve(
             f"{SOLVER} ended with status {status.name} on a problem that always has a solution."
         )
     return Transport(np.flatnonzero(flow.flows(arcs)), np.asarray(flow.flows(spills)))
-
-
-def _check_integers(name: str, values: IntArray) -> None:
-    """OR-tools silently truncates floats, 0.9 to 0."""
-    if values.dtype != np.int64 or values.ndim != 1:
-        raise InputError(
-            f"{name} must be int64 in one dimension, not {values.dtype} {values.shape}."
-        )
-    if len(values) and values.min() < 0:
-        raise InputError(f"{name} must not be negative; the smallest is {values.min()}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +236,7 @@ def _branch(
     """Branch and bound over whole numbers, the first `n_binary` of them 0 or 1 (default all)."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
+    # Candidates are chosen or not; what a rule lacks or has too much may be any whole number.
     most = np.full(len(costs), np.inf)
     most[:n_binary] = 1
     solution = milp(

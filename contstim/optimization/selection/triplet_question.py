@@ -107,6 +107,7 @@ def check_question(triplets: Sequence[Triplet], question: TripletQuestion) -> No
 
 
 def _check_triplet(triplet: Triplet) -> None:
+    # What is stated was computed from the same numbers, each rounded to float32 on the way.
     c = controversiality(triplet)
     if not np.isfinite(c):
         raise InputError(
@@ -209,7 +210,14 @@ def build_rules(
         if question.token_balance is not None:
             rules.extend(_balance(triplets, pair, places, question, tokens))
     if question.natural_once:
-        rules.extend(_once(triplets))
+        users: dict[str, list[int]] = defaultdict(list)  # natural sentence → its triplets
+        for place, triplet in enumerate(triplets):
+            users[triplet.natural.bare].append(place)
+        rules += [
+            LinearRule(f"natural sentence {natural!r}", places, [1] * len(places), 0, 1, rank=1)
+            for natural, places in users.items()
+            if len(places) > 1
+        ]
     if question.word_cap is not None:
         rules.extend(_capped(triplets, question.word_cap, question.uncapped))
     return rules
@@ -250,27 +258,17 @@ def _balance(
         yield LinearRule(name, places, surplus, -most, most, rank=1)
 
 
-def _once(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
-    users: dict[str, list[int]] = defaultdict(list)
-    for place, triplet in enumerate(triplets):
-        users[triplet.natural.bare].append(place)
-    for natural, places in users.items():
-        if len(places) > 1:
-            yield LinearRule(
-                f"natural sentence {natural!r}", places, [1] * len(places), 0, 1, rank=1
-            )
-
-
 def _capped(
     triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]
 ) -> Iterator[LinearRule]:
     exempt = frozenset(map(str.lower, uncapped))
-    users: dict[str, dict[int, int]] = defaultdict(dict)
+    users: dict[str, dict[int, int]] = defaultdict(dict)  # word → triplet → how often it has it
     for place, triplet in enumerate(triplets):
         for word, times in Counter(shown_words(triplet)).items():
             if word not in exempt:
                 users[word][place] = times
     for word, times_of in users.items():
+        # A word too rare to reach the cap, were all its triplets chosen, needs no rule.
         if sum(times_of.values()) > cap:
             yield LinearRule(
                 f"word {word!r}", list(times_of), list(times_of.values()), 0, cap, rank=1

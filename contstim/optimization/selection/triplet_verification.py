@@ -60,6 +60,7 @@ def verify_triplets(
         _require(times == 1, f"triplet {name!r} is used {times} times, at most 1 is allowed")
     _check_question(triplets, certificate, question)
     rules = build_rules(triplets, question, tokens or {})
+    # Every rule is counted over the chosen triplets, whatever the solver said of it.
     chosen_places = {places[triplet.triplet_id] for triplet in chosen}
     for rule in rules:
         weights = zip(rule.members, rule.weights, strict=True)
@@ -116,6 +117,7 @@ def _check_worth(
     by_prices = as_bound(priced_bound(costs, rules, prices), objective)
     claimed, bound = certificate.price_bound, certificate.bound
     _require(_same(claimed, by_prices), f"its prices prove the bound {by_prices}, not {claimed}")
+    # The set is worth no more than the bound, and the bound is no looser than what prices prove.
     _require(
         sign * (value - bound) <= EXACT and sign * (bound - claimed) <= 0,
         f"the bound {bound} is beyond the objective {value}, or looser than {claimed}",

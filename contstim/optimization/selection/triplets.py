@@ -93,6 +93,8 @@ def _certify(
     proved: Fraction,
 ) -> TripletCertificate:
     objective = set_value(triplets, chosen, question.objective)
+    # Two bounds: one that anybody can recompute from the prices, and the solver's own, less its
+    # tolerance; after branch and bound the second is often tighter.
     by_prices = as_bound(proved, question.objective)
     by_solver = as_bound(choice.bound - EXACT, question.objective)
     tighter = min if question.objective == "controversiality" else max

@@ -136,6 +136,23 @@ def test_texts_survive_another_export(tmp_path: Path) -> None:
     assert list(study["groups"]) == ["1"]
 
 
+def test_scripts_that_only_an_earlier_export_loads_give_way(tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    export_jspsych(TRIALS, folder)
+    # A page as an earlier version left it: parts/homes/ is where it kept what is now backends/.
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    earlier = '<script src="parts/homes/server_home.js" defer></script>\n</head>'
+    (folder / "index.html").write_text(index.replace("</head>", earlier), encoding="utf-8")
+    (folder / "parts" / "homes").mkdir()
+    (folder / "parts" / "homes" / "server_home.js").write_text("earlier")
+    (folder / "parts" / "ours.js").write_text("the researcher's")
+    export_jspsych(TRIALS, folder, PageSettings(save=SaveTo.JATOS))
+    assert not (folder / "parts" / "homes").exists()
+    assert (folder / "parts" / "ours.js").read_text() == "the researcher's"
+    backends = {path.name for path in (folder / "parts" / "backends").iterdir()}
+    assert backends == {"no_server.js", "jatos_backend.js"}
+
+
 @pytest.mark.parametrize("save", SaveTo)
 def test_the_readme_says_whether_the_page_holds_the_code(tmp_path: Path, save: SaveTo) -> None:
     pipe = "abc" if save is SaveTo.DATAPIPE else ""

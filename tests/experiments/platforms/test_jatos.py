@@ -129,6 +129,20 @@ def test_edited_texts_make_another_archive_of_the_same_study(tmp_path: Path) -> 
     assert read(archive)[1]["data"]["uuid"] != content["data"]["uuid"]
 
 
+def test_scripts_of_an_earlier_version_are_not_packed(tmp_path: Path) -> None:
+    export_jatos(TRIALS, tmp_path, SETTINGS)
+    page = tmp_path / "page"
+    index = (page / "index.html").read_text(encoding="utf-8")
+    earlier = '<script src="parts/homes/jatos_home.js" defer></script>\n</head>'
+    (page / "index.html").write_text(index.replace("</head>", earlier), encoding="utf-8")
+    (page / "parts" / "homes").mkdir()
+    (page / "parts" / "homes" / "jatos_home.js").write_text("earlier")
+    names = read(export_jatos(TRIALS, tmp_path, SETTINGS).path)[0]
+    assert not [name for name in names if "homes" in name]
+    assert any(name.endswith("parts/backends/jatos_backend.js") for name in names)
+    assert not (page / "parts" / "homes").exists()
+
+
 class TestContract(ExportContract):
     """What the archive holds; the answers are read as those of any jsPsych page."""
 

@@ -41,6 +41,7 @@ RECOGNISED: Mapping[str, tuple[str, ...]] = {
 
 SIDES = ("left", "right")
 REQUIRED = ("participant", *SIDES)
+# Columns of several spreadsheets end in "-ab12"; of those that a file repeats, later ones in ".1".
 _SUFFIX = re.compile(r"-[a-z0-9]{4}$|\.\d+$")
 
 
@@ -107,6 +108,7 @@ class GorillaOptions:
         if stated is None:
             return next(filter(None, (family(s, columns) for s in RECOGNISED[name])), [])
         named = [column for column in columns if column.strip() in stated]
+        # One name stands for all its suffixed copies; of several, each stands for itself.
         if len(stated) == 1:
             named = family(stated[0], columns, exact=True)
         if stated and not named:

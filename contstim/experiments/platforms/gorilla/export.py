@@ -83,6 +83,7 @@ def read_template(
     if sentences[0] == sentences[1]:
         raise InputError(f"{path}: left and right sentence need two columns, not {left!r} alone.")
     rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+    # Rows of the trial's display must be one stretch, whose place the exported trials take.
     places = [n for n, row in enumerate(rows) if row[column].strip() == display]
     if not places:
         displays = ", ".join(dict.fromkeys(row[column] for row in rows))
@@ -167,6 +168,7 @@ def export_gorilla(
     for stimulus_list in lists:
         rows = []
         for shown in stimulus_list.shown:
+            # Gorilla takes texts for HTML or Markdown.
             left, right = map(as_html, sides(shown))
             about = {
                 "trial_id": shown.trial.trial_id,

@@ -11,7 +11,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,15 +106,15 @@ def import_gorilla(
     if trials is not None:
         return align(answers, trials, notes, stray)
     built, grouped, decisions = build_trials(answers, scores)
-    found = align(grouped, built, [*notes, *decisions], stray)
-    unfinished = {one.participant for one in found.report.of(Problem.UNFINISHED)}
+    imported = align(grouped, built, [*notes, *decisions], stray)
+    unfinished = {finding.participant for finding in imported.report.of(Problem.UNFINISHED)}
     if unfinished >= {answer.participant for answer in answers}:
         hint = (
             "Nobody rated every trial of their group. Where no group is stated, people who saw a "
             "pair in common are one: name the column that holds the group, `group` under [columns]."
         )
-        return replace(found, notes=(*found.notes, hint))
-    return found
+        return replace(imported, notes=(*imported.notes, hint))
+    return imported
 
 
 @dataclass(frozen=True)
@@ -130,6 +129,7 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
         raise InputError(f"{path} is a spreadsheet: download or save it as CSV (UTF-8).")
     table = read_csv(path, delimiters=",;\t", footer="END OF FILE")
     named = {name: options.find(name, table) for name in RECOGNISED}
+    # Where the export tells the trial and what stood left, the table of trials has the sentences.
     stated = bool(by_id and named["trial_id"] and named["side"])
     missing = [name for name in REQUIRED if not named[name] and not (stated and name in SIDES)]
     if missing or not (named["zone"] or named["response"]):
@@ -141,6 +141,11 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
     shape = {name: _folded(path, table, columns) for name, columns in named.items() if columns}
     wanted = _matching(path, table, options.only)
     flipped = _matching(path, table, options.flipped, default=False)
+    # What a flipped row says of the left it means of the right: sentences, models and kinds.
+    other_side = {"left": "right", "right": "left"}
+    mirror = {
+        name: re.sub("left|right", lambda side: other_side[side[0]], name) for name in RECOGNISED
+    }
     for row in range(len(next(iter(table.values())))):
         if wanted(row):
             cells = {name: shape[name][row] if name in shape else "" for name in RECOGNISED}
@@ -148,7 +153,9 @@ def _rows(path: Path, options: GorillaOptions, by_id: Mapping[str, Trial]) -> It
             if stated and cells["trial_id"] and cells["side"]:
                 pair = shown_by_side(where, cells["trial_id"], cells["side"], by_id)
                 cells |= zip(SIDES, pair, strict=True)
-            yield _Row(where, _turned(cells) if flipped(row) else cells)
+            if flipped(row):
+                cells = {name: cells[mirror[name]] for name in cells}
+            yield _Row(where, cells)
 
 
 def _folded(path: Path, table: Mapping[str, list[str]], columns: list[str]) -> list[str]:
@@ -184,23 +191,17 @@ def _matching(
     return lambda row: all(folded[name][row] in values for name, values in conditions.items())
 
 
-def _turned(cells: dict[str, str]) -> dict[str, str]:
-    """The cells of a row with what is said of left and right exchanged."""
-    other = {"left": "right", "right": "left"}
-    return {name: cells[re.sub("left|right", lambda side: other[side[0]], name)] for name in cells}
-
-
 def _answers(
     rows: Sequence[_Row], options: GorillaOptions, files: str
 ) -> tuple[list[RecordedAnswer], list[str], list[ResponseFinding]]:
     """Every rating and every trial shown without one; what other rows are; ratings of nothing."""
-    rate = _scale(rows, options, files)
+    column, scale = _scale(rows, options, files)
     answers: list[RecordedAnswer] = []
     shown: dict[tuple[str, frozenset[str]], _Row] = {}
     stray: dict[str, list[str]] = defaultdict(list)
     aside: Counter[str] = Counter()
     for row in rows:
-        rating = rate(row)
+        rating = scale.get(row.cells[column])
         if not (row.cells["left"] and row.cells["right"]):
             aside["show no pair of sentences"] += 1
             if rating is not None:
@@ -209,6 +210,7 @@ def _answers(
             raise InputError(f"{row.where} shows a pair of sentences to no participant.")
         else:
             answer = _answer(row, rating, options)
+            # A trial has rows of other events too, such as clicks; they matter if none is a rating.
             if rating is None:
                 shown.setdefault((answer.participant, answer.pair), row)
                 aside["are other events of a trial"] += 1
@@ -226,6 +228,13 @@ def _answers(
 
 def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> RecordedAnswer:
     cells = row.cells
+    position = UNKNOWN
+    rt_ms = math.nan
+    if rating is not None:
+        place = _number(row, "position", UNKNOWN)
+        if place < 0 or place % 1:
+            raise InputError(f"{row.where}: {place:g} under position is not a place in an order.")
+        position, rt_ms = int(place), _number(row, "rt_ms", math.nan)
     about = {
         name: options.constants.get(name) or options.values.get(cells[name], cells[name])
         for name in FACTS
@@ -237,8 +246,8 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> RecordedA
         cells["trial_id"],
         (Sentence.parse(cells["left"]).text, Sentence.parse(cells["right"]).text),
         UNKNOWN if rating is None else rating,
-        UNKNOWN if rating is None else _position(row),
-        _number(row, "rt_ms", math.nan) if rating is not None else math.nan,
+        position,
+        rt_ms,
         about,
         all(cells[side].endswith(END_MARKS) for side in ("left", "right")),
     )
@@ -257,13 +266,6 @@ def _number(row: _Row, name: str, empty: float) -> float:
         raise InputError(f"{row.where}: {shortened(cell)} under {name} is not a number.") from None
 
 
-def _position(row: _Row) -> int:
-    position = _number(row, "position", UNKNOWN)
-    if position < 0 or position % 1:
-        raise InputError(f"{row.where}: {position:g} under position is not a place in an order.")
-    return int(position)
-
-
 def _positioned(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """Positions from 1: by the export's trial numbers where they differ, else by its order."""
     by_participant: dict[str, list[int]] = defaultdict(list)
@@ -272,6 +274,7 @@ def _positioned(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
             by_participant[answer.participant].append(index)
     positioned = list(answers)
     for indices in by_participant.values():
+        # Trial numbers that repeat, as over several spreadsheets, say nothing of the order.
         numbers = [answers[index].position for index in indices]
         if UNKNOWN not in numbers and len(set(numbers)) == len(numbers):
             indices = sorted(indices, key=lambda index: answers[index].position)
@@ -280,10 +283,11 @@ def _positioned(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     return positioned
 
 
-def _scale(
-    rows: Iterable[_Row], options: GorillaOptions, files: str
-) -> Callable[[_Row], int | None]:
-    """How a row's rating is read: off its zone where zones name buttons, else off its response."""
+def _scale(rows: Iterable[_Row], options: GorillaOptions, files: str) -> tuple[str, dict[str, int]]:
+    """The column that holds ratings, and which rating each of its cells is.
+
+    Zones, where they name buttons, go before responses.
+    """
 
     def rating(cell: str) -> int | None:
         if options.ratings:
@@ -293,18 +297,14 @@ def _scale(
 
     tried = {name: {row.cells[name] for row in rows} - {""} for name in ("zone", "response")}
     for name, cells in tried.items():
-        known = {cell: value for cell in cells if (value := rating(cell)) is not None}
-        if known:
-            return partial(_looked_up, name, known)
+        scale = {cell: value for cell in cells if (value := rating(cell)) is not None}
+        if scale:
+            return name, scale
     raise InputError(
         f"No rating was found in {files}. Zones are {_some(tried['zone'])}; responses are "
         f"{_some(tried['response'])}. State under [ratings] which of them means what, from 1 (very "
         "confident in the left sentence) to 6."
     )
-
-
-def _looked_up(name: str, known: Mapping[str, int], row: _Row) -> int | None:
-    return known.get(row.cells[name])
 
 
 def _some(names: Iterable[str]) -> str:

@@ -15,14 +15,13 @@ from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypeAlias
 
     from contstim.experiments.responses.recorded import RecordedAnswer
-
-    Kinds: TypeAlias = tuple[Kind | None, Kind | None]
-    from collections.abc import Sequence
-
     from contstim.scores import ScoreTable
+
+    Kinds: TypeAlias = tuple[Kind | None, Kind | None]  # left and right
 
 FACTS = (
     "condition",
@@ -71,26 +70,29 @@ def description(answer: RecordedAnswer) -> frozenset[object]:
 
 
 def kinds_of(answer: RecordedAnswer) -> Kinds:
-    """What the platform says of both sentences, left and right; None where it says nothing."""
-    left, right = (_kind(answer, f"kind_{side}") for side in ("left", "right"))
-    if _same_words(answer) and Kind.SHUFFLED not in (left, right):
+    """What the platform says of both sentences, left and right; None where it says nothing.
+
+    Raises:
+        InputError: it says a word that is not a kind of sentence.
+    """
+    kinds = []
+    for name in ("kind_left", "kind_right"):
+        said = answer.about.get(name, "")
+        if said and said.lower() not in _KINDS:
+            raise InputError(
+                f"{answer.where}: {said!r} under {name} is not a kind of sentence. Give a "
+                f"translation under [values] to one of {', '.join(Kind)}."
+            )
+        kinds.append(_KINDS.get(said.lower()))
+    # Spreadsheets often call both sentences of a catch trial natural: then they say nothing of it.
+    if _same_words(answer) and Kind.SHUFFLED not in kinds:
         return None, None
-    return left, right
+    return kinds[0], kinds[1]
 
 
 def _same_words(answer: RecordedAnswer) -> bool:
     first, second = (sorted(Sentence.parse(text.lower()).words) for text in answer.shown)
     return first == second
-
-
-def _kind(answer: RecordedAnswer, name: str) -> Kind | None:
-    said = answer.about.get(name, "")
-    if said and said.lower() not in _KINDS:
-        raise InputError(
-            f"{answer.where}: {said!r} under {name} is not a kind of sentence. Give a translation "
-            f"under [values] to one of {', '.join(Kind)}."
-        )
-    return _KINDS.get(said.lower())
 
 
 def models_of(answer: RecordedAnswer) -> tuple[str, str]:
@@ -117,7 +119,8 @@ def condition_of(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) 
                 f"to one of {', '.join(Condition)}."
             ) from None
     else:
-        condition = _inferred(answer, kinds, models)
+        condition = _implied_condition(answer, kinds, models)
+    # Random pairs and catch trials set no models against each other; all others need two.
     if condition not in UNTARGETED and (not all(models) or models[0] == models[1]):
         raise InputError(
             f"{answer.where}: a trial that is {condition} compares two models; stated are "
@@ -126,11 +129,12 @@ def condition_of(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) 
     return condition
 
 
-def _inferred(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) -> Condition:
+def _implied_condition(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) -> Condition:
     if Kind.SHUFFLED in kinds or _same_words(answer):
         return Condition.CATCH
     synthetic = sum(kind in SYNTHETIC for kind in kinds)
     if None in kinds:
+        # With models it may be a controversial natural pair or a synthetic one: no guess.
         if any(models):
             raise InputError(
                 f"{answer.where}: are the sentences natural or synthetic? Name the columns that "
@@ -169,6 +173,7 @@ def build_trials(
     trials: dict[object, Trial] = {}
     said: dict[object, frozenset[object]] = {}
     for answer in answers:
+        # Without identifiers, the same two sentences on whatever sides are the same trial.
         key = (answer.group, answer.trial_id or answer.pair)
         if said.setdefault(key, description(answer)) != description(answer):
             raise InputError(
@@ -194,8 +199,9 @@ def _as_scored(answers: Sequence[RecordedAnswer], scores: ScoreTable) -> list[Re
         scored.setdefault(sentence.bare, []).append(sentence.text)
 
     def as_scored(text: str) -> str:
-        known = scored.get(Sentence.parse(text).bare, [])
-        return known[0] if len(set(known)) == 1 else text
+        # Where "Why" was scored both as "Why." and as "Why?", the platform's text stands.
+        candidates = set(scored.get(Sentence.parse(text).bare, []))
+        return candidates.pop() if len(candidates) == 1 else text
 
     return [replace(a, shown=(as_scored(a.shown[0]), as_scored(a.shown[1]))) for a in answers]
 
@@ -213,8 +219,10 @@ def _grouped(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
         if all(is_group_number(name) and int(name) for name in names):
             return list(answers)
         return [replace(a, group=str(names.index(a.group) + 1)) for a in answers]
-    leader: dict[str, str] = {}  # of each participant: the first one in their group
-    seen: dict[frozenset[str], str] = {}
+    # Union of sets: each participant points to another of their group, and the last of such a
+    # chain, who points to themselves, stands for the group.
+    leader: dict[str, str] = {}
+    first_viewer: dict[frozenset[str], str] = {}  # of each pair
 
     def lead(participant: str) -> str:
         while leader[participant] != participant:
@@ -223,7 +231,7 @@ def _grouped(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
 
     for answer in answers:
         leader.setdefault(answer.participant, answer.participant)
-        first = seen.setdefault(answer.pair, answer.participant)
+        first = first_viewer.setdefault(answer.pair, answer.participant)
         leader[lead(answer.participant)] = lead(first)
     leads = list(dict.fromkeys(lead(answer.participant) for answer in answers))
     return [replace(a, group=str(leads.index(lead(a.participant)) + 1)) for a in answers]
@@ -253,13 +261,15 @@ class _Builder:
             texts = self._unshuffled_first(answer, kinds)
             canonical = (Kind.NATURAL, Kind.SHUFFLED)
         elif condition is Condition.NATURAL_SYNTHETIC:
-            texts = _natural_first(answer, kinds)
+            if Kind.NATURAL not in kinds or kinds[0] == kinds[1]:
+                raise _which(answer, "synthetic")
+            texts = answer.shown if kinds[0] is Kind.NATURAL else _swapped(answer.shown)
             lead = self._lead(answer, texts, models)
+            # The second sentence is synthetic, and rejected by the model that favours it less.
             canonical = (Kind.NATURAL, SYNTHETIC[lead[0] > lead[1]])
         else:
-            texts = answer.shown
-            lead = self._lead(answer, texts, models)
-            texts = texts if lead[0] > lead[1] else (texts[1], texts[0])
+            lead = self._lead(answer, answer.shown, models)
+            texts = answer.shown if lead[0] > lead[1] else _swapped(answer.shown)
             natural = condition is Condition.NATURAL_CONTROVERSIAL
             canonical = (Kind.NATURAL, Kind.NATURAL) if natural else SYNTHETIC
         first, second = map(Sentence.parse, texts)
@@ -283,27 +293,30 @@ class _Builder:
                 f"{answer.where}: which of {' / '.join(texts)} does {models[0]} reject? Give the "
                 "scores (--scores), or state the trials (--trials)."
             )
-        known = self._scores.models
-        missing = [model for model in models if model not in known]
+        scored = self._scores.models
+        missing = [model for model in models if model not in scored]
         if missing:
             raise InputError(
                 f"{answer.where}: there are no scores of the model {missing[0]!r}, only of "
-                f"{', '.join(known)}. Translate names of models under [values]."
+                f"{', '.join(scored)}. Translate names of models under [values]."
             )
         leads = self._leads(answer, texts)
-        lead = (leads[known.index(models[0])], leads[known.index(models[1])])
+        lead = (leads[scored.index(models[0])], leads[scored.index(models[1])])
+        # Leads of one sign: both models prefer the same sentence, so the pair is no conflict.
         if lead[0] * lead[1] >= 0:
             self._doubts["by the scores the two models do not prefer different sentences"] += 1
         return lead
 
     def _leads(self, answer: RecordedAnswer, texts: tuple[str, str]) -> list[float]:
+        """By how many nats each scored model prefers the second text."""
         assert self._scores is not None
         sentences = [Sentence.parse(text) for text in texts]
         for sentence in sentences:
             if sentence not in self._scores.rows:
                 raise InputError(f"{answer.where}: there are no scores of {sentence.text!r}.")
         first, second = (self._scores.log_probs[self._scores.rows[s]] for s in sentences)
-        differ = first != second  # two probabilities of zero differ by nothing
+        # Two probabilities of zero differ by nothing; subtracting -inf from -inf would give nan.
+        differ = first != second
         leads: list[float] = np.subtract(
             second, first, out=np.zeros(len(first)), where=differ
         ).tolist()
@@ -323,14 +336,11 @@ class _Builder:
             swap = float(np.sum(np.sign(self._leads(answer, texts)))) > 0
         else:
             raise _which(answer, "shuffled")
-        return (texts[1], texts[0]) if swap else texts
+        return _swapped(texts) if swap else texts
 
 
-def _natural_first(answer: RecordedAnswer, kinds: Kinds) -> tuple[str, str]:
-    if Kind.NATURAL not in kinds or kinds[0] == kinds[1]:
-        raise _which(answer, "synthetic")
-    left, right = answer.shown
-    return (left, right) if kinds[0] is Kind.NATURAL else (right, left)
+def _swapped(texts: tuple[str, str]) -> tuple[str, str]:
+    return texts[1], texts[0]
 
 
 def _which(answer: RecordedAnswer, kind: str) -> InputError:

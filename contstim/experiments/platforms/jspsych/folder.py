@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -29,11 +31,13 @@ from contstim.files import write_text
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.stimuli import Trial
 
 _ROOM = "contstim.experiments.platforms.jspsych"
+
+_PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
 # In the order in which they are loaded.
 _SCRIPTS = (
@@ -78,6 +82,8 @@ def export_jspsych(
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
     with staged(folder) as work:
         study = write_page(trials, work, settings, earlier=folder)
+        stale = stale_scripts(folder, work)
+    remove_scripts(folder, stale)
     groups = study["groups"].values()
     return Exported(
         folder,
@@ -105,6 +111,7 @@ def write_page(
     """
     texts = keep_texts(earlier, settings.practice, into=work)
     study = build_study(trials, settings, texts)
+    # Files of jsPsych that an earlier export fetched are copied first and not fetched again.
     vendored = settings.vendor or settings.library is not None
     if vendored:
         bring_library(earlier / "vendor", work / "vendor")
@@ -153,6 +160,32 @@ def is_page(folder: Path) -> bool:
         return saves and isinstance(study["version"], int) and isinstance(study["id"], str)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
+
+
+def stale_scripts(earlier: Path, page: Path) -> set[str]:
+    """Our scripts that an earlier export of a page loads and the new one does not.
+
+    They are of another version, or send the answers elsewhere. The earlier index.html names them,
+    so that no file of the researcher's is meant.
+
+    Args:
+        earlier: the folder of the earlier export, or none.
+        page: the folder of the new one.
+    """
+    index = earlier / "index.html"
+    if not index.is_file():
+        return set()
+    names = set(_PART.findall(index.read_text(encoding="utf-8", errors="replace")))
+    return {name for name in names if not (page / name).is_file()}
+
+
+def remove_scripts(page: Path, names: Iterable[str]) -> None:
+    """Remove scripts of an earlier export, and the folders that they leave empty."""
+    for name in names:
+        script = page / name
+        script.unlink(missing_ok=True)
+        with suppress(OSError):  # other files are in it
+            script.parent.rmdir()
 
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:

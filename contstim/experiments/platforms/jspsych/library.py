@@ -132,6 +132,7 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
     """
     for file in LIBRARY:
         target = Path(folder) / file.name
+        # What an earlier export fetched counts only if it is still the pinned file.
         if source is None and target.is_file() and _is(target.read_bytes(), file.integrity):
             continue
         content = _fetch(file) if source is None else _read(file, source)
@@ -164,6 +165,7 @@ def _fetch(file: LibraryFile) -> bytes:
             f"Cannot fetch {address}: {error}. Where npm cannot be reached, give a folder with the "
             "files (--vendor-from), or leave --vendor out: then browsers load them from a CDN."
         ) from error
+    # The archive is checked before anything unpacks it; the file inside is checked by the caller.
     _check(archive, file.archive, address)
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         member = packed.extractfile(f"package/{_BUILD}")
@@ -178,5 +180,6 @@ def _check(content: bytes, expected: str, what: str) -> None:
 
 
 def _is(content: bytes, integrity: str) -> bool:
+    # Subresource integrity: the method, a hyphen, and the digest in base64.
     method, _, digest = integrity.partition("-")
     return base64.b64encode(hashlib.new(method, content).digest()).decode() == digest

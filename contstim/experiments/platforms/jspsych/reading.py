@@ -59,14 +59,11 @@ def import_jspsych(
     answers: list[RecordedAnswer] = []
     notes: list[str] = []
     for path in map(Path, files):
-        rows, runs = _read(path)
-        about = [row for row in rows if _cell(row, "trial_id")]
-        if not about:
-            raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-        column = _participant_column(path, rows, runs)
+        rows, column = _read(path)
+        n_trials = sum(bool(_cell(row, "trial_id")) for row in rows)
         if column is None:
             notes.append(f"{path} names no participant: it is one, called {path.stem}.")
-        notes.append(f"{path}: {counted(len(rows) - len(about), 'row')} of no trial.")
+        notes.append(f"{path}: {counted(len(rows) - n_trials, 'row')} of no trial.")
         shown: Counter[str] = Counter()
         for index, row in enumerate(rows):
             if _cell(row, "trial_id"):
@@ -74,18 +71,18 @@ def import_jspsych(
                 shown[participant] += 1
                 where = f"{path}, row {index}"
                 answers.append(_answer(where, row, participant, shown[participant], by_id))
-    kept = _distinct(answers)
-    if len(kept) < len(answers):
-        notes.append(
-            f"Left aside: {counted(len(answers) - len(kept), 'row')}, identical to an earlier one."
-        )
-    return align(kept, trials, notes)
+    distinct = _distinct(answers)
+    if len(distinct) < len(answers):
+        repeats = len(answers) - len(distinct)
+        notes.append(f"Left aside: {counted(repeats, 'row')}, identical to an earlier one.")
+    return align(distinct, trials, notes)
 
 
 def _distinct(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """The answers without those that an earlier one equals in all but its place in the files."""
     kept: dict[tuple[object, ...], RecordedAnswer] = {}
     for answer in answers:
+        # nan differs from itself, and two unknown times would make two answers of one.
         rt_ms = None if math.isnan(answer.rt_ms) else answer.rt_ms
         key = (answer.participant, answer.trial_id, answer.shown, answer.rating)
         kept.setdefault((*key, answer.position, rt_ms, answer.simulated), answer)
@@ -107,43 +104,38 @@ def _answer(
         raise InputError(
             f"{where}: `left` is {_cell(row, 'left')!r}; give the sentence shown left, 1 or 2."
         )
+    # The button counts from the left, the stated rating from sentence_1.
+    stated = _whole(where, row, "rating") or UNKNOWN
+    rating = stated if left == 1 else mirrored(stated)
+    button = _whole(where, row, "response")
+    if button is not None:
+        if stated != UNKNOWN and rating != button + 1:
+            raise InputError(
+                f"{where}: the rating {stated} with sentence {left} left does not fit the button "
+                f"{button} (from 0, from the left). `rating` must be for sentence_1 … sentence_2, "
+                "whatever side each was on."
+            )
+        rating = button + 1
+    # jsPsych itself calls the time rt; our own page saves it as rt_ms.
+    time_name = "rt" if _cell(row, "rt") else "rt_ms"
+    time = _cell(row, time_name)
+    try:
+        rt_ms = float(number(time)) if time else math.nan
+    except ValueError:
+        raise InputError(f"{where}: {shortened(time)} under {time_name} is not a number.") from None
     trial = by_id.get(trial_id)
-    texts = texts_of(trial) if trial else ("", "")
+    texts = texts_of(trial) if trial else ("", "")  # an unknown trial is named later, with others
     return RecordedAnswer(
         where,
         participant,
         "",
         trial_id,
         texts if left == 1 else (texts[1], texts[0]),
-        _rating_from_left(where, row, left),
+        rating,
         _whole(where, row, "position") or position,
-        _milliseconds(where, row),
+        rt_ms,
         simulated=simulated_cell(where, _cell(row, SIMULATED)),
     )
-
-
-def _rating_from_left(where: str, row: Mapping[str, Any], left: int) -> int:
-    stated = _whole(where, row, "rating") or UNKNOWN
-    from_left = stated if left == 1 else mirrored(stated)
-    button = _whole(where, row, "response")
-    if button is None:
-        return from_left
-    if stated != UNKNOWN and from_left != button + 1:
-        raise InputError(
-            f"{where}: the rating {stated} with sentence {left} left does not fit the button "
-            f"{button} (from 0, from the left). `rating` must be for sentence_1 … sentence_2, "
-            "whatever side each was on."
-        )
-    return button + 1
-
-
-def _milliseconds(where: str, row: Mapping[str, Any]) -> float:
-    name = "rt" if _cell(row, "rt") else "rt_ms"
-    cell = _cell(row, name)
-    try:
-        return float(number(cell)) if cell else math.nan
-    except ValueError:
-        raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None
 
 
 def _whole(where: str, row: Mapping[str, Any], name: str) -> int | None:
@@ -163,36 +155,44 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     return "" if text == "null" else text
 
 
-def _participant_column(path: Path, rows: Sequence[Mapping[str, Any]], runs: int) -> str | None:
-    found = [name for name in PARTICIPANT if any(_cell(row, name) for row in rows)]
-    if not found and runs > 1:
+def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
+    """The rows of a file, and the column that names participants; None where none does."""
+    if path.suffix.lower() == ".csv":
+        table = read_csv(path)
+        cells = zip(*table.values(), strict=True)
+        rows, runs = [dict(zip(table, row, strict=True)) for row in cells], 1
+    else:
+        rows, runs = _read_json(path)
+    if not any(_cell(row, "trial_id") for row in rows):
+        raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+    named = (name for name in PARTICIPANT if any(_cell(row, name) for row in rows))
+    column = next(named, None)
+    # A file of one run can lend its name to whoever answered; one of several runs cannot.
+    if column is None and runs > 1:
         raise InputError(
             f"{path} holds {runs} runs but no participant; add one to the data of the page, under "
             f"any of {', '.join(PARTICIPANT)}."
         )
-    return found[0] if found else None
+    return rows, column
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
+def _read_json(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The rows of a file, and how many runs of the page they come from, as far as it tells."""
-    if path.suffix.lower() == ".csv":
-        table = read_csv(path)
-        cells = zip(*table.values(), strict=True)
-        return [dict(zip(table, row, strict=True)) for row in cells], 1
-    values = _json(path, read_text(path))
+    # One value, or one a line, as JATOS writes them: then the first line is a whole value.
+    text = read_text(path)
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    by_line = len(lines) > 1
+    if by_line:
+        try:
+            parse_json(lines[0][1], path)
+        except InputError:
+            by_line = False
+    if by_line:
+        values = [parse_json(line, f"{path}, line {n}") for n, line in lines]
+    else:
+        values = [parse_json(text, path)]
+    # A list is what one run of the page saved; answers sent one by one are objects without a list.
     rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
     if not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
     return rows, sum(isinstance(value, list) for value in values)
-
-
-def _json(path: Path, text: str) -> list[Any]:
-    """One value, or one a line: whose first line is then a whole value."""
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    if len(lines) > 1:
-        try:
-            parse_json(lines[0][1], path)
-        except InputError:
-            return [parse_json(text, path)]
-        return [parse_json(line, f"{path}, line {n}") for n, line in lines]
-    return [parse_json(text, path)]

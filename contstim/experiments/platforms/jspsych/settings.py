@@ -23,7 +23,7 @@ def check_web_address(address: str) -> None:
         parts = urlsplit(address)
         proper = parts.scheme in ("http", "https") and bool(parts.netloc)
     except ValueError:
-        proper = False
+        proper = False  # brackets that do not close, as of an IPv6 host
     if not proper:
         raise InputError(f"{address!r} is not a web address; it must begin with https://.")
 
@@ -102,6 +102,7 @@ class PageSettings:
                 "Saving to DataPipe needs the experiment's ID there (--datapipe-id, from its "
                 "dashboard on pipe.jspsych.org), and nothing else does."
             )
+        # It becomes part of a script and of an address, where nothing needs to be escaped then.
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
             raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):

@@ -44,7 +44,15 @@ def build_study(
         )
     groups: dict[str, list[dict[str, Any]]] = {}
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
-        groups.setdefault(str(trial.group), []).append(_shown(trial))
+        groups.setdefault(str(trial.group), []).append(
+            {
+                "trial_id": trial.trial_id,
+                "sentence_1": trial.sentence_1.bare,
+                "sentence_2": trial.sentence_2.bare,
+                "stratum": _STRATA[trial.condition],
+            }
+        )
+    # Only what people see decides the identifier: a text may be edited during an experiment.
     content = json.dumps(groups, sort_keys=True)
     # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
     pairs = max(map(len, groups.values()))
@@ -76,12 +84,3 @@ def study_script(study: Mapping[str, Any]) -> str:
     if study["save"]["to"] == SaveTo.SERVER:
         shown["completion"] = None
     return f'"use strict";\n\ncontstim.study = {json.dumps(shown, indent=1)};\n'
-
-
-def _shown(trial: Trial) -> dict[str, Any]:
-    return {
-        "trial_id": trial.trial_id,
-        "sentence_1": trial.sentence_1.bare,
-        "sentence_2": trial.sentence_2.bare,
-        "stratum": _STRATA[trial.condition],
-    }

@@ -54,6 +54,7 @@ def check_psych_ds(folder: Path | str) -> tuple[PsychDsFinding, ...]:
     if not root.is_dir():
         raise InputError(f"There is no folder {root}.")
     findings: list[PsychDsFinding] = []
+    # Without a description or a folder of data there is nothing to hold the other rules against.
     main = _read_json(root / "dataset_description.json", root, findings)
     if main is None:
         missing = PsychDsFinding(True, "MISSING_DATASET_DESCRIPTION", "dataset_description.json")
@@ -147,6 +148,7 @@ def _table_findings(path: Path, about: str) -> tuple[list[str], list[PsychDsFind
     if not rows or not any(rows[0]):
         return [], [PsychDsFinding(True, "CSV_HEADER_MISSING", about)]
     header, *cells = rows
+    # Identifiers of rows can only be compared where every row is as long as the header.
     findings = [
         PsychDsFinding(True, "CSV_HEADER_REPEATED", f"{about}: {name}")
         for name, count in Counter(header).items()

@@ -18,7 +18,13 @@ from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.psych_ds.checking import check_psych_ds
 from contstim.experiments.responses.origin import ResponseOrigin, origin_of
 from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
-from contstim.experiments.responses.table import SIMULATED, UNKNOWN, Response, read_responses
+from contstim.experiments.responses.table import (
+    SIMULATED,
+    SIMULATED_NAME,
+    UNKNOWN,
+    Response,
+    read_responses,
+)
 from contstim.options import Help
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -195,10 +201,8 @@ def write_psych_ds(
     if not study:
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
     check_trials(trials)
-    _check_responses(trials, responses)
     origin = origin_of(responses)
-    _check_origin(origin, simulated=simulated)
-    about = _named(about, origin)
+    _check_responses(trials, responses, origin, simulated=simulated)
     folder = ExportFolder(out, "psych-ds")
     tables = {
         "stimuli": [_cells(trial) for trial in trials],
@@ -214,11 +218,11 @@ def write_psych_ds(
         folder.rows(f"data/study-{study}_description-{what}_data.csv", rows, list(rows[0]))
     # Every column of any table is described once, whichever tables have it.
     columns = dict.fromkeys(name for rows in tables.values() for name in rows[0])
-    metadata = _metadata(about, [variable(name, model=name in models) for name in columns])
+    metadata = _metadata(about, origin, [variable(name, model=name in models) for name in columns])
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         template("psych_ds.md"),
-        title=about.name,
+        title=metadata["name"],
         description=metadata["description"],
         tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
@@ -237,7 +241,14 @@ def _verify(folder: Path) -> None:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
 
 
-def _check_responses(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
+def _check_responses(
+    trials: Sequence[Trial],
+    responses: Sequence[Response],
+    origin: ResponseOrigin,
+    *,
+    simulated: bool,
+) -> None:
+    """Refuse responses to other trials, and artificial ones that nobody has announced."""
     trial_ids = {trial.trial_id for trial in trials}
     stray = sorted({r.trial_id for r in responses if r.trial_id not in trial_ids})
     if stray:
@@ -245,9 +256,6 @@ def _check_responses(trials: Sequence[Trial], responses: Sequence[Response]) -> 
             f"Responses to {counted(len(stray), 'trial')} beyond the table of trials: "
             f"{', '.join(stray[:5])}. Export them with the trials that were shown."
         )
-
-
-def _check_origin(origin: ResponseOrigin, *, simulated: bool) -> None:
     if origin.simulated and not simulated:
         raise InputError(
             f"{origin.warning} A public data set must say so: export with --simulated, which names "
@@ -260,26 +268,13 @@ def _check_origin(origin: ResponseOrigin, *, simulated: bool) -> None:
         )
 
 
-def _named(about: Description, origin: ResponseOrigin) -> Description:
-    """What is said of the whole, with the artificial participants in its name."""
-    if not origin.simulated:
-        return about
-    who = "artificial" if not origin.people else "people and artificial"
-    said = about.description or "Pairs of sentences on which language models disagree, rated."
-    return replace(
-        about,
-        name=f"{about.name} ({who} participants)",
-        description=f"{origin.warning} {said}",
-    )
-
-
 def _numbered(responses: Sequence[Response]) -> list[Response]:
     """The responses under numbers: P1, P2, … for people, simulated-1, … for artificial ones."""
     names = dict.fromkeys(response.participant for response in responses)
     artificial = {response.participant for response in responses if response.simulated}
     width = len(str(len(names)))
     number = {
-        name: f"{'simulated-' if name in artificial else 'P'}{place:0{width}}"
+        name: f"{SIMULATED_NAME if name in artificial else 'P'}{place:0{width}}"
         for place, name in enumerate(names, start=1)
     }
     return [replace(r, participant=number[r.participant]) for r in responses]
@@ -287,18 +282,19 @@ def _numbered(responses: Sequence[Response]) -> list[Response]:
 
 def _cells(row: Trial | Response, *, simulated: bool = False) -> dict[str, Any]:
     """The fields of a row; texts escaped, unknown numbers empty."""
-    names = [field.name for field in fields(row) if simulated or field.name != SIMULATED]
-    return {name: _cell(name, getattr(row, name)) for name in names}
-
-
-def _cell(name: str, value: Any) -> Any:
-    if isinstance(value, str | Sentence):
-        return escape_formula(str(value), NO_BREAK_SPACE)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return None if value == UNKNOWN and name in ("rating", "left", "position") else value
+    cells: dict[str, Any] = {}
+    for name in (field.name for field in fields(row) if simulated or field.name != SIMULATED):
+        value = cells[name] = getattr(row, name)
+        if isinstance(value, str | Sentence):
+            cells[name] = escape_formula(str(value), NO_BREAK_SPACE)
+        elif isinstance(value, bool):
+            cells[name] = str(value).lower()
+        elif (isinstance(value, float) and math.isnan(value)) or (
+            # Elsewhere 0 is a number as any other; here it stands for what nobody recorded.
+            value == UNKNOWN and name in ("rating", "left", "position")
+        ):
+            cells[name] = None
+    return cells
 
 
 def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
@@ -321,12 +317,24 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
     ]
 
 
-def _metadata(about: Description, variables: list[dict[str, Any]]) -> dict[str, Any]:
+def _metadata(
+    about: Description, origin: ResponseOrigin, variables: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The content of dataset_description.json."""
+    name, description = about.name, about.description
+    # Artificial participants stand in the name itself, which every catalogue of data sets shows.
+    if origin.simulated:
+        who = "artificial" if not origin.people else "people and artificial"
+        name += f" ({who} participants)"
+        description = description or (
+            "Pairs of sentences on which language models disagree, rated."
+        )
+        description = f"{origin.warning} {description}"
     metadata: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
-        "name": about.name,
-        "description": about.description
+        "name": name,
+        "description": description
         or "Pairs of sentences on which language models disagree, and what people said of them.",
         "schemaVersion": "Psych-DS 1.5.1",
         "variableMeasured": variables,
