@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from contstim.models.batching import computing
+from contstim.models.costs import count
 from contstim.models.recurrent.adapter import Parts, RecurrentModel
 from contstim.models.recurrent.left_to_right import for_rows
 from contstim.models.recurrent.network import BOUNDARY
@@ -55,6 +56,10 @@ class BothSidesModel(RecurrentModel):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._side = lru_cache(maxsize=16)(self._read)
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`; what follows a position is forgotten as well."""
+        self._side.cache_clear()
 
     def _bounds(self, parts: Parts) -> FloatArray:
         left = self._side(parts.before, backwards=False)
@@ -115,5 +120,6 @@ class BothSidesModel(RecurrentModel):
     def _read(self, words: tuple[int, ...], *, backwards: bool) -> _Side:
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
+            count(1, len(words))
             states, last = self._network.read(ids, backwards=backwards)
         return _Side(states[0], last)

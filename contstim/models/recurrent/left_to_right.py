@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from contstim.models.batching import computing
+from contstim.models.costs import count
 from contstim.models.recurrent.adapter import Parts, RecurrentModel
 from contstim.models.recurrent.network import BOUNDARY
 
@@ -37,6 +38,10 @@ class LeftToRightModel(RecurrentModel):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._after = lru_cache(maxsize=8)(self._read)
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`."""
+        self._after.cache_clear()
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
@@ -72,6 +77,7 @@ class LeftToRightModel(RecurrentModel):
     def _read(self, before: tuple[int, ...]) -> _Prefix:
         with computing():
             ids = torch.tensor([[BOUNDARY, *before]], device=self._device)
+            count(1, len(before))
             states, last = self._network.read(ids)
             terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
             next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from contstim.models.costs import Tally, counting
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.network import BOUNDARY, Kind
 from contstim.sentence import Sentence
@@ -195,3 +196,29 @@ def test_recurrent_layers_compute_float32_as_float32(kind: Kind) -> None:
     assert len(seen) > 2
     assert not any(seen)
     assert torch.backends.cudnn.allow_tf32
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_reading_of_the_layers_counts_as_a_pass(kind: Kind) -> None:
+    """Witness: hooks on the recurrent layers; the two stacks read a whole sentence in one pass."""
+    model = build(kind)
+    passed: list[int] = []
+
+    def note(_module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        passed.append(len(inputs[0]))
+
+    stacks = [layer for layer in model._network.modules() if isinstance(layer, torch.nn.RNNBase)]
+    for stack in stacks:
+        stack.register_forward_pre_hook(note)
+
+    with counting(Tally()) as tally:
+        model.log_probs([SENTENCE])
+    assert tally.total.rows * len(stacks) == sum(passed)
+
+    passed.clear()
+    for _ in range(2):  # what has been read is remembered, and costs nothing the second time
+        with counting(Tally()) as tally:
+            model.replacements(SENTENCE, 2, ("dog", "a"))
+        assert tally.total.rows == sum(passed)
+        passed.clear()
+    assert tally.total.rows == 0
