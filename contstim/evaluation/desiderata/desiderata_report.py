@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
+    from contstim.correlation import Correlation
     from contstim.evaluation.desiderata.evaluation import Desiderata
-    from contstim.evaluation.desiderata.measures import Correlation
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part, Text
 

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.correlation import Correlation
 from contstim.errors import InputError
 from contstim.evaluation.benchmark_scores import score_readable
 from contstim.evaluation.desiderata.carriers import Carrier, score_words, unreadable
-from contstim.evaluation.desiderata.measures import (
-    Correlation,
-    Splitting,
-    correlation_columns,
-)
+from contstim.evaluation.desiderata.measures import Splitting, correlation_columns
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:

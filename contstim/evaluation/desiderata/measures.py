@@ -8,37 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contstim.correlation import Correlation
 from contstim.tables import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray
-
-_FEWEST = 4  # an interval needs more than three points
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """Pearson's r with its 95 % interval (Fisher); nan where it is not defined."""
-
-    r: float
-    low: float
-    high: float
-    n: int
-
-    @classmethod
-    def of(cls, x: FloatArray, y: FloatArray) -> Correlation:
-        """Between two columns (n,); rows where one of them is not finite are left out."""
-        from scipy.stats import pearsonr
-
-        use = np.isfinite(x) & np.isfinite(y)
-        x, y = np.asarray(x, np.float64)[use], np.asarray(y, np.float64)[use]
-        if len(x) < _FEWEST or not np.ptp(x) or not np.ptp(y):
-            return cls(math.nan, math.nan, math.nan, len(x))
-        result = pearsonr(x, y)
-        low, high = result.confidence_interval(0.95)
-        return cls(float(result.statistic), float(low), float(high), len(x))
 
 
 def correlation_columns(name: str, correlations: Sequence[Correlation]) -> dict[str, list[Any]]:

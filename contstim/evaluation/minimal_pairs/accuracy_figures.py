@@ -12,11 +12,11 @@ from contstim.reporting.canvas import (
     BLUE,
     GREY,
     ORANGE,
-    SIZE,
     new_figure,
     plain_log,
     widest,
 )
+from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
 
 if TYPE_CHECKING:
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
     from contstim.evaluation.minimal_pairs.curves import LearningCurve
     from contstim.evaluation.minimal_pairs.profile import Bin
 
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
-_DARK = 0.27  # distance from the middle of the scale, from where numbers are white
 _ACROSS = 4  # panels of learning curves in a row
 
 
@@ -39,41 +37,15 @@ def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
     """Accuracy of every column in every phenomenon and overall, in per cent."""
     rows = accuracies.means()
     names = shortened([name.replace("_", " ") for name in rows])
-    return _heat_map(names, short_names(accuracies.columns), np.stack(list(rows.values())), title)
+    columns, values = short_names(accuracies.columns), np.stack(list(rows.values()))
+    return heat_map(names, columns, values, title=title, middle=0.5)
 
 
 def correlations_figure(accuracies: Accuracies) -> Figure:
     """Correlation of accuracies in paradigms between columns, in hundredths."""
     names, values = short_names(accuracies.columns), accuracies.correlations()
     title = "Correlation of accuracies in paradigms (hundredths)"
-    return _heat_map(names, names, values, title, middle=0.0)
-
-
-def _heat_map(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    values: FloatArray,
-    title: str,
-    *,
-    middle: float = 0.5,
-) -> Figure:
-    """Cells with their values in hundredths, in colours that diverge from the middle up to 1."""
-    beside, below = widest(rows), widest(columns)
-    width = max(3.2, 0.8 + max(beside, below) + 0.42 * len(columns), 0.2 + widest([title]))
-    figure = new_figure(width, 0.9 + below + 0.24 * len(rows))
-    axes = figure.subplots()
-    axes.imshow(values, cmap="PuOr", vmin=2 * middle - 1, vmax=1, aspect="auto")
-    for row, column in np.argwhere(np.isfinite(values)):
-        value = values[row, column]
-        ink = "white" if abs(value - middle) > 2 * _DARK * (1 - middle) else "black"
-        text = f"{100 * value:.0f}"
-        axes.text(column, row, text, ha="center", va="center", color=ink, size=SIZE - 1)
-    axes.set_xticks(range(len(columns)), columns, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    figure.suptitle(title, x=0.08 / width, ha="left", fontsize="medium")
-    return figure
+    return heat_map(names, names, values, title=title, middle=0.0, numbers="hundredths")
 
 
 def profile_figure(bins: Sequence[Bin]) -> Figure:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contstim.correlation import Correlation
 from contstim.evaluation.desiderata.carriers import Carrier, WordScores
 from contstim.evaluation.desiderata.claims import check_claims
 from contstim.evaluation.desiderata.desiderata_report import desiderata_parts
 from contstim.evaluation.desiderata.evaluation import Desiderata, ModelDesiderata
-from contstim.evaluation.desiderata.measures import Correlation, Splitting
+from contstim.evaluation.desiderata.measures import Splitting
 from contstim.reporting.report import Report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from contstim.correlation import Correlation
 from contstim.errors import InputError
 from contstim.evaluation.desiderata.carriers import Carrier
-from contstim.evaluation.desiderata.measures import Correlation, Splitting
+from contstim.evaluation.desiderata.measures import Splitting
 
 
 def test_correlation_is_numpys_and_its_interval_fishers() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from contstim.correlation import Correlation
 from contstim.evaluation.acceptability import acceptability_figures as acceptability
 from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
 from contstim.evaluation.acceptability.sentence_scores import SentenceScores
@@ -15,7 +16,7 @@ from contstim.evaluation.comparison import comparison_report as comparison
 from contstim.evaluation.desiderata.carriers import Carrier, WordScores
 from contstim.evaluation.desiderata.desiderata_report import desiderata_figure
 from contstim.evaluation.desiderata.evaluation import Desiderata, ModelDesiderata
-from contstim.evaluation.desiderata.measures import Correlation, Splitting
+from contstim.evaluation.desiderata.measures import Splitting
 from contstim.evaluation.minimal_pairs import accuracy_figures as minimal_pairs
 from contstim.evaluation.minimal_pairs.accuracies import Accuracies
 from contstim.evaluation.minimal_pairs.curves import LearningCurve
