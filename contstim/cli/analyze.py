@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import (
+from contstim.cli.options import (
+    Folder,
+    MinCatch,
     Quiet,
+    Responses,
+    Samples,
     Seed,
+    Trials,
+    TrialScores,
+)
+from contstim.cli.output import (
     names_for_tables,
     print_table,
-    progress_bars,
     remark,
+    remark_folder,
     results_table,
     terminal,
+    warn,
     warn_of_training_texts,
 )
+from contstim.cli.progress import step_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from contstim.experiments.analysis.run import Analysis
     from contstim.sentence import Sentence
     from contstim.stimuli import Trial
 
-Samples = Annotated[
-    int, typer.Option(min=0, help="Bootstrap resamples of participants and items; 0 for none.")
-]
-
 
 def analyze(
-    trials: Annotated[Path, typer.Option(help="The table of trials that people saw.")],
-    responses: Annotated[Path, typer.Option(help="The table of responses.")],
-    scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, as of `score`.")],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    trials: Trials,
+    responses: Responses,
+    scores: TrialScores,
+    out: Folder,
     contrasts: Annotated[
         Path | None,
         typer.Option(
@@ -45,14 +50,7 @@ def analyze(
             "against the ceiling."
         ),
     ] = None,
-    min_catch: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share; "
-            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
-        ),
-    ] = None,
+    min_catch: MinCatch = None,
     units: Annotated[
         Literal["auto", "groups", "participants"],
         typer.Option(
@@ -99,8 +97,8 @@ def analyze(
     if pair:
         require_rivals(design, pair)
     table = ScoreTable.read(scores)
-    with steps(quiet=quiet) as progress:
-        found = run(
+    with step_progress("comparing", quiet=quiet) as progress:
+        analysis = run(
             design,
             read_responses(responses),
             table,
@@ -116,16 +114,15 @@ def analyze(
             worst=worst,
             progress=progress,
         )
-    if found.origin.warning:
-        remark(f"warning: {found.origin.warning}")
+    warn(analysis.origin.warning)
     seen = read_contamination(scores, table.models, _natural(design))
     title = "Which models people agree with"
-    write_analysis(found, out, title=title, pair=pair, seen=seen)
-    write_record(out / "report.html", seed=seed, **facts(found), **contamination_facts(seen))
-    remark(str(found.admission.report), quiet=quiet)
-    show(found, quiet=quiet)
+    write_analysis(analysis, out, title=title, pair=pair, seen=seen)
+    write_record(out / "report.html", seed=seed, **facts(analysis), **contamination_facts(seen))
+    remark(str(analysis.admission.report), quiet=quiet)
+    show(analysis, quiet=quiet)
     warn_of_training_texts(seen, "natural sentences")
-    remark(f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+    remark_folder(out / "report.html", quiet=quiet)
 
 
 def _natural(trials: Iterable[Trial]) -> Iterator[Sentence]:
@@ -138,37 +135,39 @@ def _natural(trials: Iterable[Trial]) -> Iterator[Sentence]:
             yield from (sentence for kind, sentence in kinds if kind is Kind.NATURAL)
 
 
-def facts(found: Analysis) -> dict[str, object]:
+def facts(analysis: Analysis) -> dict[str, object]:
     """What a record tells of an analysis."""
     return {
-        "participants": len(found.ratings.participants),
-        "left_out": {one.participant: one.reason for one in found.admission.excluded},
-        "simulated_participants": found.origin.simulated,
-        "units": found.sampling.units,
-        "bootstrap": found.sampling.samples,
-        "false_discovery_rate": found.sampling.false_discovery_rate,
+        "participants": len(analysis.ratings.participants),
+        "left_out": {
+            exclusion.participant: exclusion.reason for exclusion in analysis.admission.excluded
+        },
+        "simulated_participants": analysis.origin.simulated,
+        "units": analysis.sampling.units,
+        "bootstrap": analysis.sampling.samples,
+        "false_discovery_rate": analysis.sampling.false_discovery_rate,
     }
 
 
-def show(found: Analysis, *, quiet: bool) -> None:
+def show(analysis: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
-    remark(str(found.admission), quiet=quiet and not found.admission.excluded)
-    if found.origin.warning:
-        terminal().print(found.origin.warning, style="bold red", markup=False)
-    _print_consistency(found)
-    print(_legend(found))
-    for caution in found.cautions:
-        remark(f"warning: {caution}")
+    remark(str(analysis.admission), quiet=quiet and not analysis.admission.excluded)
+    if analysis.origin.warning:
+        terminal().print(analysis.origin.warning, style="bold red", markup=False)
+    _print_consistency(analysis)
+    print(_legend(analysis))
+    for caution in analysis.cautions:
+        warn(caution)
 
 
-def _legend(found: Analysis) -> str:
+def _legend(analysis: Analysis) -> str:
     """What a star means; where nothing can be tested, that no star says nothing."""
     from contstim.experiments.analysis.report import shown
 
     legend = "* significantly below the noise ceiling on the same trials"
     cannot: dict[str, list[str]] = {}
-    for result in shown(found):
-        text = result.reach.cannot(str(found.sampling.units))
+    for result in shown(analysis):
+        text = result.reach.cannot(str(analysis.sampling.units))
         cannot.setdefault(text, []).append(result.scope.name.lower())
     if "" not in cannot and len(cannot) == 1:
         return f"Differences {next(iter(cannot))}."
@@ -176,18 +175,19 @@ def _legend(found: Analysis) -> str:
     return "; ".join([legend, *limits])
 
 
-def _print_consistency(found: Analysis) -> None:
+def _print_consistency(analysis: Analysis) -> None:
     from contstim.experiments.analysis.report import shown
 
-    results = shown(found)
-    columns = [{one.model: one for one in result.models} for result in results]
-    names = names_for_tables(found.ratings.models)
+    results = shown(analysis)
+    columns = [{row.model: row for row in result.models} for result in results]
+    names = names_for_tables(analysis.ratings.models)
     headings = [
-        f"{one.scope.name.lower()}\n{one.measure.name.rpartition('-')[2]}" for one in results
+        f"{result.scope.name.lower()}\n{result.measure.name.rpartition('-')[2]}"
+        for result in results
     ]
-    whom = "artificial participants" if found.origin.simulated > 0 else "people"
+    whom = "artificial participants" if analysis.origin.simulated > 0 else "people"
     table = results_table("model", *headings, title=f"Consistency with {whom}")
-    for model in found.ratings.models:
+    for model in analysis.ratings.models:
         cells = [
             f"{column[model].value:.3f}{'*' if model in result.below_ceiling() else ' '}"
             if model in column
@@ -196,11 +196,3 @@ def _print_consistency(found: Analysis) -> None:
         ]
         table.add_row(names[model], *cells)
     print_table(table, names)
-
-
-@contextmanager
-def steps(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error for a known number of steps."""
-    with progress_bars(quiet=quiet, passing=True) as progress:
-        task = progress.add_task("comparing", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, remark
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark, warn
 from contstim.errors import WorkerError
 
 
@@ -70,32 +71,31 @@ def collect(
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import write_private_record
 
-    kept = database or database_of(folder)
-    if warning := unfilled_warning(folder):
-        remark(f"warning: {warning}")
+    path = database or database_of(folder)
+    warn(unfilled_warning(folder))
 
     def opened(server: RunningServer) -> None:
         # private, because the command may hold the completion code and link
         write_private_record(
-            kept, folder=str(folder), dropout_minutes=dropout, participants=participants
+            path, folder=str(folder), dropout_minutes=dropout, participants=participants
         )
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
-            f"Answers are kept in {kept}. Download them with the token in {where}:\n"
+            f"Answers are kept in {path}. Download them with the token in {where}:\n"
             f'  curl -H "Authorization: Bearer TOKEN" {server.url}admin/responses.csv '
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )
         if host not in ("127.0.0.1", "localhost", "::1"):
-            remark(
-                "warning: other machines can reach this server, and what it sends is not "
+            warn(
+                "other machines can reach this server, and what it sends is not "
                 "encrypted; put a proxy with HTTPS in front of it."
             )
 
     serve(
         folder,
-        kept,
+        path,
         StudyOptions(60 * dropout, participants, code, redirect),
         host=host,
         port=port,

@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import (
-    Device,
-    Dtype,
-    KeptScores,
-    Models,
-    Prompt,
-    Quiet,
-    Seed,
-    TrustRemoteCode,
-    names_for_tables,
-    print_table,
-    remark,
-    results_table,
-    scoring_progress,
-)
+from contstim.cli.options import Folder, Loading, Models, Quiet, Seed, StoreInFolder
+from contstim.cli.output import names_for_tables, print_table, remark, results_table
+from contstim.cli.progress import scoring_progress
 from contstim.errors import ContstimError, InputError
 from contstim.wording import counted
 
@@ -33,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def compare(
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    *,
+    out: Folder,
     scores: Annotated[
         list[Path] | None, typer.Option(help="A table of scores, as of `score`; repeatable.")
     ] = None,
@@ -53,11 +42,8 @@ def compare(
         bool,
         typer.Option("--synthesize", help="Run the synthesis too, and write synthesized.csv."),
     ] = False,
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
-    store: KeptScores = None,
+    loading: Loading,
+    store: StoreInFolder = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -73,7 +59,6 @@ def compare(
     from contstim.evaluation.comparison.comparison_report import write_comparison
     from contstim.evaluation.comparison.contests import Contest, select_command
     from contstim.evaluation.comparison.gathering import gather
-    from contstim.models.catalog import load_scorers
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store
@@ -81,9 +66,7 @@ def compare(
     if synthesize and len(model or []) < 2:
         raise InputError("--synthesize needs two models: name them with --model.")
     tables = {_stem(path, scores or []): ScoreTable.read(path) for path in scores or []}
-    models = load_scorers(
-        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
-    )
+    models = loading.scorers(model)
     texts = read_stimuli(sentences) if sentences else None
     total = len(set(texts or ())) or max(map(_length, tables.values()), default=0)
     with (
@@ -100,7 +83,7 @@ def compare(
                 raise
             remark(f"No commands to synthesize sentences: {error}", quiet=quiet)
     commands = [select_command(out, len(table.log_probs))]
-    commands += contest.commands(vocabulary, prompt) if contest else []
+    commands += contest.commands(vocabulary, loading.prompt) if contest else []
     data = [path for path in (*(scores or []), sentences, vocabulary) if path]
     write_comparison(
         table,

@@ -1,40 +1,20 @@
-"""What `contstim synthesize` is told about the words of a sentence, and who judges fluency."""
+"""The options of `contstim synthesize` about the words of a sentence, and about its fluency."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contstim.errors import InputError
-from contstim.tables import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.sentence import Sentence
 
-Fix = Annotated[
-    list[str] | None,
-    typer.Option(help="A word to leave as it is, or its position from 0. Repeatable."),
-]
-MaxChanges = Annotated[
-    int | None, typer.Option(min=1, help="How many words may differ from the natural sentence's.")
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(help="A word that may be put in, or a file of words; no others may. Repeatable."),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(help="A word that may not be put in, or a file of words. Repeatable."),
-]
-SameLength = Annotated[
-    int | None,
-    typer.Option(min=0, help="Keep the number of characters, within a margin of so many."),
-]
 Fluency = Annotated[
     str | None,
     typer.Option(
@@ -44,70 +24,67 @@ Fluency = Annotated[
 ]
 
 
-def read_constraints(
-    natural: Sentence,
-    *,
-    fix: Sequence[str] | None,
-    max_changes: int | None,
-    allow: Sequence[str] | None,
-    exclude: Sequence[str] | None,
-    same_length: int | None,
-) -> tuple[Constraint, ...]:
-    """The constraints that the options name.
+@dataclass(frozen=True, kw_only=True)
+class WordLimits:
+    """Which words of a natural sentence may be replaced, how many, and by which others."""
 
-    Raises:
-        InputError: a position or word to fix is not in the sentence, or a file cannot be read.
-    """
-    from contstim.optimization.search import constraints
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help="A word to leave as it is, or its position from 0. Repeatable."),
+    ] = None
+    max_changes: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many words may differ from the natural sentence's."),
+    ] = None
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A word that may be put in, or a file of words; no others may. Repeatable."
+        ),
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="A word that may not be put in, or a file of words. Repeatable."),
+    ] = None
+    same_length: Annotated[
+        int | None,
+        typer.Option(min=0, help="Keep the number of characters, within a margin of so many."),
+    ] = None
 
-    given: list[Constraint] = []
-    if fix:
-        positions = [position for text in fix for position in _positions(text, natural)]
-        given.append(constraints.Fixed(frozenset(positions)))
-    if max_changes is not None:
-        given.append(constraints.MaxChanges(max_changes))
-    if allow:
-        given.append(constraints.OnlyWords(_words(allow)))
-    if exclude:
-        given.append(constraints.WithoutWords(_words(exclude)))
-    if same_length is not None:
-        given.append(constraints.SameLength(same_length))
-    return tuple(given)
+    def constraints(self, natural: Sentence) -> tuple[Constraint, ...]:
+        """The same as constraints of a search that starts from a natural sentence.
 
+        Raises:
+            InputError: a position or word to fix is not in the sentence, or a file cannot be read.
+        """
+        from contstim.optimization.search import constraints
 
-def read_fluency(text: str) -> tuple[str, float]:
-    """A model's specification and a floor in nats, from `MODEL:FLOOR`.
-
-    Raises:
-        InputError: there is no number behind the last colon.
-    """
-    model, _, floor = text.rpartition(":")
-    try:
-        return model, number(floor)
-    except ValueError:
-        raise InputError(
-            f"--fluency {text} has no floor: write the model, a colon and a log-probability in "
-            f"nats, such as kenlm:trigram.arpa:-60."
-        ) from None
-
-
-def fluency_of(
-    models: Sequence[LanguageModel], floor: float | None
-) -> tuple[LanguageModel, float] | None:
-    """The last of the models with its floor, if there is one."""
-    return None if floor is None else (models[-1], floor)
+        chosen: list[Constraint] = []
+        if self.fix:
+            positions = [place for text in self.fix for place in _positions(text, natural)]
+            chosen.append(constraints.Fixed(frozenset(positions)))
+        if self.max_changes is not None:
+            chosen.append(constraints.MaxChanges(self.max_changes))
+        if self.allow:
+            chosen.append(constraints.OnlyWords(_words(self.allow)))
+        if self.exclude:
+            chosen.append(constraints.WithoutWords(_words(self.exclude)))
+        if self.same_length is not None:
+            chosen.append(constraints.SameLength(self.same_length))
+        return tuple(chosen)
 
 
 def _positions(text: str, natural: Sentence) -> list[int]:
-    found = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
-    if not found and text in map(str, range(len(natural))):
-        found = [int(text)]
-    if not found:
+    """Where a word stands; a number is a position only where the sentence has no such word."""
+    positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
+    if not positions and text in map(str, range(len(natural))):
+        positions = [int(text)]
+    if not positions:
         raise InputError(
             f"--fix {text}: {natural.text!r} has no such word, and positions go from 0 to "
             f"{len(natural) - 1}."
         )
-    return found
+    return positions
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:
@@ -118,3 +95,21 @@ def _words(texts: Sequence[str]) -> frozenset[str]:
     for text in texts:
         words |= set(Vocabulary.load(text).words) if is_file(text) else {text}
     return frozenset(map(str.lower, words))
+
+
+def read_fluency(text: str) -> tuple[list[str], float]:
+    """A model and a floor in nats, from `MODEL:FLOOR`.
+
+    Raises:
+        InputError: there is no number behind the last colon.
+    """
+    from contstim.tables import number
+
+    model, _, floor = text.rpartition(":")
+    try:
+        return [model], number(floor)
+    except ValueError:
+        raise InputError(
+            f"--fluency {text} has no floor: write the model, a colon and a log-probability in "
+            f"nats, such as kenlm:trigram.arpa:-60."
+        ) from None

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contstim.cli.output import Quiet, TrustRemoteCode, remark
+from contstim.cli.options import (
+    Folder,
+    MinCatch,
+    Quiet,
+    Responses,
+    Trials,
+    TrialScores,
+    TrustRemoteCode,
+)
+from contstim.cli.output import remark, warn
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def controls(
-    trials: Annotated[Path, typer.Option(help="The table of trials that people saw.")],
-    responses: Annotated[Path, typer.Option(help="The table of responses.")],
-    scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, as of `score`.")],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    trials: Trials,
+    responses: Responses,
+    scores: TrialScores,
+    out: Folder,
     features: Annotated[
         Path | None, typer.Option(help="A table: sentence, and a column for each feature.")
     ] = None,
@@ -42,14 +51,7 @@ def controls(
             help="Count the tokens of this model; NAME is its column in --scores. Repeatable.",
         ),
     ] = None,
-    min_catch: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Catch trials that must be right; by default eleven of twelve, or that share; "
-            "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
-        ),
-    ] = None,
+    min_catch: MinCatch = None,
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
@@ -103,12 +105,11 @@ def controls(
             _write(out / f"{name}.csv", rows)
     write_record(
         out / "controls",
-        excluded=[asdict(one) for one in admission.excluded],
+        excluded=[asdict(exclusion) for exclusion in admission.excluded],
         simulated_participants=admission.origin.simulated,
     )
     remark(str(admission), quiet=quiet)
-    if admission.origin.warning:
-        remark(f"warning: {admission.origin.warning}")
+    warn(admission.origin.warning)
     _print(tests, preferences)
 
 

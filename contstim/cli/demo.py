@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, changed_words, remark, results_table, terminal
+from contstim.cli.options import Quiet, Seed
+from contstim.cli.output import changed_words, remark, results_table, terminal
+from contstim.cli.progress import training_progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,23 +30,22 @@ def demo(
 
     Example: `contstim demo --out contstim-demo`
     """
-    from contstim.cli.train.network import training_progress
     from contstim.demo.run import run_demo
 
-    found = run_demo(
+    results = run_demo(
         out,
         seed=seed,
         say=lambda line: remark(f"{line} …", quiet=quiet),
         watch=lambda _name: training_progress(quiet=quiet),
     )
     console = terminal()
-    shown: set[tuple[str, str]] = set()
-    for triplet in found.triplets:  # the most controversial of each pair of models
-        duel = (triplet.model_1, triplet.model_2)
-        if duel not in shown:
-            shown.add(duel)
+    printed: set[tuple[str, str]] = set()
+    for triplet in results.triplets:  # the most controversial of each pair of models
+        models = (triplet.model_1, triplet.model_2)
+        if models not in printed:
+            printed.add(models)
             console.print(_triplet_table(triplet))
-    console.print(_pair_table(found))
+    console.print(_pair_table(results))
     console.print(f"Everything is in {out}/; open {out / 'report.html'} in a browser.")
 
 
@@ -64,17 +65,17 @@ def _triplet_table(triplet: Triplet) -> Table:
     return table
 
 
-def _pair_table(found: Demo) -> Table:
+def _pair_table(results: Demo) -> Table:
     """Of each pair of models, the natural pair with the lowest sum of ranks."""
     best: dict[tuple[str, str], Pair] = {}
-    for pair in sorted(found.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):
+    for pair in sorted(results.pairs, key=lambda pair: pair.rank_1_model_1 + pair.rank_2_model_2):
         best.setdefault((pair.model_1, pair.model_2), pair)
     header = ("model", "rejects", "log p", "prefers", "log p")
     table = results_table(*header, texts=len(header), title="Natural pairs")
     for (model_1, model_2), pair in best.items():
         sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
         for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):
-            column = found.scores.column(model)
+            column = results.scores.column(model)
             cells = (str(no[0]), f"{column[no[1]]:.2f}", str(yes[0]), f"{column[yes[1]]:.2f}")
             table.add_row(model, *cells, end_section=model == model_2)
     return table

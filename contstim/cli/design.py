@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, remark, simulation_progress
+from contstim.cli.options import Quiet, Seed
+from contstim.cli.output import remark, warn
+from contstim.cli.progress import step_progress
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 
@@ -21,7 +23,7 @@ def design(
     ] = None,
     groups: Annotated[
         int, typer.Option(help="Groups of participants; each sees its own trials.")
-    ] = (10),
+    ] = 10,
     random_per_group: Annotated[int, typer.Option(help="Random natural pairs for a group.")] = 9,
     catch_per_group: Annotated[
         int, typer.Option(help="Catch trials for a group: natural against its own words shuffled.")
@@ -110,7 +112,7 @@ def design(
     if scores is not None and table is not None:
         require_log_probabilities(scores, table.models, "A simulation with noise in nats")
     natural = [] if sentences is None else read_stimuli(sentences)
-    found = build_design(
+    experiment = build_design(
         () if pairs is None else read_pairs(pairs),
         () if triplets is None else read_triplets(triplets),
         natural,
@@ -120,17 +122,21 @@ def design(
         seed=seed,
         seconds=seconds,
     )
-    shown = [s for t in found.trials for s in (t.sentence_1, t.sentence_2)]
-    frequencies = WordFrequencies.of(natural or shown) if text is None else read_frequencies(text)
-    summary = summarise(found, frequencies, seconds_per_trial=seconds_per_trial)
+    if text is None:
+        trials = experiment.trials
+        sentences_of_trials = [s for t in trials for s in (t.sentence_1, t.sentence_2)]
+        frequencies = WordFrequencies.of(natural or sentences_of_trials)
+    else:
+        frequencies = read_frequencies(text)
+    summary = summarise(experiment, frequencies, seconds_per_trial=seconds_per_trial)
     simulated = None
     if table is not None:
         ceilings = Ceilings() if pilot is None else read_ceilings(pilot)
         if ceiling is not None:
             ceilings = ceilings.with_random(ceiling)
-        with simulation_progress(quiet=quiet) as progress:
+        with step_progress("simulating", quiet=quiet) as progress:
             simulated = design_power(
-                found.trials,
+                experiment.trials,
                 table,
                 ceilings=ceilings,
                 groups=power_groups,
@@ -139,8 +145,8 @@ def design(
                 seed=seed,
                 progress=progress,
             )
-    write_trials(out, found.trials)
-    found.certificate.save(Path(f"{out}.certificate.json"))
+    write_trials(out, experiment.trials)
+    experiment.certificate.save(Path(f"{out}.certificate.json"))
     write_text(f"{out}.summary.md", summary_report(summary).markdown())
     draw_summary(summary, f"{out}.summary.png")
     write_record(out, groups=groups, seed=seed, text=None if text is None else str(text))
@@ -148,8 +154,8 @@ def design(
         write_text(f"{out}.power.md", power_report(simulated).markdown())
         write_table(f"{out}.power.csv", power_table(simulated))
     for caution in dict.fromkeys((simulated or summary).cautions):
-        remark(f"warning: {caution}")
-    certificate = found.certificate
+        warn(caution)
+    certificate = experiment.certificate
     minutes = max(1, round(max(summary.minutes)))
     remark(
         f"{out}: {counted(certificate.trials, 'trial')} for {counted(groups, 'group')}, "

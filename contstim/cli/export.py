@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contstim.cli.fields import as_command, field_options, option, page_of, settings_from
-from contstim.cli.output import Quiet, remark
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark, warn
 from contstim.cli.platforms import PlatformGroup
 from contstim.errors import InputError
 
@@ -75,8 +76,7 @@ def _export(exporter: Exporter[Any], given: dict[str, Any]) -> None:
     if exported.facts is not None:
         write = write_private_record if exported.private else write_record
         write(exported.path, trials=str(given["trials"]), **exported.facts)
-    if exported.warning:
-        remark(f"warning: {exported.warning}")
+    warn(exported.warning)
     remark(exported.message, quiet=given["quiet"])
 
 

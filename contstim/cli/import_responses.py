@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from contstim.cli.fields import as_command, field_options, option, page_of, settings_from
-from contstim.cli.output import Quiet, remark
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark
 from contstim.cli.platforms import PlatformGroup
 from contstim.errors import InputError
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contstim.cli.output import Quiet, terminal
+from contstim.cli.options import Quiet
+from contstim.cli.output import terminal
 
 
 def models(quiet: Quiet = False) -> None:

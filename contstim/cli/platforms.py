@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
 from typer.core import TyperGroup
+
+from contstim.cli.commands import command_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,4 @@ class PlatformGroup(TyperGroup):
         function = platform and self.command_for(platform)
         if not function:
             return None
-        app = typer.Typer(
-            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
-        )
-        app.command(cmd_name)(function)
-        return typer.main.get_command(app)
+        return command_of(function, cmd_name)

@@ -19,18 +19,18 @@ from contstim.cli import (
     reproduce,
     score,
     select,
+    sentences,
     simulate,
     synthesize,
-    text,
     train,
     triplets,
+    vocabulary,
 )
+from contstim.cli.commands import CommandGroup
 from contstim.version import __version__
 
-app = typer.Typer(
-    help="Make language models disagree, and let people decide which one is right.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
+app = CommandGroup(
+    "Make language models disagree, and let people decide which one is right.",
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -48,26 +48,26 @@ def _options(
         False, "--version", callback=_show_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Make language models disagree, and let people decide which one is right."""
+    """Options of the program itself."""
 
 
-app.command("models")(models.models)
+app.add("models", models.models)
 app.add_typer(train.app, name="train")
-app.command("vocabulary")(text.vocabulary)
-app.command("sentences")(text.sentences)
-app.command("score")(score.score)
-app.command("synthesize")(synthesize.synthesize)
-app.command("triplets")(triplets.triplets)
+app.add("vocabulary", vocabulary.vocabulary)
+app.add("sentences", sentences.sentences)
+app.add("score", score.score)
+app.add("synthesize", synthesize.synthesize)
+app.add("triplets", triplets.triplets)
 app.add_typer(select.app, name="select")
-app.command("design")(design.design)
+app.add("design", design.design)
 app.add_typer(export.app, name="export")
-app.command("collect")(collect.collect)
-app.command("simulate")(simulate.simulate)
+app.add("collect", collect.collect)
+app.add("simulate", simulate.simulate)
 app.add_typer(import_responses.app, name="import")
-app.command("analyze")(analyze.analyze)
-app.command("compare")(compare.compare)
-app.command("controls")(controls.controls)
+app.add("analyze", analyze.analyze)
+app.add("compare", compare.compare)
+app.add("controls", controls.controls)
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(reproduce.app, name="reproduce")
 app.add_typer(generate.app, name="generate")
-app.command("demo")(demo.demo)
+app.add("demo", demo.demo)

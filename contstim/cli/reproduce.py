@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.analyze import Samples, facts, show, steps
-from contstim.cli.output import Quiet, Seed, print_table, remark, results_table
+from contstim.cli.analyze import facts, show
+from contstim.cli.commands import CommandGroup
+from contstim.cli.options import Folder, Quiet, Samples, Seed
+from contstim.cli.output import print_table, remark_folder, results_table
+from contstim.cli.progress import step_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,15 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.reproduce.claims import PublishedClaim
 
-app = typer.Typer(help="Analyse published data again, claim by claim.", no_args_is_help=True)
 
-
-@app.callback()
-def _reproduce() -> None:
-    """Analyse published data again, claim by claim."""
-
-
-@app.command("golan2023")
 def golan2023(
     data: Annotated[
         Path,
@@ -34,7 +29,7 @@ def golan2023(
             "dpmlab/contstimlang."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Folder,
     ratings: Annotated[
         Path | None,
         typer.Option(help="The file of ratings (`data` in LpZamora/contstimlang), if elsewhere."),
@@ -56,7 +51,7 @@ def golan2023(
     from contstim.records import write_record
 
     folder, file = locate(data, ratings)
-    with steps(quiet=quiet) as progress:
+    with step_progress("comparing", quiet=quiet) as progress:
         sampling = Sampling(samples=bootstrap, seed=seed)
         found = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
     made = claims(found)
@@ -64,15 +59,14 @@ def golan2023(
     _write_claims(made, out / "tables" / "claims.csv")
     write_record(out / "report.html", seed=seed, **facts(found))
     show(found, quiet=quiet)
-    _judge(made, f"Everything is in {out}/; open {out / 'report.html'} in a browser.", quiet=quiet)
+    _judge(made, out / "report.html", quiet=quiet)
 
 
-@app.command("adc")
 def adc(
     data: Annotated[
         Path, typer.Option(help="A copy of hjvm/acceptability_delta_criterion (LI-Adger).")
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Folder,
     quiet: Quiet = False,
 ) -> None:
     """The Acceptability Delta Criterion of Vázquez Martínez (2021) on its published scores.
@@ -95,7 +89,7 @@ def adc(
     write_acceptability(found.evaluation, out, ScoreSources(tables=found.tables), title=title)
     _write_claims(made, out / "claims.csv")
     show_criteria(found.evaluation, 0, quiet=quiet)
-    _judge(made, f"Everything is in {out}/; read {out / 'report.html'}.", quiet=quiet)
+    _judge(made, out / "report.html", quiet=quiet)
 
 
 def _write_claims(made: Iterable[PublishedClaim], path: Path) -> None:
@@ -105,12 +99,12 @@ def _write_claims(made: Iterable[PublishedClaim], path: Path) -> None:
     write_table(path, {name: [getattr(claim, name) for claim in made] for name in columns})
 
 
-def _judge(made: Sequence[PublishedClaim], where: str, *, quiet: bool) -> None:
+def _judge(made: Sequence[PublishedClaim], page: Path, *, quiet: bool) -> None:
     """Print the claims; status 1 if one does not hold."""
     print_table(_claims_table(made))
     failed = sum(not claim.holds for claim in made)
     print(f"{len(made) - failed} of {len(made)} claims hold.")
-    remark(where, quiet=quiet)
+    remark_folder(page, quiet=quiet)
     if failed:
         raise typer.Exit(1)
 
@@ -122,3 +116,8 @@ def _claims_table(made: Iterable[PublishedClaim]) -> Table:
         verdict = "holds" if claim.holds else "does not hold"
         table.add_row(claim.about, claim.published, claim.ours, verdict)
     return table
+
+
+app = CommandGroup("Analyse published data again, claim by claim.")
+app.add("golan2023", golan2023)
+app.add("adc", adc)

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from contstim.cli.output import Quiet, remark, warn_of_training_texts
+from contstim.cli.commands import CommandGroup
+from contstim.cli.options import Quiet
+from contstim.cli.output import remark, warn, warn_of_training_texts
 from contstim.errors import InputError
 from contstim.tables import listed
 from contstim.wording import counted
@@ -19,15 +21,7 @@ Counts = Annotated[
     ),
 ]
 
-app = typer.Typer(help="Select the most controversial stimuli, exactly.", no_args_is_help=True)
 
-
-@app.callback()
-def _select() -> None:
-    """Select the most controversial stimuli, exactly."""
-
-
-@app.command("natural")
 def natural(
     scores: Annotated[Path, typer.Option(help="Scores: .csv, .parquet, .jsonl or .npz.")],
     out: Annotated[Path, typer.Option(help="The table of pairs to write.")],
@@ -72,36 +66,37 @@ def natural(
     if repeatable is not None:
         exempt = read_repeatable(repeatable)
     table = ScoreTable.read(scores)
-    found = select_natural(
+    selection = select_natural(
         table,
         per_pair=per_pair,
         repeatable=exempt,
         counts=None if counts is None else read_pair_counts(counts),
         excluded=[sentence for path in exclude or () for sentence in read_stimuli(path)],
     )
-    write_pairs(out, found.pairs)
-    found.certificate.save(Path(f"{out}.certificate.json"))
-    shown = (sentence for pair in found.pairs for sentence in (pair.sentence_1, pair.sentence_2))
-    selected = (sentence for sentence in shown if sentence is not None)
+    write_pairs(out, selection.pairs)
+    selection.certificate.save(Path(f"{out}.certificate.json"))
+    sides = (
+        sentence for pair in selection.pairs for sentence in (pair.sentence_1, pair.sentence_2)
+    )
+    selected = (sentence for sentence in sides if sentence is not None)
     seen = read_contamination(scores, table.models, selected)
-    agreed = [pair.trial_id for pair in found.pairs if not pair.controversial]
+    agreed = [pair.trial_id for pair in selection.pairs if not pair.controversial]
     facts = contamination_facts(seen)
     write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)
     warn_of_training_texts(seen, "selected sentences")
     if agreed:
-        remark(
-            f"warning: in {len(agreed):,} of {counted(len(found.pairs), 'pair')} both models "
+        warn(
+            f"in {len(agreed):,} of {counted(len(selection.pairs), 'pair')} both models "
             f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
             "Score more sentences, or ask for fewer pairs."
         )
     remark(
-        f"{out}: {counted(len(found.pairs), 'pair')}; objective "
-        f"{found.certificate.objective:.10f}, proven bound {found.certificate.bound:.10f}.",
+        f"{out}: {counted(len(selection.pairs), 'pair')}; objective "
+        f"{selection.certificate.objective:.10f}, proven bound {selection.certificate.bound:.10f}.",
         quiet=quiet,
     )
 
 
-@app.command("triplets")
 def triplets(
     triplets: Annotated[Path, typer.Option(help="Triplets to choose from, for all model pairs.")],
     out: Annotated[Path, typer.Option(help="The table of chosen triplets to write.")],
@@ -177,27 +172,32 @@ def triplets(
         token_balance=token_balance,
         counts={} if counts is None else read_pair_counts(counts),
     )
-    given = read_triplets(triplets)
-    distinct = [triplet for triplet in given if triplet.distinct]
-    if len(distinct) < len(given):
+    candidates = read_triplets(triplets)
+    distinct = [triplet for triplet in candidates if triplet.distinct]
+    if len(distinct) < len(candidates):
         remark(
-            f"Left out: {len(given) - len(distinct):,} of {len(given):,} triplets, whose sentences "
-            "are not all different.",
+            f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, whose "
+            "sentences are not all different.",
             quiet=quiet,
         )
-    found = select_triplets(
+    selection = select_triplets(
         distinct,
         question,
         tokens=None if tokens is None else read_token_counts(tokens),
         seconds=seconds,
     )
-    certificate = found.certificate
-    write_triplets(out, found.triplets)
+    certificate = selection.certificate
+    write_triplets(out, selection.triplets)
     certificate.save(Path(f"{out}.certificate.json"))
     write_record(out, triplets=str(triplets), per_pair=per_pair, objective=objective)
     remark(
-        f"{out}: {counted(len(found.triplets), 'triplet')}; objective "
+        f"{out}: {counted(len(selection.triplets), 'triplet')}; objective "
         f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
         f"({certificate.status}).",
         quiet=quiet,
     )
+
+
+app = CommandGroup("Select the most controversial stimuli, exactly.")
+app.add("natural", natural)
+app.add("triplets", triplets)

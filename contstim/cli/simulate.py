@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, Seed, progress_bars, remark
+from contstim.cli.options import Quiet, Seed
+from contstim.cli.output import remark
+from contstim.cli.progress import step_progress
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
 from contstim.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def simulate(
@@ -89,7 +87,7 @@ def simulate(
         seed=seed,
     )
     journal = None if browser or server is None else Path(f"{out}.journal")
-    with _progress(quiet=quiet) as progress:
+    with step_progress("participants", quiet=quiet) as progress:
         if server is None:
             responses = simulate_responses(people, participants)
         elif journal is None:
@@ -127,14 +125,3 @@ def simulate(
         f"with noise of {people.noise:.3g} nats.",
         quiet=quiet,
     )
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar of participants on standard error."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-
-    columns = (TextColumn("participants"), BarColumn(), MofNCompleteColumn())
-    with progress_bars(*columns, quiet=quiet, passing=True) as bars:
-        task = bars.add_task("participants", total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)

@@ -8,37 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.constraints import (
-    Allow,
-    Exclude,
-    Fix,
-    Fluency,
-    MaxChanges,
-    SameLength,
-    fluency_of,
-    read_constraints,
-    read_fluency,
-)
+from contstim.cli.constraints import Fluency, WordLimits, read_fluency
+from contstim.cli.options import AllowUnknown, Loading, Quiet, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
-    Device,
-    Dtype,
-    Prompt,
-    Quiet,
-    Seed,
-    TrustRemoteCode,
+    changed_words,
+    names_for_tables,
+    print_table,
     remark,
+    results_table,
+    terminal,
 )
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.base import LanguageModel
+    from contstim.optimization.search.climb import Step
+    from contstim.optimization.search.symmetric import SymmetricPair
+    from contstim.optimization.search.synthesize import Synthesis
     from contstim.vocabulary import Vocabulary
 
 
 def synthesize(
+    *,
     accept: Annotated[
         list[str],
         typer.Option(
@@ -54,14 +49,8 @@ def synthesize(
         ),
     ],
     sentence: Annotated[str, typer.Option(help="The natural sentence to start from.")],
-    vocabulary: Annotated[
-        Path | None,
-        typer.Option(help="Words to use; by default those frequent in the models' own text."),
-    ] = None,
-    allow_unknown: Annotated[
-        bool,
-        typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
-    ] = False,
+    vocabulary: Words = None,
+    allow_unknown: AllowUnknown = False,
     recipe: Annotated[
         str, typer.Option(help="How to search: default, or golan2023, the published procedure.")
     ] = "default",
@@ -71,16 +60,9 @@ def synthesize(
             help="One sentence; or a pair of them on which two models disagree as much as can be."
         ),
     ] = "accept-reject",
-    fix: Fix = None,
-    max_changes: MaxChanges = None,
-    allow: Allow = None,
-    exclude: Exclude = None,
-    same_length: SameLength = None,
+    limits: WordLimits,
     fluency: Fluency = None,
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
+    loading: Loading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -94,34 +76,23 @@ def synthesize(
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
     """
-    from contstim.cli.synthesized import as_json as jsonable
-    from contstim.cli.synthesized import print_result, print_step
     from contstim.models.base import conventions
-    from contstim.models.catalog import load_models
+    from contstim.optimization.search.json_facts import json_facts
     from contstim.optimization.search.recipes import recipe_named
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
-    constraints = read_constraints(
-        natural,
-        fix=fix,
-        max_changes=max_changes,
-        allow=allow,
-        exclude=exclude,
-        same_length=same_length,
-    )
-    judge, floor = ([], None) if fluency is None else _judge(fluency)
-    names = [*accept, *reject, *judge]
+    constraints = limits.constraints(natural)
+    # a fluency model is the last of the models, where there is one
+    judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
     way = recipe_named(recipe)  # refused before models are loaded
-    models = load_models(
-        names, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
-    )
+    models = loading.language_models([*accept, *reject, *judges])
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
         "recipe": way,
         "constraints": constraints,
         "seed": seed,
-        "on_step": None if as_json or quiet else print_step,
+        "on_step": None if as_json or quiet else _print_step,
     }
     accepting, rejecting = models[: len(accept)], models[len(accept) :][: len(reject)]
     if objective == "symmetric":
@@ -132,30 +103,25 @@ def synthesize(
         from contstim.optimization.search.symmetric import synthesize_pair
 
         pair = synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
-        found: Any = pair
+        result: Any = pair
     else:
         from contstim.optimization.search.synthesize import synthesize as run
 
-        options["fluency"] = fluency_of(models, floor)
-        found = run(accepting, rejecting, natural, words, **options)
+        options["fluency"] = (models[-1], floor) if judges else None
+        result = run(accepting, rejecting, natural, words, **options)
     if as_json:
         facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
-        print(json.dumps(jsonable(found) | facts, indent=2, ensure_ascii=False))
+        print(json.dumps(json_facts(result) | facts, indent=2, ensure_ascii=False))
     else:
-        print_result(found)
+        _print_result(result)
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         print(f"Scoring rules: {rules}.")
-    if not found.changed:
+    if not result.changed:
         remark(
             "Nothing was found: no sentence on which these models disagree more. Try another "
             "--seed, another sentence, more words, or fewer constraints."
         )
         raise typer.Exit(INCOMPLETE)
-
-
-def _judge(fluency: str) -> tuple[list[str], float]:
-    model, floor = read_fluency(fluency)
-    return [model], floor
 
 
 def _vocabulary(
@@ -176,3 +142,58 @@ def _vocabulary(
             quiet=quiet,
         )
     return words, len(dropped)
+
+
+def _print_step(step: Step) -> None:
+    """One line on standard error: log-probabilities, what was replaced, and the sentence."""
+    scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
+    start = f" (start {step.round + 1})" if step.round else ""
+    remark(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
+
+
+def _print_result(result: Synthesis | SymmetricPair) -> None:
+    """A table of sentences and log-probabilities, why the search ended, and what it cost."""
+    from contstim.optimization.search.symmetric import SymmetricPair
+
+    if isinstance(result, SymmetricPair):
+        names = names_for_tables((result.model_1, result.model_2))
+        columns = list(names.values())
+        climbs = result.climbs
+        of_1, of_2 = zip(*result.log_probs, strict=True)
+        rows = [
+            ("natural", result.natural, climbs[0].start_log_probs[::-1].tolist()),
+            (f"{columns[0]} rejects", result.sentence_1, of_1),
+            (f"{columns[1]} rejects", result.sentence_2, of_2),
+        ]
+        summary = f"Disagreement {result.disagreement:.2f} nats. "
+    else:
+        names = names_for_tables(result.models)
+        columns = [
+            f"{r}: {names[name]}" for r, name in zip(result.roles, result.models, strict=True)
+        ]
+        climbs = (result.climb,)
+        rows = [
+            ("natural", result.natural, result.natural_log_probs),
+            ("synthetic", result.synthetic, result.log_probs),
+        ]
+        summary = ""
+    table = results_table("", "sentence", *columns, texts=2)
+    for kind, sentence, scores in rows:
+        words = changed_words(sentence, result.natural)
+        table.add_row(kind, words, *(f"{score:.2f}" for score in scores))
+    print_table(table, names)
+    console = terminal()
+    steps = [step for climb in climbs for step in climb.steps]
+    starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
+    visits = sum(climb.visits for climb in climbs)
+    console.print(
+        f"{summary}Log-probabilities in nats. {counted(len(steps), 'word')} replaced in "
+        f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
+        f"{climbs[-1].end.value}."
+    )
+    for name, cost in result.costs.items():
+        if cost.rows:
+            text = (
+                f"{name} read {counted(cost.rows, 'sequence')} of {counted(cost.tokens, 'token')}."
+            )
+            console.print(text)

@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from contstim.cli.options import AllowUnknown, Loading, Model, Quiet, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
-    Device,
-    Dtype,
-    Model,
-    Prompt,
-    Quiet,
-    Seed,
-    TrustRemoteCode,
     names_for_tables,
     print_table,
-    progress_bars,
     remark,
     terminal,
     warn_of_training_texts,
 )
+from contstim.cli.progress import search_progress
 from contstim.errors import InputError
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from contstim.optimization.jobs.executors import Executor
     from contstim.optimization.jobs.results import TripletResults
 
 
 def triplets(
+    *,
     model: Model,
     sentences: Annotated[Path, typer.Option(help="Natural sentences, one a line, or a table.")],
     out: Annotated[Path, typer.Option(help="The table of triplets to write.")],
-    vocabulary: Annotated[
-        Path | None,
-        typer.Option(help="Words to use; by default those frequent in the models' own text."),
-    ] = None,
+    vocabulary: Words = None,
     per_pair: Annotated[
         int, typer.Option(help="Triplets for each pair of models; may be raised later.")
     ] = 100,
     recipe: Annotated[str, typer.Option(help="How to search: default or golan2023.")] = "default",
-    allow_unknown: Annotated[
-        bool,
-        typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
-    ] = False,
+    allow_unknown: AllowUnknown = False,
     store: Annotated[
         Path | None,
         typer.Option(help="Where results are kept as they come; contstim.sqlite beside --out."),
@@ -82,10 +67,7 @@ def triplets(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try those again that failed in an earlier run.")
     ] = False,
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
+    loading: Loading,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -125,17 +107,17 @@ def triplets(
         allow_unknown,
     )
     context = WorkerContext(
-        device,
-        dtype,
-        prompt,
+        loading.device,
+        loading.dtype,
+        loading.prompt,
         study.vocabulary,
         allow_unknown,
         models_in_memory,
-        trust_remote_code,
+        loading.trust_remote_code,
     )
     workshop = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as kept:
-        with _progress(quiet=quiet) as (say, progress):
+        with search_progress(quiet=quiet) as (say, progress):
             found = find_triplets(
                 study,
                 kept,
@@ -197,28 +179,6 @@ def _executor(
     if workers not in (None, 1):
         raise InputError("--executor local has one worker; use processes or ray for more.")
     return LocalExecutor()
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """A line for remarks, and a bar over all jobs with the time left, on standard error."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
-    with progress_bars(*columns, quiet=quiet) as progress:
-        progress.speed_estimate_period = 3_600
-        bar = progress.add_task("models", total=None)
-        started = False
-
-        def advance(settled: int, wanted: int) -> None:
-            nonlocal started
-            if not started:  # what an earlier run found tells nothing about this one's speed
-                progress.reset(bar, total=wanted, completed=settled, description="triplets")
-                started = True
-            progress.update(bar, total=wanted, completed=settled)
-
-        yield partial(progress.console.print, highlight=False), advance
 
 
 def _print_statistics(found: TripletResults) -> None:

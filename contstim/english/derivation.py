@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from contstim.english.lexicon import Entry
 
-# The categories whose presence at the top makes a question.
+# The category that, right below the root, makes a sentence a question.
 QUESTION = "Q"
 
 
@@ -70,14 +70,11 @@ class Derivation:
         for child in self.children:
             yield from child.entries()
 
-    def skeleton(self) -> tuple[str, ...]:
-        """The categories of the words: two sentences of one skeleton are of one pattern."""
-        return tuple(entry.category for entry in self.entries())
-
     @functools.cached_property
     def sentence(self) -> Sentence:
         """The sentence as a reader sees it: "a" or "an" by sound, first letter large, end mark."""
         words = [word for entry in self.entries() for word in entry.words]
+        # which article it is depends on the sound of the next word, which the rules cannot see
         for position, word in enumerate(words[:-1]):
             if word == "a":
                 words[position] = lexicon().article(words[position + 1])

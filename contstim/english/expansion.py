@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from contstim.english.derivation import Symbol
-from contstim.english.grammar import Pattern, Rule, rules
+from contstim.english.grammar import GrammarRule, Pattern, rules
 from contstim.english.lexicon import Entry, Lexicon, lexicon
 from contstim.english.lookup import OR, Lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 Binding = dict[str, str]
 START = Symbol("ROOT")
@@ -43,44 +43,33 @@ class Grammar:
     words: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A rule with its children in the order in which they bind variables."""
-
-    rule: Rule
-    lexical: tuple[Pattern, ...]  # words, heads first
-    phrasal: tuple[Pattern, ...]
-
-
 class Expander:
-    """Writes rules out; remembers every symbol that it has met."""
+    """Writes rules out; remembers every symbol that it has met.
 
-    def __init__(self, all_rules: Iterable[Rule], words: Lexicon) -> None:
+    Attributes:
+        lookup: finds words by their features.
+        grammar: what has been written out so far.
+        mass: of every symbol met, the summed weights of all that it derives; 0 if nothing.
+    """
+
+    def __init__(self, all_rules: Iterable[GrammarRule], words: Lexicon) -> None:
         self.lookup = Lookup(words)
         self.grammar = Grammar()
         self.mass: dict[Symbol, float] = {}
-        rules_of: dict[str, list[Rule]] = {}
+        self._rules: dict[str, list[GrammarRule]] = {}
         for rule in all_rules:
-            rules_of.setdefault(rule.left.category, []).append(rule)
+            self._rules.setdefault(rule.left.category, []).append(rule)
+        # the features that some rule for a category looks at; further ones would only multiply
+        # symbols that derive the same
         self._declared = {
-            category: frozenset(name for rule in found for name, _ in rule.left.features)
-            for category, found in rules_of.items()
-        }
-        self._rules = {
-            category: [self._prepare(rule) for rule in found]
-            for category, found in rules_of.items()
+            category: frozenset(name for rule in alternatives for name, _ in rule.left.features)
+            for category, alternatives in self._rules.items()
         }
 
     @property
     def categories(self) -> set[str]:
         """Every category that a rule or the lexicon has."""
         return {*self._declared, *self.lookup.categories}
-
-    def _prepare(self, rule: Rule) -> _Ready:
-        lexical = [pattern for pattern in rule.right if pattern.category not in self._declared]
-        lexical.sort(key=lambda pattern: not pattern.is_head)
-        phrasal = [pattern for pattern in rule.right if pattern.category in self._declared]
-        return _Ready(rule, tuple(lexical), tuple(phrasal))
 
     def symbol(self, pattern: Pattern, binding: Binding) -> Symbol:
         """The symbol that a pattern names, without features that its category never looks at."""
@@ -96,42 +85,53 @@ class Expander:
         """Write a symbol out with everything below it; its mass is 0 if it derives nothing."""
         mass = self.mass.get(symbol)
         if mass is None:
-            is_phrase = symbol.category in self._rules
-            mass = self._phrase(symbol) if is_phrase else self._word(symbol)
+            if symbol.category in self._rules:
+                mass = self._expand_phrase(symbol)
+            else:
+                entries = self.lookup.entries(symbol)
+                if entries:
+                    self.grammar.words[symbol] = entries
+                mass = sum(entry.weight for entry in entries)
             self.mass[symbol] = mass
         return mass
 
-    def _word(self, symbol: Symbol) -> float:
-        found = self.lookup.entries(symbol)
-        if found:
-            self.grammar.words[symbol] = found
-        return sum(entry.weight for entry in found)
-
-    def _phrase(self, symbol: Symbol) -> float:
-        ways: dict[tuple[Symbol, ...], float] = {}
+    def _expand_phrase(self, symbol: Symbol) -> float:
+        weights: dict[tuple[Symbol, ...], float] = {}
         mass = 0.0
-        for ready in self._rules[symbol.category]:
-            binding = unify(ready.rule.left, symbol)
+        features = dict(symbol.features)
+        for rule in self._rules[symbol.category]:
+            binding = unify(rule.left, features)
             if binding is None:
                 continue
-            found = dict(self._ways(ready, binding))
-            total, weight = sum(found.values()), ready.rule.weight
-            mass += weight * total
-            for children, share in found.items():
-                ways[children] = ways.get(children, 0.0) + weight * share / total
-        norm = sum(ways.values())
+            # the rule's weight is shared out among its bindings by the mass of their heads
+            masses = dict(self._expand_rule(rule, binding))
+            total = sum(masses.values())
+            mass += rule.weight * total
+            for children, share in masses.items():
+                weights[children] = weights.get(children, 0.0) + rule.weight * share / total
+        norm = sum(weights.values())
         if norm:
             self.grammar.phrases[symbol] = tuple(
-                Expansion(children, weight / norm) for children, weight in ways.items()
+                Expansion(children, weight / norm) for children, weight in weights.items()
             )
         return mass
 
-    def _ways(self, ready: _Ready, binding: Binding) -> Iterator[tuple[tuple[Symbol, ...], float]]:
+    def _expand_rule(
+        self, rule: GrammarRule, binding: Binding
+    ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
         """The children that a rule gives under a binding, with the mass of their heads."""
-        right = ready.rule.right
-        for bound in self._bindings(ready, binding):
+        # a variable of the left side that the symbol says nothing about stays open
+        absent = rule.left.variables - binding.keys()
+        bindings = [binding]
+        # words bind variables before phrases do, heads before other words, so that a combination
+        # that no word has is never tried further down
+        words = [p for p in rule.right if p.category not in self._declared]
+        phrases = [p for p in rule.right if p.category in self._declared]
+        for pattern in (*sorted(words, key=lambda word: not word.is_head), *phrases):
+            bindings = [b for binding in bindings for b in self._widen(binding, pattern, absent)]
+        for bound in bindings:
             children, mass = [], 1.0
-            for pattern in right:
+            for pattern in rule.right:
                 child = self.symbol(pattern, bound)
                 child_mass = self.expand(child)
                 if not child_mass:
@@ -141,58 +141,37 @@ class Expander:
             else:
                 yield tuple(children), mass
 
-    def _bindings(self, ready: _Ready, binding: Binding) -> list[Binding]:
-        """All bindings of the variables that the left side leaves free.
+    def _widen(
+        self, binding: Binding, pattern: Pattern, absent: frozenset[str]
+    ) -> Iterator[Binding]:
+        """A binding with values for the variables of one more pattern, in every possible way.
 
-        A variable of the left side that the symbol says nothing about stays open.
+        A word's variables get the values that some word of the category has. A phrase's get all
+        values that any word of the lexicon has together: which of them derive something turns out
+        when the phrase is written out.
         """
-        absent = ready.rule.left.variables - binding.keys()
-        found = [binding]
-        for pattern in ready.lexical:
-            found = [wider for one in found for wider in self._lexical(pattern, one, absent)]
-        for pattern in ready.phrasal:
-            found = [wider for one in found for wider in self._phrasal(pattern, one, absent)]
-        return found
-
-    def _lexical(
-        self, pattern: Pattern, binding: Binding, absent: frozenset[str]
-    ) -> Iterator[Binding]:
-        """The bindings under which the lexicon has a word for a pattern."""
-        symbol = self.symbol(pattern, binding)
-        free = _free(pattern, binding, absent)
-        for values in self.lookup.values(symbol, tuple(free.values())):
-            yield binding | dict(zip(free, values, strict=True))
-
-    def _phrasal(
-        self, pattern: Pattern, binding: Binding, absent: frozenset[str]
-    ) -> Iterator[Binding]:
-        """The bindings of a phrase: all values that some word of the lexicon has together."""
-        free = _free(pattern, binding, absent)
-        if not free:
-            yield binding
-            return
-        for values in self.lookup.combinations(tuple(free.values())):
+        free = {
+            value: name
+            for name, value in pattern.features
+            if value[0] == "?" and value not in binding and value not in absent
+        }
+        names = tuple(free.values())
+        if pattern.category in self._declared:
+            rows = self.lookup.combinations(names)
+        else:
+            rows = self.lookup.values(self.symbol(pattern, binding), names)
+        for values in rows:
             yield binding | dict(zip(free, values, strict=True))
 
 
-def _free(pattern: Pattern, binding: Binding, absent: frozenset[str]) -> dict[str, str]:
-    """The variables of a pattern that still need a value, with the features they stand for."""
-    return {
-        value: name
-        for name, value in pattern.features
-        if value[0] == "?" and value not in binding and value not in absent
-    }
+def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
+    """Bind the variables of a rule's left side to a symbol's features; None where they disagree.
 
-
-def unify(pattern: Pattern, symbol: Symbol) -> Binding | None:
-    """Bind the variables of a rule's left side to a symbol, or None where they disagree.
-
-    A feature that only one of the two mentions is no disagreement.
+    A feature that only one of the two mentions is not a disagreement.
     """
-    given = dict(symbol.features)
     binding: Binding = {}
     for name, value in pattern.features:
-        actual = given.get(name)
+        actual = features.get(name)
         if actual is None:
             continue
         if value[0] == "?":

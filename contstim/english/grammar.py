@@ -11,10 +11,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from nltk.grammar import FeatureGrammar
+from typing import Any
 
 HEAD = "H"
 
@@ -34,12 +31,47 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GrammarRule:
     """A production with features; the weight is its share among the rules of one category."""
 
     left: Pattern
     right: tuple[Pattern, ...]
     weight: float
+
+
+def rules_text() -> str:
+    """The rules as they are written."""
+    return resources.files("contstim.english").joinpath("rules.fcfg").read_text(encoding="utf-8")
+
+
+@functools.cache
+def rules() -> tuple[GrammarRule, ...]:
+    """The rules of the grammar, in the order in which they are written."""
+    return _rules(rules_text())
+
+
+def further_rules(text: str) -> tuple[GrammarRule, ...]:
+    """Rules written elsewhere in the same notation; they may use the grammar's abbreviations.
+
+    Raises:
+        ValueError: a line is not a rule, or has something else than categories.
+    """
+    from nltk.grammar import FeatStructNonterminal
+
+    definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
+    text = "\n".join([*definitions, text])
+    for production in productions(text):
+        for part in (production.lhs(), *production.rhs()):
+            if not isinstance(part, FeatStructNonterminal):
+                raise ValueError(f"{part!r} is not a category, such as N[num=sg]")
+    return _rules(text)
+
+
+def _rules(text: str) -> tuple[GrammarRule, ...]:
+    return tuple(
+        GrammarRule(_pattern(p.lhs()), tuple(map(_pattern, p.rhs())), p.prob())
+        for p in productions(text)
+    )
 
 
 def _pattern(nonterminal: Any) -> Pattern:
@@ -50,13 +82,13 @@ def _pattern(nonterminal: Any) -> Pattern:
     return Pattern(category, tuple(sorted(values.items())), is_head)
 
 
-def rules_text() -> str:
-    """The rules as they are written."""
-    return resources.files("contstim.english").joinpath("rules.fcfg").read_text(encoding="utf-8")
+def productions(text: str) -> list[Any]:
+    """The weighted productions of a text of rules, as the toolkit reads them."""
+    from nltk.featstruct import SLASH, TYPE, FeatStructReader
+    from nltk.grammar import FeatStructNonterminal, read_grammar
 
-
-def _expand_abbreviations(text: str) -> str:
-    """The text with every "$name" written out; definitions are lines "$name = text"."""
+    # "$name = text" is ours, not the toolkit's: written out in all lines below its definition, so
+    # that a definition may use earlier ones
     lines = []
     abbreviations: dict[str, str] = {}
     for line in text.splitlines():
@@ -67,55 +99,6 @@ def _expand_abbreviations(text: str) -> str:
             abbreviations[name] = meaning
         else:
             lines.append(line)
-    return "\n".join(lines)
-
-
-def _productions(text: str) -> tuple[Any, list[Any]]:
-    """The start symbol and the weighted productions, as the toolkit reads them."""
-    from nltk.featstruct import SLASH, TYPE, FeatStructReader
-    from nltk.grammar import FeatStructNonterminal, read_grammar
-
     reader = FeatStructReader((SLASH, TYPE), FeatStructNonterminal)
-    plain = _expand_abbreviations(text)
-    start, productions = read_grammar(plain, reader.read_partial, probabilistic=True)
-    return start, productions
-
-
-@functools.cache
-def rules() -> tuple[Rule, ...]:
-    """The rules of the grammar, in the order in which they are written."""
-    return _rules(rules_text())
-
-
-def further_rules(text: str) -> tuple[Rule, ...]:
-    """Rules written elsewhere in the same notation; they may use the grammar's abbreviations.
-
-    Raises:
-        ValueError: a line is not a rule, or has something else than categories.
-    """
-    from nltk.grammar import FeatStructNonterminal
-
-    given = "\n".join(line for line in rules_text().splitlines() if line.startswith("$"))
-    for production in _productions(f"{given}\n{text}")[1]:
-        for part in (production.lhs(), *production.rhs()):
-            if not isinstance(part, FeatStructNonterminal):
-                raise ValueError(f"{part!r} is not a category, such as N[num=sg]")
-    return _rules(f"{given}\n{text}")
-
-
-def _rules(text: str) -> tuple[Rule, ...]:
-    return tuple(
-        Rule(_pattern(p.lhs()), tuple(map(_pattern, p.rhs())), p.prob())
-        for p in _productions(text)[1]
-    )
-
-
-def feature_grammar() -> FeatureGrammar:
-    """The rules without their weights, for the toolkit's own unification and parsers.
-
-    The words are not in it: its leaves are the categories of the lexicon.
-    """
-    from nltk.grammar import FeatureGrammar, Production
-
-    start, productions = _productions(rules_text())
-    return FeatureGrammar(start, [Production(p.lhs(), p.rhs()) for p in productions])
+    _, weighted = read_grammar("\n".join(lines), reader.read_partial, probabilistic=True)
+    return list(weighted)

@@ -31,7 +31,15 @@ class Lookup:
 
     def __init__(self, lexicon: Lexicon) -> None:
         self._lexicon = lexicon
-        self._index = _build_index(lexicon)
+        # for each category, feature and value a number whose bit i says whether entry i has it:
+        # several features at once are then one operation on whole numbers
+        self._index: dict[tuple[str, str, str], int] = {}
+        for category, entries in lexicon.entries.items():
+            for i, entry in enumerate(entries):
+                for name, values in entry.features.items():
+                    for value in values:
+                        key = (category, name, value)
+                        self._index[key] = self._index.get(key, 0) | 1 << i
         self._entries: dict[Symbol, tuple[Entry, ...]] = {}
         self._combinations: dict[tuple[str, ...], tuple[tuple[str, ...], ...]] = {}
 
@@ -47,32 +55,32 @@ class Lookup:
             combine = operator.and_ if symbol.category in PREDICATES else operator.or_
             bits = (1 << len(candidates)) - 1
             for name, value in symbol.features:
-                keys = ((symbol.category, name, one) for one in value.split(OR))
+                keys = ((symbol.category, name, choice) for choice in value.split(OR))
                 bits &= functools.reduce(combine, (self._index.get(key, 0) for key in keys))
             self._entries[symbol] = tuple(candidates[i] for i in _positions(bits))
         return self._entries[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """The values that the entries of a symbol give to further features, without repeats."""
-        found: dict[tuple[str, ...], None] = {}
+        rows: dict[tuple[str, ...], None] = {}
         for entry in self.entries(symbol):
             values = (_alternatives(entry, name) for name in names)
-            found.update(dict.fromkeys(itertools.product(*values)))
-        return tuple(found)
+            rows.update(dict.fromkeys(itertools.product(*values)))
+        return tuple(rows)
 
     def combinations(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """All values that features have together in some entry, whatever its category."""
         if names not in self._combinations:
-            found: dict[tuple[str, ...], None] = {}
+            rows: dict[tuple[str, ...], None] = {}
             for entry in self._lexicon:
                 values = (entry.features.get(name, ()) for name in names)
-                found.update(dict.fromkeys(itertools.product(*values)))
-            self._combinations[names] = tuple(found)
+                rows.update(dict.fromkeys(itertools.product(*values)))
+            self._combinations[names] = tuple(rows)
         return self._combinations[names]
 
 
 def _alternatives(entry: Entry, name: str) -> tuple[str, ...]:
-    """The values of one feature; the alternatives stay together as one where they may."""
+    """The values of a feature; alternatives stay together as one value where they may."""
     values = entry.features.get(name, ())
     return values if name in SEPARATE or not values else (OR.join(values),)
 
@@ -83,15 +91,3 @@ def _positions(bits: int) -> Iterator[int]:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
         bits ^= lowest
-
-
-def _build_index(lexicon: Lexicon) -> dict[tuple[str, str, str], int]:
-    """For each category, feature and value, the entries that have it: bit i for entry i."""
-    index: dict[tuple[str, str, str], int] = {}
-    for category, entries in lexicon.entries.items():
-        for i, entry in enumerate(entries):
-            for name, values in entry.features.items():
-                for value in values:
-                    key = (category, name, value)
-                    index[key] = index.get(key, 0) | 1 << i
-    return index

@@ -20,7 +20,7 @@ from contstim.english.expansion import START, Expansion, Grammar, collector_paus
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.english.lexicon import Entry
     from contstim.sentence import Sentence
@@ -93,9 +93,15 @@ class Sampler:
     def draw(self, rng: random.Random, words: int, symbol: Symbol = START) -> Derivation:
         """A derivation of exactly this many words; there must be one."""
         if symbol in self.grammar.words:
-            entries, totals = self._entries(symbol, words)
+            if (symbol, words) not in self._words:
+                fitting = tuple(e for e in self.grammar.words[symbol] if len(e.words) == words)
+                weights = tuple(itertools.accumulate(entry.weight for entry in fitting))
+                self._words[symbol, words] = fitting, weights
+            entries, totals = self._words[symbol, words]
             return Derivation(symbol, (), _choose(rng, entries, totals))
         choice = self._choice(symbol, words)
+        # an expansion together with how the words are shared out among its children: both at once,
+        # so that no draw ends where the words cannot be shared out
         way, split = _choose(rng, choice.options, choice.totals)
         children = zip(way.children, split, strict=True)
         return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in children))
@@ -114,14 +120,6 @@ class Sampler:
             return Derivation(symbol, (), _choose(rng, self.grammar.words[symbol], totals))
         way = _choose(rng, self.grammar.phrases[symbol], totals)
         return Derivation(symbol, tuple(self.draw_freely(rng, child) for child in way.children))
-
-    def _entries(self, symbol: Symbol, words: int) -> tuple[tuple[Entry, ...], tuple[float, ...]]:
-        key = (symbol, words)
-        if key not in self._words:
-            entries = tuple(e for e in self.grammar.words[symbol] if len(e.words) == words)
-            totals = tuple(itertools.accumulate(entry.weight for entry in entries))
-            self._words[key] = entries, totals
-        return self._words[key]
 
     def _choice(self, symbol: Symbol, words: int) -> _Choice:
         key = (symbol, words)
@@ -144,10 +142,10 @@ class Sampler:
         if not self.suffix(children)[words]:
             return []
         return [
-            ((mine, *rest), first[mine] * weight)
-            for mine in range(1, words)
-            if first[mine]
-            for rest, weight in self._splits(children[1:], words - mine)
+            ((n_first, *rest), first[n_first] * weight)
+            for n_first in range(1, words)
+            if first[n_first]
+            for rest, weight in self._splits(children[1:], words - n_first)
         ]
 
 
@@ -158,7 +156,7 @@ def _choose(rng: random.Random, options: Sequence[Option], totals: Sequence[floa
 
 def convolve(left: Lengths, right: Lengths) -> Lengths:
     """The distribution of the sum of two lengths, cut off at the longest allowed."""
-    total = [0.0] * (LONGEST + 1)
+    total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of left[i] * right[n - i]
     for i, p in enumerate(left):
         if p:
             for j, q in enumerate(right[: LONGEST + 1 - i]):
@@ -168,7 +166,7 @@ def convolve(left: Lengths, right: Lengths) -> Lengths:
 
 @functools.cache
 def sampler() -> Sampler:
-    """The sampler of the embedded English; it only remembers, so that one is enough."""
+    """The sampler of the embedded English, the same for all who draw: it keeps tables only."""
     return Sampler(grammar())
 
 
@@ -232,23 +230,16 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
     if n < 1:
         raise InputError(f"Asked for {n} sentences; ask for at least 1.")
     rng = random.Random(seed)
-    found: dict[Sentence, None] = {}
+    sentences: dict[Sentence, None] = {}
+    repeats = 0  # draws in a row that brought nothing new
     with collector_paused():
-        while len(found) < n:
-            fresh = _draw_new(rng, words, found)
-            if fresh is None:
+        while len(sentences) < n:
+            sentence = sample_tree(rng, words).sentence
+            repeats = repeats + 1 if sentence in sentences else 0
+            if repeats == PATIENCE:
                 raise InputError(
-                    f"Found only {len(found)} distinct sentences of {words} words, not {n}: "
+                    f"Found only {len(sentences)} distinct sentences of {words} words, not {n}: "
                     "ask for fewer, or leave the number of words open."
                 )
-            found[fresh] = None
-    return list(found)
-
-
-def _draw_new(rng: random.Random, words: int | None, known: Container[Sentence]) -> Sentence | None:
-    """A sentence that is not known yet, or None after too many draws without one."""
-    for _ in range(PATIENCE):
-        sentence = sample_tree(rng, words).sentence
-        if sentence not in known:
-            return sentence
-    return None
+            sentences[sentence] = None
+    return list(sentences)

@@ -15,14 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
 
 from contstim.errors import ModelError
 from contstim.models.masked.rules import RULES
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from contstim.plugins import plugin, plugin_names
 
 GROUP = "contstim.models"
 """The group of entry points that name a `Family`."""
@@ -111,8 +107,8 @@ def families() -> list[Family]:
         ModelError: see `family_named`.
     """
     # a built-in family cannot be replaced by a package's of the same name
-    names = sorted({entry.name for entry in entry_points(group=GROUP)} - FAMILIES.keys())
-    return [*FAMILIES.values(), *(family for name in names if (family := family_named(name)))]
+    added = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
+    return [*FAMILIES.values(), *filter(None, added)]
 
 
 def family_named(name: str) -> Family | None:
@@ -121,7 +117,7 @@ def family_named(name: str) -> Family | None:
     Raises:
         ModelError: two packages have a family of this name, or it cannot be loaded.
     """
-    return FAMILIES.get(name) or _family_of_package(name)
+    return FAMILIES.get(name) or _added_family(name)
 
 
 def require_family(name: str) -> Family:
@@ -139,35 +135,8 @@ def require_family(name: str) -> Family:
 
 
 @cache
-def _family_of_package(name: str) -> Family | None:
-    # one package may be found twice, in two folders of the path
-    entries = list(entry_points(group=GROUP, name=name))
-    if len({entry.value for entry in entries}) > 1:
-        raise ModelError(
-            f"Several packages add the family {name!r}: {', '.join(map(_origin, entries))}. "
-            f"Uninstall all but one of them."
-        )
-    if not entries:
-        return None
-    (entry, *_) = entries
-    try:
-        family = entry.load()
-    except Exception as error:  # importing a package can fail in any way
-        raise ModelError(
-            f"The family {name!r} of {_origin(entry)} cannot be loaded: "
-            f"{type(error).__name__}: {error}. Mend or uninstall that package."
-        ) from error
-    if not isinstance(family, Family) or family.name != name:
-        raise ModelError(
-            f"The entry point {name!r} of {_origin(entry)} is not a Family of that name, but "
-            f"{family!r}. Its value names a contstim.models.families.Family(name={name!r}, …)."
-        )
-    return family
-
-
-def _origin(entry: EntryPoint) -> str:
-    package = entry.dist.name if entry.dist else "an unknown package"
-    return f"{package} ({entry.value})"
+def _added_family(name: str) -> Family | None:
+    return plugin(GROUP, name, Family, ModelError)
 
 
 def attribute(path: str) -> object:

@@ -99,25 +99,6 @@ Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
 """The terms of the score of each sentence."""
 
 
-def token_table(
-    models: Sequence[Scorer],
-    sentences: Sequence[Sentence],
-    *,
-    progress: Callable[[Scorer, int], None] | None = None,
-) -> dict[str, list[Any]]:
-    """The terms of every sentence's score: columns of one row per sentence, model and token.
-
-    Columns: sentence, model, position (of the word, from 0; the end of the sentence follows the
-    last word), word, token, log_prob and surprisal (nats). Rows are ordered by sentence, then
-    model, then place in the sentence.
-
-    Raises:
-        ModelError: a model's score is not a sum over tokens, or it cannot score a sentence.
-    """
-    terms = {model.name: token_terms(model, sentences, progress=progress) for model in models}
-    return table_of_terms(terms, sentences)
-
-
 def token_terms(
     model: Scorer,
     sentences: Sequence[Sentence],
@@ -127,7 +108,7 @@ def token_terms(
     """The terms of every sentence's score under one model.
 
     Raises:
-        ModelError: see `token_table`.
+        ModelError: a model's score is not a sum over tokens, or it cannot score a sentence.
     """
     language_model = require_language_model(model, "A score for each word")
     distinct = list(dict.fromkeys(sentences))
@@ -143,7 +124,12 @@ def token_terms(
 def table_of_terms(
     terms: Mapping[str, Terms], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """The table of `token_table` from the terms under each model, by its name."""
+    """The terms of every sentence's score, by model: columns of one row for each term.
+
+    Columns: sentence, model, position (of the word, from 0; the end of the sentence follows the
+    last word), word, token, log_prob and surprisal (nats). Rows are ordered by sentence, then
+    model, then place in the sentence.
+    """
     rows = [
         (sentence.text, name, *_place(sentence, term), -term[2])
         for sentence in sentences
@@ -152,16 +138,6 @@ def table_of_terms(
     ]
     columns = ("sentence", "model", "position", "word", "token", "log_prob", "surprisal")
     return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
-
-
-def error_table(models: Sequence[Scorer], sentences: Sequence[Sentence]) -> dict[str, list[Any]]:
-    """Standard errors of the scores: columns sentence and one per model, nats; 0 where exact.
-
-    Raises:
-        ModelError: a model cannot score a sentence.
-    """
-    columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
-    return columns | {m.name: m.standard_errors(sentences).tolist() for m in models}
 
 
 def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,20 +16,11 @@ from contstim.models.training_text import sentence_hash
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Trial, write_trials
+from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 CONDITIONS = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
 FILES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
-
-
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "contstim", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "200"},
-    )
 
 
 @pytest.fixture(scope="module")
@@ -173,17 +161,25 @@ def test_half_a_participant_and_equal_ratings_are_named_and_survived(
     assert np.isfinite([float(r["value"]) for r in rows]).all()
 
 
+@pytest.fixture(scope="module")
+def results_of_people(
+    tmp_path_factory: pytest.TempPathFactory, made: Experiment
+) -> dict[str, bytes]:
+    """The files of an analysis in which no artificial participant takes part."""
+    folder = tmp_path_factory.mktemp("people")
+    write(folder, made)
+    assert "rtificial" not in succeed(folder, "analyze", *FILES, *"--bootstrap 0 --out r".split())
+    return {path.name: path.read_bytes() for path in (folder / "r").rglob("*.*")}
+
+
 @pytest.mark.parametrize("robots", [3, 30])
 def test_artificial_participants_are_named_wherever_results_stand(
-    tmp_path: Path, made: Experiment, robots: int
+    tmp_path: Path, made: Experiment, results_of_people: dict[str, bytes], robots: int
 ) -> None:
     """Page, figures, tables, record and terminal; and results of people say nothing of it."""
     names = list(dict.fromkeys(r.participant for r in made.responses))[:robots]
     marked = [replace(r, simulated=r.participant in names) for r in made.responses]
     options = "--bootstrap 0 --out results".split()
-    write(tmp_path, made)
-    assert "rtificial" not in run(tmp_path, "analyze", *FILES, *options).stdout
-    plain = {path.name: path.read_bytes() for path in (tmp_path / "results").rglob("*.*")}
     write(tmp_path, replace(made, responses=tuple(marked)))
     done = run(tmp_path, "analyze", *FILES, *options, "--quiet")
     warning = (
@@ -205,9 +201,9 @@ def test_artificial_participants_are_named_wherever_results_stand(
         with path.open(newline="") as file:
             shares = {row["simulated_participants"] for row in csv.DictReader(file)}
         assert shares == {f"{robots} of 30"}, path
-        assert b"simulated" not in plain[path.name]
+        assert b"simulated" not in results_of_people[path.name]
     for path in (results / "figures").glob("*.png"):
-        assert path.read_bytes() != plain[path.name]
+        assert path.read_bytes() != results_of_people[path.name]
 
 
 def test_a_pair_that_never_met_is_refused_before_anything_is_computed(

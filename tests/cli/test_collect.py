@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
 import socket
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,19 +16,9 @@ import pytest
 from contstim.cli import main
 from contstim.experiments.responses import read_responses
 from contstim.stimuli import Condition, write_trials
+from tests.cli.running import run
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.servers import CollectProcess, export, small_study
-
-
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "contstim", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "200"},
-        timeout=120,
-    )
 
 
 @pytest.fixture

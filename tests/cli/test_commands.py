@@ -1,11 +1,10 @@
-"""Every command as a user runs it: in a process of its own."""
+"""The commands of the first study as a user gives them, and what is said to mistakes."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-import os
 import re
 import signal
 import sqlite3
@@ -21,25 +20,7 @@ from contstim.english import generate
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
-
-
-def run(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "contstim", *arguments],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        env={**os.environ, "COLUMNS": "200", "PYTHONWARNINGS": ""},
-    )
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-    )
-
-
-def succeed(folder: Path, *arguments: str) -> str:
-    done = run(folder, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from tests.cli.running import run, succeed
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +248,7 @@ def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, messa
 
 def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     """Kill the process once some scores are kept; the second run scores only what is missing."""
-    many = "".join(f"She saw {i} dogs in the garden\n" for i in range(200_000))
+    many = "".join(f"She saw {i} dogs in the garden\n" for i in range(60_000))
     (folder / "many.txt").write_text(many)
     store = folder / "killed.sqlite"
     arguments = ["--sentences", "many.txt", "--out", "many.csv", "--store", store.name, "--quiet"]
@@ -286,18 +267,18 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     connection.execute("UPDATE score SET log_prob = -1234.5 WHERE sentence = ?", first)
     connection.commit()
     connection.close()
-    assert 0 < kept[0] == kept[1] < 200_000
+    assert 0 < kept[0] == kept[1] < 60_000
     assert not (folder / "many.csv").exists()
     done = run(folder, "score", *MODELS[:2], *arguments[:-1])
     assert done.returncode == 0, done.stderr
     table = rows(folder / "many.csv")
-    assert len({row["sentence"] for row in table}) == 200_000
+    assert len({row["sentence"] for row in table}) == 60_000
     planted = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
     assert planted == [first[0]]
 
 
 def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> None:
-    (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(300_000)))
+    (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(60_000)))
     arguments = ["--sentences", "many.txt", "--out", "hand.csv", "--store", "hand.sqlite", "-q"]
     command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
     process = subprocess.Popen(

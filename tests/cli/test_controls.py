@@ -9,7 +9,7 @@ from typing import Any
 from contstim.experiments.responses import write_responses
 from contstim.stimuli import write_trials
 from contstim.tables import write_table
-from tests.cli.test_commands import run, succeed
+from tests.cli.running import run, succeed
 from tests.experiments.platforms.test_gorilla_trials import scores_of
 from tests.experiments.responses.experiment import make_responses, make_trials
 

@@ -18,7 +18,7 @@ from contstim.optimization.selection.natural import select_natural
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
-from tests.cli.test_commands import run, succeed
+from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
 

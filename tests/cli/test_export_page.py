@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contstim.experiments.platforms.jspsych.library import LIBRARY
 from contstim.stimuli import write_trials
-from tests.cli.test_commands import run, succeed
+from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_trials
 
 TRIALS = make_trials(2, catch=1)

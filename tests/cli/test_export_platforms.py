@@ -11,7 +11,7 @@ import pytest
 from contstim.experiments.responses import admit, read_responses
 from contstim.stimuli import read_trials, write_trials
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
-from tests.cli.test_commands import run, succeed
+from tests.cli.running import run, succeed
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex
 from tests.experiments.platforms import test_psychopy as psychopy

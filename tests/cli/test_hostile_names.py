@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from contstim.cli import app
 from contstim.models.ngram.counts import counts_path
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from tests.cli.running import run as run_program
 
 NAMES = (
     r"$\frac$ [v2] [bold] <b> &amp; a|b `x`.arpa",
@@ -108,13 +106,12 @@ def test_from_scores_to_figures(folder: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--sentences", "--model", "--out"])
 def test_a_name_longer_than_the_file_system_takes(folder: Path, option: str) -> None:
-    """A whole process: one message, status 2, nothing written."""
+    """One message, status 2, nothing written."""
     given = {"--model": f"kenlm:{NAMES[0]}", "--sentences": "natural.txt", "--out": "out.csv"}
     given[option] = "x" * 300 + ".arpa" * (option == "--model") + ".csv" * (option == "--out")
     before = {path.name for path in folder.iterdir()}
-    command = [sys.executable, "-m", "contstim", "score"]
-    command += [part for item in given.items() for part in item] + ["--store", "s.sqlite"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ})
+    options = [part for item in given.items() for part in item]
+    done = run_program(folder, "score", *options, "--store", "s.sqlite")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in done.stderr

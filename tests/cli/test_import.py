@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contstim.experiments.responses import read_responses
 from contstim.stimuli import read_trials, write_trials
-from tests.cli.test_commands import run, succeed
+from tests.cli.running import run, succeed
 from tests.experiments.platforms.test_gorilla_trials import scores_of
 from tests.experiments.platforms.test_jspsych_reading import page, write
 from tests.experiments.responses.experiment import make_responses, make_trials

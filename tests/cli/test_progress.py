@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from contstim.cli import output
-from contstim.cli.output import counting, progress_bars, scoring_progress
-from contstim.cli.train.network import training_progress
+from contstim.cli import progress as progress_module
+from contstim.cli.progress import (
+    progress_bars,
+    reading_progress,
+    scoring_progress,
+    training_progress,
+)
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.training.loop import Progress
 from contstim.sentence import Sentence
@@ -17,7 +21,7 @@ from contstim.sentence import Sentence
 
 @pytest.fixture
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_TELL_EVERY", 0.02)
+    monkeypatch.setattr(progress_module, "_SECONDS_PER_LINE", 0.02)
 
 
 def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
@@ -55,9 +59,9 @@ def test_scoring_tells_each_model_until_it_is_done(
 def test_reading_tells_how_many_sentences(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "_SHOW_EVERY", 2)
+    monkeypatch.setattr(progress_module, "_SENTENCES_PER_UPDATE", 2)
     sentences = iter([Sentence.parse("a b")] * 9)
-    reading = counting(sentences, quiet=False)
+    reading = reading_progress(sentences, quiet=False)
     for _ in range(5):
         next(reading)
     wait_for(capsys, "4 sentences, 0 min\n")
@@ -82,4 +86,4 @@ def test_at_most_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
         for _ in range(9):
             bars.advance(task)
     assert capsys.readouterr().err == ""
-    assert output._TELL_EVERY == 60
+    assert progress_module._SECONDS_PER_LINE == 60

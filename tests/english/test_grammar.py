@@ -11,7 +11,7 @@ from nltk.grammar import FeatStructNonterminal
 
 from contstim.english import Derivation, Symbol, lexicon, sample_tree
 from contstim.english.expansion import grammar
-from contstim.english.grammar import feature_grammar, rules
+from contstim.english.grammar import productions, rules, rules_text
 
 SINGULAR = {"he", "she", "it"}
 PLURAL = {"you", "we", "they"}
@@ -48,7 +48,7 @@ def _licenses(production: Any, node: Derivation) -> bool:
 def test_every_branching_is_licensed_by_unification() -> None:
     """Outside witness: the unification algorithm of the Natural Language Toolkit."""
     by_shape: dict[tuple[str, ...], list[Any]] = {}
-    for production in feature_grammar().productions():
+    for production in productions(rules_text()):
         shape = (production.lhs()[TYPE], *(right[TYPE] for right in production.rhs()))
         by_shape.setdefault(shape, []).append(production)
     rng = random.Random(4)

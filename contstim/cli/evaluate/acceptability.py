@@ -7,20 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import (
-    Device,
-    Dtype,
-    KeptScores,
-    Models,
-    Prompt,
-    Quiet,
-    TrustRemoteCode,
-    names_for_tables,
-    print_table,
-    remark,
-    results_table,
-    scoring_progress,
-)
+from contstim.cli.options import Folder, Loading, Models, Quiet, StoreInFolder
+from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
+from contstim.cli.progress import scoring_progress
 from contstim.errors import InputError
 from contstim.wording import counted
 
@@ -34,13 +23,14 @@ if TYPE_CHECKING:
 
 
 def acceptability(
+    *,
     data: Annotated[
         Path,
         typer.Option(
             help="LI-Adger's folder, or a table of judged sentences (.csv, .parquet, .jsonl)."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Folder,
     model: Models = None,
     scores: Annotated[
         list[Path] | None,
@@ -93,11 +83,8 @@ def acceptability(
     discard_column: Annotated[
         str, typer.Option(help="In --pairs: marks pairs to leave out.")
     ] = "discard",
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
-    store: KeptScores = None,
+    loading: Loading,
+    store: StoreInFolder = None,
     quiet: Quiet = False,
 ) -> None:
     """Say how well models follow gradient judgements of acceptability.
@@ -118,7 +105,6 @@ def acceptability(
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
     from contstim.evaluation.acceptability.reading import JudgementColumns, read_judgements
     from contstim.evaluation.acceptability.sentence_scores import joined, published_scores
-    from contstim.models.catalog import load_scorers
 
     _check(model, scores, column, scores_as_given=scores_as_given)
     criteria = (Criterion(), *map(Criterion, delta or DELTAS))
@@ -140,9 +126,7 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = load_scorers(
-        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
-    )
+    models = loading.scorers(model)
     if models:
         parts.append(_scored(judgements, models, store or out / "contstim.sqlite", quiet=quiet))
     together = joined(parts)
@@ -161,7 +145,7 @@ def acceptability(
         judgements_are="z-scores" if human_z_scores else "as given",
     )
     show(evaluation, len({omission.sentence for omission in together.left_out}), quiet=quiet)
-    remark(f"Everything is in {out}/; read {out / 'report.html'}.", quiet=quiet)
+    remark_folder(out / "report.html", quiet=quiet)
 
 
 def _check(

@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.output import (
-    Device,
-    Dtype,
-    KeptScores,
-    Models,
-    Prompt,
-    Quiet,
-    Seed,
-    TrustRemoteCode,
-    names_for_tables,
-    print_table,
-    remark,
-    results_table,
-    scoring_progress,
-)
+from contstim.cli.options import Folder, Loading, Models, Quiet, Seed, StoreInFolder
+from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
+from contstim.cli.progress import reading_progress, scoring_progress, training_progress
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -37,6 +25,7 @@ _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
 
 
 def blimp(
+    *,
     data: Annotated[
         Path,
         typer.Option(
@@ -44,7 +33,7 @@ def blimp(
             "pairs (.jsonl, .csv, .parquet)."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Folder,
     model: Models = None,
     scores: Annotated[
         Path | None,
@@ -103,11 +92,8 @@ def blimp(
     pair_column: Annotated[
         str, typer.Option(help="The pair's identifier; '' for the row's number.")
     ] = "pairID",
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
-    store: KeptScores = None,
+    loading: Loading,
+    store: StoreInFolder = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -131,7 +117,6 @@ def blimp(
         pair_files,
         read_minimal_pairs,
     )
-    from contstim.models.catalog import load_scorers
     from contstim.scores import ScoreTable
     from contstim.store import Store
 
@@ -151,12 +136,10 @@ def blimp(
     if sample:
         pairs = sample_pairs(pairs, sample, seed)
     beside, tables_beside = _published(data, people, published)
-    models = load_scorers(
-        model or [], device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
-    )
+    models = loading.scorers(model)
     points: list[CurvePoint] = []
     if sizes and text:
-        settings = CurveSettings(train, order, epochs, device)
+        settings = CurveSettings(train, order, epochs, loading.device)
         points = _train_points(sizes, text, settings, out / "models", seed=seed, quiet=quiet)
         models += [point.model for point in points]
     if scores:
@@ -224,8 +207,6 @@ def _published(
 def _train_points(
     sizes: str, text: Path, settings: CurveSettings, folder: Path, *, seed: int, quiet: bool
 ) -> list[CurvePoint]:
-    from contstim.cli.output import counting
-    from contstim.cli.train.network import training_progress
     from contstim.corpus import read_sentences
     from contstim.errors import InputError
     from contstim.evaluation.minimal_pairs.curves import nested_texts, train_point
@@ -236,7 +217,7 @@ def _train_points(
         raise InputError(
             f"--sizes is {sizes!r}; expected whole numbers such as 1000,10000,100000."
         ) from None
-    sentences = list(counting(read_sentences(text), quiet=quiet))
+    sentences = list(reading_progress(read_sentences(text), quiet=quiet))
     points = []
     if max(numbers) > len(sentences):
         remark(
@@ -258,7 +239,7 @@ def _show(evaluation: MinimalPairEvaluation, out: Path, *, quiet: bool) -> None:
             f"Not read by every model: {counted(unread, 'sentence')}, see {out / 'left_out.csv'}."
         )
     _print(evaluation)
-    remark(f"Everything is in {out}/; read {out / 'report.html'}.", quiet=quiet)
+    remark_folder(out / "report.html", quiet=quiet)
 
 
 def _print(evaluation: MinimalPairEvaluation) -> None:

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import (
-    Device,
-    Dtype,
-    KeptScores,
-    Model,
-    Prompt,
-    Quiet,
-    Seed,
-    TrustRemoteCode,
-    names_for_tables,
-    print_table,
-    remark,
-    results_table,
-    scoring_progress,
-)
+from contstim.cli.options import Folder, Loading, Model, Quiet, Seed, Sentences, StoreInFolder
+from contstim.cli.output import names_for_tables, print_table, remark, results_table
+from contstim.cli.progress import scoring_progress
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -33,10 +21,9 @@ if TYPE_CHECKING:
 
 
 def desiderata(
+    *,
     model: Model,
-    sentences: Annotated[
-        Path, typer.Option(help="Sentences, one a line, or a table with columns of sentences.")
-    ],
+    sentences: Sentences,
     frequencies: Annotated[
         Path,
         typer.Option(
@@ -44,7 +31,7 @@ def desiderata(
             "count, or a trained model of words."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Folder,
     reference: Annotated[
         str | None,
         typer.Option(
@@ -66,11 +53,8 @@ def desiderata(
             "ones and '_' alone."
         ),
     ] = None,
-    prompt: Prompt = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    trust_remote_code: TrustRemoteCode = False,
-    store: KeptScores = None,
+    loading: Loading,
+    store: StoreInFolder = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
@@ -89,7 +73,6 @@ def desiderata(
     from contstim.evaluation.desiderata.desiderata_report import write_desiderata
     from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.frequencies import read_frequencies
-    from contstim.models.catalog import load_scorers
     from contstim.stimuli import read_stimuli
     from contstim.store import Store
 
@@ -98,9 +81,7 @@ def desiderata(
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
     given, compared = _with_reference(model, reference)
-    loaded = load_scorers(
-        given, device=device, dtype=dtype, prompt=prompt, trust_remote_code=trust_remote_code
-    )
+    loaded = loading.scorers(given)
     total = len(set(chosen)) + len(carriers) * len(wanted)
     with (
         Store(store or out / "contstim.sqlite") as kept,

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.output import Device, Quiet, TrustRemoteCode, print_table, remark, results_table
-from contstim.cli.train.network import training_progress
-from contstim.models.training.settings import (
-    FINE_TUNING,
-    ClassifierSettings,
-    TrainingPrecision,
-    TrainingSettings,
-)
+from contstim.cli.options import Device, Quiet, TrustRemoteCode
+from contstim.cli.output import print_table, remark, results_table
+from contstim.cli.progress import training_progress
+from contstim.cli.train.network import Precision
+from contstim.models.training.settings import FINE_TUNING, ClassifierSettings, TrainingSettings
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -70,10 +67,7 @@ def acceptability(
         int, typer.Option(help="Of the first restart, and of what is kept apart; counts up.")
     ] = FINE_TUNING.seed,
     device: Device = "auto",
-    precision: Annotated[
-        TrainingPrecision,
-        typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
-    ] = "auto",
+    precision: Precision = "auto",
     trust_remote_code: TrustRemoteCode = False,
     quiet: Quiet = False,
 ) -> None:
@@ -98,7 +92,7 @@ def acceptability(
     from contstim.models.training.cola import read_annotations, read_cola
 
     sentences = read_cola(data)
-    given = [(path.name, read_cola(path)) for path in evaluate or ()]
+    test_sets = [(path.name, read_cola(path)) for path in evaluate or ()]
     annotated = None if annotations is None else read_annotations(annotations)
     settings = TrainingSettings(
         epochs=epochs,
@@ -132,14 +126,15 @@ def acceptability(
         for folder in folders
     ]
     sets = [
-        judge(name, ones, models) for name, ones in given or [("kept apart", [*done.validation])]
+        judge(name, judged, models)
+        for name, judged in test_sets or [("kept apart", [*done.validation])]
     ]
     if annotations is not None and annotated is not None:
         sets.append(judge(annotations.name, annotated.sentences, models, annotated.features))
     files = [path for path in (data, *(evaluate or ()), annotations) if path is not None]
     write_restarts(out, sets, models, files, base=base, seeds=list(done.seeds))
     _show(set_spreads(sets), feature_spreads(sets))
-    left_out = {one.sentence for judged in sets for one in judged.left_out}
+    left_out = {missing.sentence for judged in sets for missing in judged.left_out}
     if left_out:
         remark(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.", quiet=quiet)
     remark(f"Load a classifier as {models[0].name}; read {out / 'report.html'}.", quiet=quiet)

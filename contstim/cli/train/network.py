@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -11,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from contstim.cli.fields import as_command, field_options, option
-from contstim.cli.output import Device, Quiet, counting, progress_bars, remark
+from contstim.cli.options import Device, Prose, Quiet, Text
+from contstim.cli.output import remark
+from contstim.cli.progress import reading_progress, training_progress
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingPrecision,
@@ -20,9 +20,8 @@ from contstim.models.training.settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
 
 _HELP = {
@@ -48,12 +47,8 @@ _HELP = {
     "seed": "Decides everything that is left to chance.",
 }
 _Settings = TypeVar("_Settings", bound=RecurrentSettings | TransformerSettings | TrainingSettings)
-_TEXT = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
 _OUT = Annotated[Path, typer.Option(help="The folder of the model.")]
-_PROSE = Annotated[
-    bool, typer.Option("--prose", help="The text is running prose: split it into sentences.")
-]
-_PRECISION = Annotated[
+Precision = Annotated[
     TrainingPrecision,
     typer.Option(help="What the network computes in; auto: bfloat16 on a GPU that has it."),
 ]
@@ -77,13 +72,13 @@ def network_command(
     """
     unmasked = network.kind == "gpt2"  # which reads from left to right and hides nothing
     options = [
-        option("text", _TEXT),
+        option("text", Text),
         option("out", _OUT),
         *field_options(network, _HELP, leave_out=["mask_share"] if unmasked else []),
         *field_options(training, _HELP),
-        option("prose", _PROSE, False),
+        option("prose", Prose, False),
         option("device", Device, "auto"),
-        option("precision", _PRECISION, "auto"),
+        option("precision", Precision, "auto"),
         option("quiet", Quiet, False),
     ]
     return as_command(command, options, page)
@@ -101,7 +96,9 @@ def _train(
     from contstim.corpus import read_sentences
 
     quiet = given["quiet"]
-    sentences = list(counting(read_sentences(given["text"], prose=given["prose"]), quiet=quiet))
+    sentences = list(
+        reading_progress(read_sentences(given["text"], prose=given["prose"]), quiet=quiet)
+    )
     where = {name: given[name] for name in ("device", "precision")}
     already = (given["out"] / "training.json").is_file()
     with training_progress(quiet=quiet) as progress:
@@ -129,33 +126,3 @@ def _summary(done: Training, specification: str) -> str:
         f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {number} of "
         f"{len(done.curve)}; {done.ended}. Load it as {specification}."
     )
-
-
-@contextmanager
-def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
-    """A bar over all steps on standard error, with losses, perplexities and the time left.
-
-    What it yields is told where a training is, and the training's name where there are several.
-    """
-    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        TextColumn("epoch {task.fields[epoch]} of {task.fields[epochs]}"),
-        BarColumn(),
-        TextColumn("{task.fields[losses]}"),
-        TimeRemainingColumn(),
-    )
-    begun: dict[str, TaskID] = {}
-    with progress_bars(*columns, quiet=quiet) as bars:
-
-        def show(now: Progress, name: str = "") -> None:
-            losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"
-            if now.validation_loss is not None:
-                losses += f" (validation {math.exp(now.validation_loss):,.1f})"
-            told: dict[str, Any] = {"epoch": now.epoch, "epochs": now.epochs, "losses": losses}
-            if name not in begun:
-                begun[name] = bars.add_task(name, total=now.steps, completed=now.step - 1, **told)
-            bars.update(begun[name], completed=now.step, **told)
-
-        yield show

@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, counting, remark
+from contstim.cli.options import Prose, Quiet, Text
+from contstim.cli.output import remark
+from contstim.cli.progress import reading_progress
 
 
 def ngram(
-    text: Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")],
+    text: Text,
     out: Annotated[Path, typer.Option(help="The ARPA file to write.")],
     order: Annotated[int, typer.Option(help="Length of the longest n-grams, 1 to 6.")] = 3,
-    prose: Annotated[
-        bool, typer.Option("--prose", help="The text is running prose: split it into sentences.")
-    ] = False,
+    prose: Prose = False,
     quiet: Quiet = False,
 ) -> None:
     """Train an n-gram model (interpolated modified Kneser-Ney) and write it as an ARPA file.
@@ -32,7 +32,7 @@ def ngram(
 
     if quiet:
         warnings.simplefilter("ignore", DiscountWarning)
-    sentences = counting(read_sentences(text, prose=prose), quiet=quiet)
+    sentences = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
     trained = train_ngram(sentences, order, out)
     sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
     remark(f"{out}: {' + '.join(sizes)} n-grams of order 1 to {order}.", quiet=quiet)

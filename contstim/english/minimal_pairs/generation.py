@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 from contstim.english.derivation import Derivation, Symbol
 from contstim.english.expansion import Expander, collector_paused
-from contstim.english.grammar import Pattern, Rule, further_rules, rules
+from contstim.english.grammar import GrammarRule, Pattern, further_rules, rules
 from contstim.english.lexicon import Entry, lexicon
-from contstim.english.minimal_pairs.labelling import labelled
+from contstim.english.minimal_pairs.pair import labelled
 from contstim.english.minimal_pairs.paradigm import shipped_paradigms
 from contstim.english.minimal_pairs.template import Constituent, Reference, Words
 from contstim.english.sampling import CONTENT, PATIENCE, Sampler, is_sensible
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.english.minimal_pairs.pair import MinimalPair
+    from contstim.english.minimal_pairs.pair import LabelledPair
     from contstim.english.minimal_pairs.paradigm import Paradigm, Version
     from contstim.english.minimal_pairs.template import Item
 
@@ -50,26 +50,24 @@ class Generator:
             for paradigm in paradigms
             for number, version in enumerate(paradigm.versions)
         }
-        own = [rule for text in {p.rules: None for p in paradigms} for rule in _own_rules(text)]
+        texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
+        own = [rule for text in texts for rule in _own_rules(text)]
         self._tops = {key: Symbol(rule.left.category) for key, rule in tops.items()}
         self._expander = Expander((*rules(), *_phrases(), *own, *tops.values()), lexicon())
-        self._check(tops)
-
-    def _check(self, tops: Mapping[tuple[str, int], Rule]) -> None:
-        known = self._expander.categories - {top.category for top in self._tops.values()}
+        categories = self._expander.categories - {top.category for top in self._tops.values()}
         for (uid, _), rule in tops.items():
-            strange = [p.category for p in rule.right if p.category not in known]
-            if strange:
+            unknown = [p.category for p in rule.right if p.category not in categories]
+            if unknown:
                 raise InputError(
-                    f"Paradigm {uid}: {', '.join(strange)} is not a category of the grammar; there "
-                    f"are {', '.join(sorted(known))}."
+                    f"Paradigm {uid}: {', '.join(unknown)} is not a category of the grammar; there "
+                    f"are {', '.join(sorted(categories))}."
                 )
 
     @cached_property
     def _sampler(self) -> Sampler:
         return Sampler(self._expander.grammar)
 
-    def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[MinimalPair]:
+    def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
         """Distinct pairs of a paradigm, the same ones for the same seed.
 
         Raises:
@@ -78,27 +76,35 @@ class Generator:
         if n < 1:
             raise InputError(f"Asked for {n} pairs of each paradigm; ask for at least 1.")
         rng = random.Random(f"{seed} {paradigm.uid}")  # other paradigms change nothing here
-        found: dict[tuple[str, str], MinimalPair] = {}
-        misses = 0
+        pairs: dict[tuple[str, str], LabelledPair] = {}
+        misses = 0  # draws in a row that brought nothing new
         with collector_paused():
-            while len(found) < n:
-                pair = self._draw(paradigm, rng, len(found))
-                fresh = pair and (pair.sentence_good, pair.sentence_bad) not in found
-                if pair and fresh:
-                    found[pair.sentence_good, pair.sentence_bad] = pair
-                misses = 0 if fresh else misses + 1
+            while len(pairs) < n:
+                pair = self._draw(paradigm, rng, len(pairs))
+                if pair and (pair.sentence_good, pair.sentence_bad) not in pairs:
+                    pairs[pair.sentence_good, pair.sentence_bad] = pair
+                    misses = 0
+                else:
+                    misses += 1
                 if misses > PATIENCE:
                     raise InputError(
-                        f"Paradigm {paradigm.uid} gave {len(found):,} distinct pairs, not {n:,}: "
+                        f"Paradigm {paradigm.uid} gave {len(pairs):,} distinct pairs, not {n:,}: "
                         f"ask for fewer, or leave more of it open."
                     )
-        return list(found.values())
+        return list(pairs.values())
 
-    def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> MinimalPair | None:
+    def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> LabelledPair | None:
         """A pair, or None where the words do not go together or have no such other form."""
         which = rng.randrange(len(paradigm.versions))
         version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
-        if not self._mass(paradigm, top):
+        try:
+            mass = self._expander.expand(top)
+        except RecursionError:
+            raise InputError(
+                f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
+                f"give a phrase inside a phrase a category of its own."
+            ) from None
+        if not mass:
             raise InputError(
                 f"Paradigm {paradigm.uid}: no words go together in its good sentence: there are "
                 f"none for {self._blamed(paradigm, version)}. See that categories have the "
@@ -128,22 +134,16 @@ class Generator:
                 return f"{patterns[n]}{before}"
         return " ".join(patterns)
 
-    def _mass(self, paradigm: Paradigm, top: Symbol) -> float:
-        try:
-            return self._expander.expand(top)
-        except RecursionError:
-            raise InputError(
-                f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
-                f"give a phrase inside a phrase a category of its own."
-            ) from None
-
     def _realise(
         self, items: Iterable[Item], drawn: Drawn, rng: random.Random, top: Symbol
     ) -> Derivation | None:
+        """A sentence of the items; `drawn` gets the words that it chooses, for the other one."""
         children = []
         for item in items:
             if isinstance(item, Words):
-                drawn[item.name] = _as_words(rng.choice(item.alternatives))
+                text = rng.choice(item.alternatives)
+                entry = Entry(_WORDS, text, text, 1.0, {})
+                drawn[item.name] = Derivation(Symbol(_WORDS), (), entry)
             child: Derivation | None = drawn[item.name]
             if isinstance(item, Reference) and item.changes:
                 child = self._inflect(drawn[item.name], dict(item.changes))
@@ -161,6 +161,7 @@ class Generator:
         entries = self._expander.lookup.entries(symbol)
         same = [entry for entry in entries if entry.lemma == word.entry.lemma]
         if not same and entries and word.category not in CONTENT:
+            # "this" and "these" are two lemmas: the first of the singulars becomes the first plural
             rank = self._expander.lookup.entries(word.symbol).index(word.entry)
             same = [entries[rank % len(entries)]]
         return Derivation(symbol, (), same[0]) if same else None
@@ -171,15 +172,15 @@ def generate_pairs(
     *,
     seed: int,
     paradigms: Sequence[Paradigm] | None = None,
-    progress: Callable[[Paradigm], None] | None = None,
-) -> list[MinimalPair]:
+    progress: Callable[[int, int], None] | None = None,
+) -> list[LabelledPair]:
     """Distinct minimal pairs of each paradigm, the same ones for the same seed.
 
     Args:
         n: pairs of each paradigm.
         seed: any integer.
         paradigms: by default all that ship.
-        progress: told each paradigm that is done.
+        progress: told how many paradigms of how many are done.
 
     Raises:
         InputError: n is below 1, two paradigms share a name, or a paradigm has no n pairs.
@@ -194,10 +195,10 @@ def generate_pairs(
         for text in dict.fromkeys(p.rules for p in wanted)
     }
     pairs = []
-    for paradigm in wanted:
+    for number, paradigm in enumerate(wanted, start=1):
         pairs += generators[paradigm.rules].pairs(paradigm, n, seed=seed)
         if progress:
-            progress(paradigm)
+            progress(number, len(wanted))
     return pairs
 
 
@@ -206,7 +207,7 @@ def _constituents(version: Version) -> list[Constituent]:
     return [item for item in items if isinstance(item, Constituent)]
 
 
-def _top_rule(paradigm: Paradigm, version: Version, name: str) -> Rule:
+def _top_rule(paradigm: Paradigm, version: Version, name: str) -> GrammarRule:
     """All that a version draws as the right side of one rule, so that variables are shared."""
     patterns = [item.pattern for item in _constituents(version)]
     for pattern in patterns:
@@ -214,7 +215,7 @@ def _top_rule(paradigm: Paradigm, version: Version, name: str) -> Rule:
     return _rule_of(paradigm, patterns, f"PAIR {name}")
 
 
-def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> Rule:
+def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> GrammarRule:
     right = " ".join(patterns)
     try:
         (rule,) = further_rules(f"PAIR -> {right} [1.0]")
@@ -222,34 +223,30 @@ def _rule_of(paradigm: Paradigm, patterns: Sequence[str], name: str) -> Rule:
         raise InputError(
             f"Paradigm {paradigm.uid}: cannot read {right!r}: {_last_line(error)}."
         ) from error
-    return Rule(Pattern(name, ()), rule.right, 1.0)
+    return GrammarRule(Pattern(name, ()), rule.right, 1.0)
 
 
-def _phrases() -> tuple[Rule, ...]:
+def _phrases() -> tuple[GrammarRule, ...]:
     folder = resources.files("contstim.english.minimal_pairs")
     return further_rules(folder.joinpath("phrases.fcfg").read_text(encoding="utf-8"))
 
 
-def _own_rules(text: str) -> tuple[Rule, ...]:
+def _own_rules(text: str) -> tuple[GrammarRule, ...]:
     try:
-        found = further_rules(text) if text.strip() else ()
+        own = further_rules(text) if text.strip() else ()
     except ValueError as error:
         raise InputError(
             f"Cannot read the rules of a paradigm file: {_last_line(error)}."
         ) from error
-    weightless = [rule.left.category for rule in found if not rule.weight > 0]
+    weightless = [rule.left.category for rule in own if not rule.weight > 0]
     if weightless:
         raise InputError(
             f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
             f"such as [1.0]."
         )
-    return found
+    return own
 
 
 def _last_line(error: ValueError) -> str:
     """What the toolkit says is wrong, without the rule that it repeats."""
     return str(error).splitlines()[-1].strip(" ^")
-
-
-def _as_words(text: str) -> Derivation:
-    return Derivation(Symbol(_WORDS), (), Entry(_WORDS, text, text, 1.0, {}))

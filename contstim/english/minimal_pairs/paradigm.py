@@ -26,7 +26,7 @@ from contstim.errors import InputError
 from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 _NAME = re.compile(r"[\w-]+")
@@ -89,26 +89,42 @@ def shipped_paradigms() -> list[Paradigm]:
     ]
 
 
+def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
+    """Those paradigms whose own name or phenomenon is among the names; all of them without names.
+
+    Raises:
+        InputError: a name is neither a paradigm's nor a phenomenon's.
+    """
+    possible = {name for paradigm in paradigms for name in (paradigm.uid, paradigm.phenomenon)}
+    unknown = [name for name in names if name not in possible]
+    if unknown:
+        raise InputError(
+            f"There is no paradigm or phenomenon {', '.join(unknown)}; there are "
+            f"{', '.join(sorted(possible))}."
+        )
+    return [p for p in paradigms if not names or {p.uid, p.phenomenon} & set(names)]
+
+
 def _parsed(content: Mapping[str, Any], source: str) -> list[Paradigm]:
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     common = {name: value for name, value in content.items() if name not in tables}
-    _known(common, ("field", "phenomenon", "rules"), source)
+    _refuse_unknown(common, ("field", "phenomenon", "rules"), source)
     _require(common, ("field", "phenomenon"), source)
     if not tables:
         raise InputError(f"{source} has no paradigm; write one as [name] with 'good' and 'bad'.")
-    found = []
+    paradigms = []
     for uid, table in tables.items():
         try:
-            found.append(_paradigm(uid, table, common))
+            paradigms.append(_paradigm(uid, table, common))
         except InputError as error:
             raise InputError(f"{source}, [{uid}]: {error}") from error
-    return found
+    return paradigms
 
 
 def _paradigm(uid: str, table: Mapping[str, Any], common: Mapping[str, str]) -> Paradigm:
     if not _NAME.fullmatch(uid):
         raise InputError(f"{uid!r} names a file: use letters, digits, '-' and '_' only.")
-    _known(table, (*_TEXTS, "either"), "the paradigm")
+    _refuse_unknown(table, (*_TEXTS, "either"), "the paradigm")
     _require(table, ("good", "bad"), "the paradigm")
     for name in _TEXTS:
         if not isinstance(table.get(name, ""), str):
@@ -158,10 +174,10 @@ def _check_critical(paradigm: Paradigm) -> None:
                 )
 
 
-def _known(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:
-    strange = sorted(set(table) - set(names))
-    if strange:
-        raise InputError(f"{what} has {', '.join(strange)}, which is not among {', '.join(names)}.")
+def _refuse_unknown(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:
+    unknown = sorted(set(table) - set(names))
+    if unknown:
+        raise InputError(f"{what} has {', '.join(unknown)}, which is not among {', '.join(names)}.")
 
 
 def _require(table: Mapping[str, Any], names: Iterable[str], what: str) -> None:

@@ -60,7 +60,7 @@ def read_good(text: str) -> tuple[Item, ...]:
     """The items of a good sentence, each with a name of its own.
 
     Raises:
-        InputError: the text is no row of items, or two items share a name.
+        InputError: the text is not a row of items, or two items share a name.
     """
     items = _distinct(tuple(_read(text, "good")))
     for item in items:
@@ -75,7 +75,7 @@ def read_bad(text: str, good: tuple[Item, ...]) -> tuple[Item, ...]:
     """The items of a bad sentence; a bare name refers to the good one.
 
     Raises:
-        InputError: the text is no row of items, or names what the good sentence lacks.
+        InputError: the text is not a row of items, or names what the good sentence lacks.
     """
     names = {item.name for item in good}
     items: list[Item] = []
@@ -103,23 +103,23 @@ def _read(text: str, which: str) -> list[Item]:
     items: list[Item] = []
     position, text = 0, text.strip()
     while position < len(text):
-        found = _ITEM.match(text, position)
-        if not found:
+        match = _ITEM.match(text, position)
+        if not match:
             raise InputError(
                 f'Cannot read {text[position:]!r}: expected CATEGORY[feature=value], "word", or, '
                 f"in a bad sentence, a name or name{{feature=value}}."
             )
-        items.append(_item(found, f"{which} word {len(items) + 1}"))
-        position = found.end()
+        items.append(_item(match, f"{which} word {len(items) + 1}"))
+        position = match.end()
     if not items:
         raise InputError("A sentence needs at least one constituent or word.")
     return items
 
 
-def _item(found: re.Match[str], unnamed: str) -> Item:
-    name, text, word, pattern, changes = found.group("name", "text", "word", "pattern", "changes")
+def _item(match: re.Match[str], unnamed: str) -> Item:
+    name, text, word, pattern, changes = match.group("name", "text", "word", "pattern", "changes")
     if text is not None:
-        alternatives = tuple(one.strip() for one in text.split("|"))
+        alternatives = tuple(words.strip() for words in text.split("|"))
         if not all(alternatives):
             raise InputError(f'"{text}" has an empty alternative.')
         return Words(name or unnamed, alternatives)

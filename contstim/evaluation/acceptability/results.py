@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations, permutations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.correlation import pearson, pearson_matrix, spearman
 from contstim.evaluation.acceptability.evaluation import PEOPLE
 
 if TYPE_CHECKING:
@@ -141,29 +143,23 @@ def delta_correlations(
     It is nan where deltas are constant, and where there are fewer than two pairs.
     """
     names = (PEOPLE, *evaluation.models)
-    if len(evaluation.pairs) < 2:
-        return names, np.full((len(names), len(names)), np.nan)
-    columns = np.column_stack([evaluation.people, evaluation.deltas])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        matrix: FloatArray = np.atleast_2d(np.corrcoef(columns, rowvar=False))
-    return names, matrix
+    return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
 
 
 def fits(evaluation: AcceptabilityEvaluation) -> tuple[Fit, ...]:
     """A least-squares line and correlations for each model, over all sentences that have both."""
-    from scipy.stats import linregress, spearmanr
+    from scipy.stats import linregress
 
     judgements = evaluation.sentence_judgements
     lines = []
     for model, scores in zip(evaluation.models, evaluation.sentence_scores.T, strict=True):
         both = ~(np.isnan(scores) | np.isnan(judgements))
         x, y = scores[both], judgements[both]
-        if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
-            lines.append(Fit(model, len(x), *[float("nan")] * 4))
-            continue
-        line, ranks = linregress(x, y), spearmanr(x, y)
-        values = (line.slope, line.intercept, line.rvalue, ranks.statistic)
-        lines.append(Fit(model, len(x), *map(float, values)))
+        r, slope, intercept = pearson(x, y), math.nan, math.nan
+        if not math.isnan(r):
+            line = linregress(x, y)
+            slope, intercept = float(line.slope), float(line.intercept)
+        lines.append(Fit(model, len(x), slope, intercept, r, spearman(x, y)))
     return tuple(lines)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.correlation import pearson
+
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
     from contstim.scores import ScoreTable
 
 
@@ -70,10 +70,10 @@ def model_agreements(table: ScoreTable) -> tuple[ModelAgreement, ...]:
         ModelAgreement(
             table.models[i],
             table.models[j],
-            spearman=_pearson(ranks[:, i], ranks[:, j]),
+            spearman=pearson(ranks[:, i], ranks[:, j]),
             # a pair ordered alike adds 1 to tau-a's sum and 1 to agreement's; otherwise -1 and 0
             kendall=float(2 * agreement[i, j] - 1),
-            pearson=_pearson(table.log_probs[:, i], table.log_probs[:, j]),
+            pearson=pearson(table.log_probs[:, i], table.log_probs[:, j]),
             agreement=float(agreement[i, j]),
         )
         for i, j in combinations(range(len(table.models)), 2)
@@ -101,11 +101,3 @@ def disagreements(table: ScoreTable, top: int) -> tuple[Disagreement, ...]:
         for row in np.argsort(-gain, kind="stable")[:top]
         if gain[row] > 0
     )
-
-
-def _pearson(x: FloatArray, y: FloatArray) -> float:
-    use = np.isfinite(x) & np.isfinite(y)
-    x, y = x[use], y[use]
-    if len(x) < 2 or not np.ptp(x) or not np.ptp(y):
-        return math.nan
-    return float(np.corrcoef(x, y)[0, 1])

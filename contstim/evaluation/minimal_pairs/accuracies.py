@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from contstim.correlation import pearson_matrix
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:
@@ -123,16 +124,8 @@ class Accuracies:
 
         Shape (n_columns, n_columns); nan where these are fewer than three or a column is constant.
         """
-        n = len(self.columns)
-        matrix = np.full((n, n), np.nan)
         # each cell over its own paradigms: results from elsewhere may cover some only
-        for i, j in np.ndindex(n, n):
-            both = self.values[:, [i, j]]
-            both = both[np.isfinite(both).all(axis=1)]
-            if len(both) >= 3 and (np.ptp(both, axis=0) > 0).all():
-                x, y = (both - both.mean(axis=0)).T
-                matrix[i, j] = x @ y / np.sqrt((x @ x) * (y @ y))
-        return matrix
+        return pearson_matrix(self.values, fewest=3)
 
     def to_frame(self) -> DataFrame:
         """A row for each paradigm: phenomenon, paradigm, pairs, and a column for each of `columns`.

@@ -33,4 +33,5 @@ evaluator     exact scores under the models, their cache, their costs, and the l
 objectives    what to minimise and to keep
 constraints   which words may stand at a position
 verification  what is checked before a search, and from scratch after it
+json_facts    what a search found as plain values
 """

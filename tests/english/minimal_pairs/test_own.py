@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from contstim.english.minimal_pairs import (
+    choose_paradigms,
     generate_pairs,
     read_paradigms,
+    refuse_other_pairs,
     shipped_paradigms,
     write_pairs,
 )
@@ -162,3 +164,24 @@ def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
         generate_pairs(1, seed=0, paradigms=[*paradigms, *paradigms])
     with pytest.raises(InputError, match="at least 1"):
         generate_pairs(0, seed=0, paradigms=paradigms)
+
+
+def test_paradigms_are_chosen_by_name_or_by_phenomenon() -> None:
+    """Outside witness: names in the table of docs and of the paradigm files."""
+    shipped = shipped_paradigms()
+    assert choose_paradigms(shipped, ()) == shipped
+    (chosen,) = choose_paradigms(shipped, ["reflexive_is_no_subject"])
+    assert chosen in choose_paradigms(shipped, ["binding"])
+    assert {paradigm.phenomenon for paradigm in choose_paradigms(shipped, ["binding"])} == {
+        "binding"
+    }
+    with pytest.raises(InputError, match="no paradigm or phenomenon nonsense; there are"):
+        choose_paradigms(shipped, ["binding", "nonsense"])
+
+
+def test_pairs_of_other_paradigms_in_a_folder_are_refused(tmp_path: Path) -> None:
+    for name in ("old.jsonl", "older.jsonl", "mine.jsonl", "notes.txt"):
+        (tmp_path / name).touch()
+    refuse_other_pairs(tmp_path, ["mine", "old", "older"])
+    with pytest.raises(InputError, match=r"old\.jsonl is not a paradigm .* and 1 more like it"):
+        refuse_other_pairs(tmp_path, ["mine"])

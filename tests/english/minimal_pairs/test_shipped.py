@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from contstim.english.minimal_pairs import MinimalPair, generate_pairs, shipped_paradigms
+from contstim.english.minimal_pairs import LabelledPair, generate_pairs, shipped_paradigms
 from contstim.sentence import Sentence
 from tests.english.recognition import derives
 
@@ -40,8 +40,8 @@ LICENSORS = {"not", "never", "only", "no", "nobody", "yet?"}
 
 
 @pytest.fixture(scope="module")
-def pairs() -> dict[str, list[MinimalPair]]:
-    found: dict[str, list[MinimalPair]] = defaultdict(list)
+def pairs() -> dict[str, list[LabelledPair]]:
+    found: dict[str, list[LabelledPair]] = defaultdict(list)
     for pair in generate_pairs(PER_PARADIGM, seed=3):
         found[pair.UID].append(pair)
     return found
@@ -60,7 +60,7 @@ def test_there_are_fifty_seven_of_eleven_phenomena() -> None:
 
 
 def test_the_grammar_derives_the_good_sentences_and_never_a_bad_one(
-    pairs: dict[str, list[MinimalPair]],
+    pairs: dict[str, list[LabelledPair]],
 ) -> None:
     """Outside witness: a recogniser of the grammar that shares nothing with sampling."""
     for uid, own in pairs.items():
@@ -78,7 +78,7 @@ def test_the_recogniser_tells_sentences_from_shuffled_ones() -> None:
 
 @pytest.mark.parametrize("name", DIFFERENCE)
 def test_only_the_words_of_the_paradigm_differ(
-    pairs: dict[str, list[MinimalPair]], name: str
+    pairs: dict[str, list[LabelledPair]], name: str
 ) -> None:
     """Outside witness: Python's difflib, and lists of English function words."""
     allowed = re.compile(DIFFERENCE[name])
@@ -92,7 +92,7 @@ def test_only_the_words_of_the_paradigm_differ(
                 assert all(map(allowed.fullmatch, good[i:j] + bad[k:m])), pair
 
 
-def test_moved_words_are_the_same_words(pairs: dict[str, list[MinimalPair]]) -> None:
+def test_moved_words_are_the_same_words(pairs: dict[str, list[LabelledPair]]) -> None:
     """Outside witness: sorting."""
     for uid in ("adjunct_island", "complex_np_island", "left_branch_island", "ever_in_questions"):
         for pair in pairs[uid]:
@@ -103,7 +103,7 @@ def test_moved_words_are_the_same_words(pairs: dict[str, list[MinimalPair]]) -> 
 
 
 def test_ever_stands_without_a_licensor_in_bad_sentences_only(
-    pairs: dict[str, list[MinimalPair]],
+    pairs: dict[str, list[LabelledPair]],
 ) -> None:
     """Outside witness: a list of English licensors of negative polarity items."""
     for uid in ("ever_needs_a_licensor", "ever_under_only", "ever_under_no"):
@@ -117,7 +117,7 @@ def test_ever_stands_without_a_licensor_in_bad_sentences_only(
 
 
 def test_prefixes_and_words_are_the_beginnings_of_their_sentences(
-    pairs: dict[str, list[MinimalPair]],
+    pairs: dict[str, list[LabelledPair]],
 ) -> None:
     """Outside witness: BLiMP's definition of its two prefix methods (section 4.2)."""
     methods = set()
@@ -138,7 +138,7 @@ def test_prefixes_and_words_are_the_beginnings_of_their_sentences(
 
 
 def test_pairs_are_distinct_numbered_and_of_two_sentences(
-    pairs: dict[str, list[MinimalPair]],
+    pairs: dict[str, list[LabelledPair]],
 ) -> None:
     for own in pairs.values():
         assert [pair.pairID for pair in own] == [str(i) for i in range(PER_PARADIGM)]
@@ -147,7 +147,7 @@ def test_pairs_are_distinct_numbered_and_of_two_sentences(
 
 
 def test_chance_is_the_seed_and_other_paradigms_change_nothing(
-    pairs: dict[str, list[MinimalPair]],
+    pairs: dict[str, list[LabelledPair]],
 ) -> None:
     (one,) = (p for p in shipped_paradigms() if p.uid == "adjunct_island")
     alone = generate_pairs(5, seed=3, paradigms=[one])

@@ -1,28 +1,22 @@
-"""`contstim vocabulary` and `contstim sentences`: from texts to words and natural sentences."""
+"""`contstim vocabulary`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from contstim.cli.output import Quiet, TrustRemoteCode, counting, remark
+from contstim.cli.options import OptionalText, Prose, Quiet, TrustRemoteCode
+from contstim.cli.output import remark
+from contstim.cli.progress import reading_progress
 from contstim.errors import InputError
 from contstim.wording import counted
-
-Text = Annotated[Path, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")]
-Prose = Annotated[
-    bool, typer.Option("--prose", help="The text is running prose: split it into sentences.")
-]
 
 
 def vocabulary(
     out: Annotated[Path, typer.Option(help="The vocabulary file to write.")],
-    text: Annotated[
-        Path | None, typer.Option(help="UTF-8 text, one sentence a line; - for stdin.")
-    ] = None,
+    text: OptionalText = None,
     min_count: Annotated[int, typer.Option(help="How often a word must occur.")] = 5,
     published: Annotated[
         Path | None, typer.Option(help="Take the 2023 study's lists from its resources folder.")
@@ -76,7 +70,7 @@ def vocabulary(
     if table is not None:
         table_kind(table)
     if text is not None:
-        read = counting(read_sentences(text, prose=prose), quiet=quiet)
+        read = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
         words = Vocabulary.from_sentences(read, min_count=min_count)
     elif published is not None:
         words = read_vocabulary(published)
@@ -88,7 +82,7 @@ def vocabulary(
     if models:
         words, dropped = shared_vocabulary(models, offered, same_token_count=same_token_count)
     words.save(out)
-    known = {m.name: int(m.knows(offered.words).sum()) for m in models}
+    n_known = {m.name: int(m.knows(offered.words).sum()) for m in models}
     counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
     write_record(
         out,
@@ -96,75 +90,15 @@ def vocabulary(
         models=conventions(models),
         same_token_count=same_token_count,
         words=counts,
-        known=known,
+        known=n_known,
     )
     remark(
         f"{out}: {counts['initial']:,} sentence-initial and {counts['inner']:,} other words"
         + (f"; {len(dropped):,} dropped." if models else "."),
         quiet=quiet,
     )
-    for name, number in known.items():
+    for name, number in n_known.items():
         remark(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}", quiet=quiet)
     if table is not None:
         write_table(table, tokens_of_words(models, offered))
         remark(f"{table}: tokens of each word", quiet=quiet)
-
-
-def sentences(
-    text: Text,
-    out: Annotated[Path, typer.Option(help="The file of natural sentences to write.")],
-    words: Annotated[int, typer.Option(help="Exact number of words a sentence.")] = 8,
-    vocabulary: Annotated[
-        Path | None, typer.Option(help="Keep sentences of these words only.")
-    ] = None,
-    exclude: Annotated[
-        list[Path] | None,
-        typer.Option(help="Leave out sentences of this text, read like --text; repeatable."),
-    ] = None,
-    without: Annotated[
-        Path | None, typer.Option(help="Leave out sentences with one of these phrases, one a line.")
-    ] = None,
-    repeats: Annotated[
-        bool, typer.Option("--repeats", help="Also keep sentences in which a word occurs twice.")
-    ] = False,
-    prose: Prose = False,
-    quiet: Quiet = False,
-) -> None:
-    """Find natural sentences in a text: of one length, of known words, without repeated words.
-
-    Example: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
-    """
-    from contstim.corpus import read_lines, read_sentences
-    from contstim.files import write_text
-    from contstim.filters import (
-        DistinctWords,
-        InVocabulary,
-        NotIn,
-        SentenceRule,
-        Without,
-        WordCount,
-        filter_sentences,
-    )
-    from contstim.records import write_record
-    from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-
-    rules: list[SentenceRule] = [WordCount(words)]
-    known = None if vocabulary is None else Vocabulary.load(vocabulary)
-    if not repeats:
-        rules.append(DistinctWords(REPEATABLE_ENGLISH if known is None else known.repeatable))
-    if known is not None:
-        rules.append(InVocabulary(known))
-    if without is not None:
-        rules.append(Without(tuple(read_lines(without))))
-    rules += [NotIn(read_sentences(path, prose=prose)) for path in exclude or []]
-    left_out: Counter[str] = Counter()
-    read = counting(read_sentences(text, prose=prose), quiet=quiet)
-    found = list(filter_sentences(read, rules, left_out))
-    if not found:
-        reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
-        raise InputError(f"No sentence of {text} is left: {reasons}.")
-    write_text(out, "".join(f"{sentence.text}\n" for sentence in found))
-    write_record(out, words=words, kept=len(found), left_out=dict(left_out))
-    remark(f"{out}: {counted(len(found), 'sentence')}.", quiet=quiet)
-    for why, count in left_out.most_common():
-        remark(f"  {count:>9,} left out because {why}", quiet=quiet)

@@ -1,0 +1,178 @@
+"""Bars on standard error while a command works; where that is not a terminal, a line a minute."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import contextmanager
+from functools import partial
+from threading import Event, Thread
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from contstim.cli.output import terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rich.progress import Progress as Bars
+    from rich.progress import ProgressColumn, TaskID
+
+    from contstim.models.base import Scorer
+    from contstim.models.training.loop import Progress
+    from contstim.sentence import Sentence
+
+_SENTENCES_PER_UPDATE = 10_000
+_SECONDS_PER_LINE = 60.0
+
+
+@contextmanager
+def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) -> Iterator[Bars]:
+    """Bars on standard error; where that is not a terminal, a plain line a minute for each.
+
+    Args:
+        columns: what stands beside each other; by default a name, a bar, a share and the time left.
+        quiet: show nothing.
+        passing: whether the bars go away at the end.
+    """
+    from rich.progress import Progress
+
+    console = terminal(stderr=True)
+    plain = not console.is_terminal and not quiet
+    with Progress(*columns, console=console, disable=quiet or plain, transient=passing) as bars:
+        if not plain:
+            yield bars
+            return
+        over = Event()
+        printer = Thread(target=_print_every_minute, args=(bars, over), daemon=True)
+        printer.start()
+        try:
+            yield bars
+        finally:
+            over.set()
+            printer.join()
+
+
+def _print_every_minute(bars: Bars, over: Event) -> None:
+    """Print how far each unfinished task is: its columns of text, how much is done, the time."""
+    from rich.progress import TextColumn
+
+    start = perf_counter()
+    while not over.wait(_SECONDS_PER_LINE):
+        seconds = perf_counter() - start
+        for task in bars.tasks:
+            if not task.started or task.finished:
+                continue
+            texts = [c(task) for c in bars.columns if type(c) is TextColumn]
+            words = [str(text) for text in texts if str(text).strip()] or [task.description]
+            if task.total:
+                share = f"({task.percentage:.0f} %)"
+                words.append(f"{task.completed:,.0f} of {task.total:,.0f} {share}")
+            words.append(f"{seconds / 60:,.0f} min")
+            if task.total and task.completed:
+                left = seconds * (task.total - task.completed) / task.completed
+                words.append(f"about {left / 60:,.0f} min left")
+            print(", ".join(words), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def step_progress(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """One bar for a single piece of work, to be told how many steps of how many are done."""
+    with progress_bars(quiet=quiet, passing=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[Sentence]:
+    """Pass sentences on, and show how many have been read."""
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sentences"), TimeElapsedColumn())
+    with progress_bars(*columns, quiet=quiet, passing=True) as progress:
+        task = progress.add_task("reading", total=None)
+        for number, sentence in enumerate(sentences, start=1):
+            if number % _SENTENCES_PER_UPDATE == 0:
+                progress.update(task, completed=number)
+            yield sentence
+
+
+@contextmanager
+def scoring_progress(n_sentences: int, *, quiet: bool) -> Iterator[Callable[[Scorer, int], None]]:
+    """A bar for each model, with the time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
+
+    columns = (
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with progress_bars(*columns, quiet=quiet) as bars:
+
+        def advance(model: Scorer, more: int) -> None:
+            if model.name not in tasks:
+                tasks[model.name] = bars.add_task(model.name, total=n_sentences)
+            bars.advance(tasks[model.name], more)
+
+        yield advance
+
+
+@contextmanager
+def training_progress(*, quiet: bool) -> Iterator[Callable[..., None]]:
+    """A bar over all steps of a training, with losses, perplexities and the time left.
+
+    What it yields takes where a training is, and the training's name where there are several.
+    """
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        TextColumn("epoch {task.fields[epoch]} of {task.fields[epochs]}"),
+        BarColumn(),
+        TextColumn("{task.fields[losses]}"),
+        TimeRemainingColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with progress_bars(*columns, quiet=quiet) as bars:
+
+        def show(now: Progress, name: str = "") -> None:
+            losses = f"loss {now.loss:.3f}, perplexity {math.exp(now.loss):,.1f}"
+            if now.validation_loss is not None:
+                losses += f" (validation {math.exp(now.validation_loss):,.1f})"
+            texts: dict[str, Any] = {"epoch": now.epoch, "epochs": now.epochs, "losses": losses}
+            if name not in tasks:
+                # a training that goes on where it was interrupted does not start at 0
+                tasks[name] = bars.add_task(name, total=now.steps, completed=now.step - 1, **texts)
+            bars.update(tasks[name], completed=now.step, **texts)
+
+        yield show
+
+
+@contextmanager
+def search_progress(
+    *, quiet: bool
+) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+    """A printer of remarks above a bar, and that bar over all searches, with the time left."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with progress_bars(*columns, quiet=quiet) as bars:
+        bars.speed_estimate_period = 3_600
+        task = bars.add_task("models", total=None)
+        started = False
+
+        def advance(settled: int, wanted: int) -> None:
+            nonlocal started
+            if not started:  # what an earlier run settled says nothing about this one's speed
+                bars.reset(task, total=wanted, completed=settled, description="triplets")
+                started = True
+            bars.update(task, total=wanted, completed=settled)
+
+        yield partial(bars.console.print, highlight=False), advance

@@ -1,0 +1,130 @@
+"""Scores of models that are loaded one after the other, with what a record says of each.
+
+`score_sentences` takes models that are loaded already. Where there are more than memory holds, all
+that is wanted of a model is asked of it before it makes room for the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.models.base import conventions
+from contstim.models.catalog import with_each_model
+from contstim.models.contamination import contamination
+from contstim.models.scoring import score_sentences, table_of_terms, token_terms
+from contstim.scores import ScoreTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import Scorer
+    from contstim.models.catalog import LoadOptions
+    from contstim.models.contamination import Contamination
+    from contstim.models.scoring import Terms
+    from contstim.sentence import Sentence
+    from contstim.store import Store
+
+
+@dataclass(frozen=True, eq=False)
+class ModelScores:
+    """What is wanted of a model before it is let go.
+
+    Attributes:
+        name: the model's.
+        convention: how its scores came about, as a record holds it.
+        log_probs: (n_sentences,), nats; None where terms were asked for.
+        terms: of every sentence's score; None where sums were asked for.
+        standard_errors: (n_sentences,), nats, 0 where exact; empty where nobody asked.
+        n_sampled: how many of the scores are estimates.
+        contamination: which sentences it was trained on; None where its text is not known.
+    """
+
+    name: str
+    convention: dict[str, object]
+    log_probs: FloatArray | None
+    terms: Terms | None
+    standard_errors: list[float]
+    n_sampled: int
+    contamination: Contamination | None
+
+
+def score_in_turn(
+    specifications: Sequence[str],
+    sentences: Sequence[Sentence],
+    *,
+    store: Store | None = None,
+    by_token: bool = False,
+    standard_errors: bool = False,
+    progress: Callable[[Scorer, int], None] | None = None,
+    **loading: Unpack[LoadOptions],
+) -> list[ModelScores]:
+    """Score sentences under models, one model in memory at a time.
+
+    Args:
+        specifications: `[NAME=]SPECIFICATION` each.
+        sentences: what is scored.
+        store: where scores are kept between runs; see `score_sentences`.
+        by_token: whether the terms of each score are wanted instead of their sum.
+        standard_errors: whether they are wanted too; costs as much again as the scores.
+        progress: told the model and how many distinct sentences more have their score.
+        loading: see `load_scorer`.
+
+    Raises:
+        ModelError: see `load_scorers`; or a model cannot score a sentence.
+        ScoreError: a model gave nan.
+        StoreError: the store cannot be written.
+    """
+
+    def scores_of(model: Scorer) -> ModelScores:
+        log_probs, terms = None, None
+        if by_token:
+            terms = token_terms(model, sentences, progress=progress)
+        else:
+            table = score_sentences([model], sentences, store=store, progress=progress)
+            log_probs = table.log_probs[:, 0]
+        return ModelScores(
+            model.name,
+            conventions([model])[model.name],
+            log_probs,
+            terms,
+            model.standard_errors(sentences).tolist() if standard_errors else [],
+            len(sentences) - int(model.exact(sentences).sum()),
+            contamination({model.name: model.training_text}, sentences)[model.name],
+        )
+
+    return with_each_model(
+        specifications,
+        scores_of,
+        device=loading.get("device", "auto"),
+        dtype=loading.get("dtype", "auto"),
+        prompt=loading.get("prompt"),
+        trust_remote_code=loading.get("trust_remote_code", False),
+    )
+
+
+def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:
+    """The sums as one table: a row for each sentence, a column for each model."""
+    columns = [model.log_probs for model in scores if model.log_probs is not None]
+    names = tuple(model.name for model in scores)
+    return ScoreTable(tuple(sentences), names, np.stack(columns, axis=1))
+
+
+def term_table(
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """The terms as one table; see `table_of_terms`."""
+    terms = {model.name: model.terms for model in scores if model.terms is not None}
+    return table_of_terms(terms, sentences)
+
+
+def standard_error_table(
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """The standard errors as one table of the shape of `score_table`."""
+    columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
+    return columns | {model.name: model.standard_errors for model in scores}
