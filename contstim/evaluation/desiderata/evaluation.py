@@ -11,10 +11,7 @@ from contstim.correlation import Correlation
 from contstim.errors import InputError
 from contstim.evaluation.benchmark_scores import score_readable
 from contstim.evaluation.desiderata.carriers import Carrier, score_words, unreadable
-from contstim.evaluation.desiderata.measures import (
-    Splitting,
-    correlation_columns,
-)
+from contstim.evaluation.desiderata.measures import Splitting, correlation_columns
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:
