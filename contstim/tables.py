@@ -162,6 +162,9 @@ def read_rows(
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
 
+    Cells are read by functions of our own, not by pydantic, which takes `1_000`, `true` and `nan`
+    for numbers and refuses `1e3`: these functions would read every cell first all the same.
+
     Args:
         path: of the table.
         kind: the dataclass; a column whose field has a default may be missing and is then null.

@@ -80,9 +80,10 @@ def load_scorer(
     Raises:
         ModelError: see `parse_specification`, or the model is missing, broken, or has no such rule.
     """
-    named = NamedSpecification.parse(specification)
-    if name:  # then the whole text is the specification
-        named = NamedSpecification(name, specification)
+    # With a name of its own the whole text is the specification, `=` and all.
+    named = (
+        NamedSpecification(name, specification) if name else NamedSpecification.parse(specification)
+    )
     parsed = parse_specification(named.specification)
     family = require_family(parsed.family)
     arguments = {

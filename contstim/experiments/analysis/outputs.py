@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.experiments.analysis.run import Analysis
-    from contstim.experiments.analysis.tables import Columns
     from contstim.models.contamination import Contamination
 
 
@@ -47,7 +46,7 @@ def write_analysis(
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     seen = seen or {}
-    results = result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
+    results = tables.result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
     for name, columns in results.items():
         if columns and analysis.origin.simulated:
             # Said in every row: rows are copied, sorted and joined, and a file's name is lost.
@@ -61,29 +60,3 @@ def write_analysis(
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
-
-
-def result_tables(analysis: Analysis) -> dict[str, Columns]:
-    """Every table by its name; one without rows has no columns."""
-    ratings, results = analysis.ratings, analysis.results
-    return {
-        "participants": tables.participants_table(results, ratings),
-        "groups": tables.groups_table(results),
-        "models": tables.models_table(results),
-        "comparisons": tables.comparisons_table(results),
-        "model_pairs": tables.rows_table(analysis.pairs),
-        "roles": tables.rows_table(analysis.roles),
-        "unanimity": tables.rows_table(analysis.unanimity),
-        "trials": tables.trials_table(ratings),
-        "failures": tables.failures_table(analysis.failures),
-        "regressions": tables.rows_table(analysis.regressions),
-        "excluded": tables.rows_table(analysis.admission.excluded),
-        **{
-            f"{kind}-{condition}": tables.matrix_table(ratings.models, matrix)
-            for kind, matrices in (
-                ("agreement", analysis.agreement),
-                ("dominance", analysis.dominance),
-            )
-            for condition, matrix in matrices.items()
-        },
-    }

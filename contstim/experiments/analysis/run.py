@@ -101,11 +101,13 @@ class Analysis:
         Raises:
             InputError: there is no table of this name; says which there are.
         """
-        from contstim.experiments.analysis.outputs import result_tables
+        from contstim.experiments.analysis.tables import result_tables
 
         tables = result_tables(self)
         if name not in tables:
-            raise InputError(f"{name!r} is not a table of an analysis: {', '.join(tables)}.")
+            raise InputError(
+                f"{name!r} is not a table of an analysis; there are {', '.join(tables)}."
+            )
         return frame_of(tables[name])
 
     def result(self, scope: Scope, measure: Measure) -> Result:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.failures import Failure
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.analysis.run import Analysis
     from contstim.models.contamination import Contamination
 
 Columns = dict[str, list[Any]]
@@ -21,10 +22,10 @@ Columns = dict[str, list[Any]]
 
 def rows_table(rows: Sequence[Any], **before: object) -> Columns:
     """A column for each field of dataclass values; fields that are dataclasses are spread out."""
-    return columns_of([{**before, **_cells(row)} for row in rows])
+    return columns_of_records([{**before, **_cells(row)} for row in rows])
 
 
-def columns_of(rows: Iterable[dict[str, Any]]) -> Columns:
+def columns_of_records(rows: Iterable[dict[str, Any]]) -> Columns:
     """Rows with the same keys, turned into columns."""
     rows = list(rows)
     return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
@@ -32,7 +33,7 @@ def columns_of(rows: Iterable[dict[str, Any]]) -> Columns:
 
 def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
     """A row for each model whose training text is known: how many of the sentences it holds."""
-    return columns_of(
+    return columns_of_records(
         {
             "model": model,
             "natural_sentences": overlap.sentences,
@@ -46,7 +47,7 @@ def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
 
 def participants_table(results: Iterable[Result], ratings: Ratings) -> Columns:
     """A row for each participant, scope, measure and model."""
-    return columns_of(
+    return columns_of_records(
         {
             "participant": name,
             "group": int(scores.groups[row]),
@@ -68,7 +69,7 @@ def participants_table(results: Iterable[Result], ratings: Ratings) -> Columns:
 
 def groups_table(results: Iterable[Result]) -> Columns:
     """A row for each group, scope, measure and model: means over the group's participants."""
-    return columns_of(
+    return columns_of_records(
         {
             "group": int(number),
             "scope": str(result.scope),
@@ -110,7 +111,7 @@ def matrix_table(models: Sequence[str], matrix: FloatArray) -> Columns:
 
 def trials_table(ratings: Ratings) -> Columns:
     """A row for each trial: how often each rating was given, and every model's ratio (nats)."""
-    return columns_of(
+    return columns_of_records(
         {
             "trial_id": trial.trial_id,
             "group": group.number,
@@ -135,7 +136,7 @@ def trials_table(ratings: Ratings) -> Columns:
 
 def failures_table(rows: Iterable[Failure]) -> Columns:
     """A row for each failure: both sentences, their log-probabilities (nats), people's choices."""
-    return columns_of(
+    return columns_of_records(
         {
             "scope": str(failure.scope),
             "model": failure.model,
@@ -157,7 +158,7 @@ def failures_table(rows: Iterable[Failure]) -> Columns:
 
 
 def _results_table(results: Iterable[Result], kind: str) -> Columns:
-    return columns_of(
+    return columns_of_records(
         {"scope": str(result.scope), "measure": result.measure.name, **_cells(row)}
         for result in results
         for row in getattr(result, kind)
@@ -173,3 +174,29 @@ def _cells(row: Any) -> dict[str, Any]:
         else:
             cells[field.name] = value if isinstance(value, int | float) else str(value)
     return cells
+
+
+def result_tables(analysis: Analysis) -> dict[str, Columns]:
+    """Every table by its name; one without rows has no columns."""
+    ratings, results = analysis.ratings, analysis.results
+    return {
+        "participants": participants_table(results, ratings),
+        "groups": groups_table(results),
+        "models": models_table(results),
+        "comparisons": comparisons_table(results),
+        "model_pairs": rows_table(analysis.pairs),
+        "roles": rows_table(analysis.roles),
+        "unanimity": rows_table(analysis.unanimity),
+        "trials": trials_table(ratings),
+        "failures": failures_table(analysis.failures),
+        "regressions": rows_table(analysis.regressions),
+        "excluded": rows_table(analysis.admission.excluded),
+        **{
+            f"{kind}-{condition}": matrix_table(ratings.models, matrix)
+            for kind, matrices in (
+                ("agreement", analysis.agreement),
+                ("dominance", analysis.dominance),
+            )
+            for condition, matrix in matrices.items()
+        },
+    }

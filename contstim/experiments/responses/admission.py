@@ -102,7 +102,6 @@ def _fewer_right(needed: int, n_trials: int, lapses: float) -> float:
     )
 
 
-ELEVEN_OF_TWELVE = CatchRule(share=11 / 12)
 DEFAULT_RULE = CatchRule(share=11 / 12, lenient=True)
 
 

@@ -32,7 +32,7 @@ class RecordedAnswer:
         rating: 1 (left) … 6 (right); 0 where a trial was shown and not rated.
         position: order of presentation, from 1; 0 unknown.
         rt_ms: nan unknown.
-        about: what else the platform says of the trial, by our names; see `building`.
+        about: what else the platform says of the trial, by our names; see `gorilla.trials.FACTS`.
         marked: whether both sentences were recorded with an end mark of their own.
         simulated: whether an artificial participant answered.
     """

@@ -145,7 +145,7 @@ def _reader(
             return unknown
         return parse(cell)
 
-    return read, f"{what} that can be there"
+    return read, what
 
 
 _OPTIONAL = ("rating", "left", "position", "rt_ms")

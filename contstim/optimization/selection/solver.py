@@ -2,6 +2,10 @@
 
 OR-tools' min-cost flow for transportation, SciPy's HiGHS for choices under linear rules, OR-tools'
 CP-SAT for assignments in which anything may be in anything's way.
+
+One linear program for all three was tried and is slower: 231,725 sentences and 36 pairs take
+min-cost flow .08 s, HiGHS .3 s and OR-tools' GLOP 1.8 s; with 1.4 million arcs 3 s, 19 to 43 s and
+129 s.
 """
 
 from __future__ import annotations

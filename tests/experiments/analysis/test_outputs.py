@@ -16,9 +16,10 @@ from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.figures.drawings import drawings
 from contstim.experiments.analysis.inference import ModelContrast
-from contstim.experiments.analysis.outputs import result_tables, write_analysis
+from contstim.experiments.analysis.outputs import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses import Problem
 from contstim.stimuli import Condition
 from contstim.tables import read_table

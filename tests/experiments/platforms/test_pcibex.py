@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
 from contstim.experiments.responses import Problem
+from contstim.stimuli import Condition
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 
@@ -52,6 +54,22 @@ def test_the_table_obeys_the_rules_for_names_and_groups(folder: Path) -> None:
     assert groups == sorted(groups)
     assert groups == ["L01", "L02", "L03", "L04"]
     assert all(cell for row in rows for cell in row.values())
+
+
+def test_every_list_of_the_table_shows_its_group_with_balanced_sides(folder: Path) -> None:
+    """Property: each condition stands as often left as right in every list that is written."""
+    by_id = {trial.trial_id: trial for trial in TRIALS}
+    lists = defaultdict(list)
+    for row in read_csv_rows(folder / "trials.csv"):
+        lists[row["group"]].append(row)
+    for rows in lists.values():
+        (group,) = {row["stimulus_group"] for row in rows}
+        assert {row["trial_id"] for row in rows} == {
+            trial.trial_id for trial in TRIALS if str(trial.group) == group
+        }
+        for condition in Condition:
+            left = [r["left"] for r in rows if by_id[r["trial_id"]].condition is condition]
+            assert left.count("1") == left.count("2")
 
 
 STUB = """

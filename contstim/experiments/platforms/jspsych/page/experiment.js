@@ -159,7 +159,7 @@ class Experiment {
 
   end() {
     const away = (address) => {
-      if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is no web address.`);
+      if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
       location.assign(address);
     };
     this.screens.end(this.record.done, away);
