@@ -1,6 +1,8 @@
 """Language-model adapters and how they score a sentence.
 
-The way from a specification to a model: catalog -> specifications -> families -> the family's room.
+The way from a specification to a model: catalog -> specifications -> families -> the family's room;
+for transformers (`hf:`) through transformer, which asks whether they are causal or masked, and
+checkpoints, where they are loaded and checked.
 
 base            the contracts: Scorer, LanguageModel, Replacements, Convention
 catalog         load models by their specifications, several at once or one after the other

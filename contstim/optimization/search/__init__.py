@@ -1,23 +1,33 @@
 """Find a sentence that one model accepts and another rejects.
 
+A natural sentence is given. The accept model's floor is the log-probability that it gives this
+sentence. Wanted is the sentence, of as many words, that the reject model finds as unlikely as can
+be while the accept model keeps it at or above its floor.
+
     natural sentence
         |
         v
     [climb] ---- next position of a random cycle ----> [proposer]
-      ^ | ^                                              | screen all words; bounds rule some out
-      | | |                                              | draft the promising ones
+      ^ | ^                                              | screen: expect something of all words;
+      | | |                                              |   true bounds rule some out
+      | | |                                              | draft: expect better of the promising
+      | | |                                              |   ones, by a part of a score's work
       | | |                                              | score the best of these exactly
-      | | |                                              | (each stage calibrates the one before)
+      | | |                                              | (each stage corrects the one before)
       | | +---- the better word is taken, or none is ----+
       | |
-      | | no better word at any position
+      | | no better word was found at as many positions in a row as can be changed
       | v
-    [perturbation]: a few words of the best sentence replaced; the search ends when that brings
-                    nothing better either
+    [perturbation]: a few words of the best sentence replaced, and the climb again; the search ends
+                    when four such rounds in a row bring nothing better
 
-The constraints say which words may stand at a position, the objective which sentence is better, and
-the evaluator scores exactly: nothing is taken on an estimate. What a search learns on the way is in
-its state. At the end the result is scored again from scratch, and every constraint checked on that.
+Constraints are rules about words: which may stand at a position, and that none stands twice. The
+objective says which of two sentences is better: among those that reach the floor, the one that the
+reject model finds less likely. The evaluator scores exactly, that is, by the model's own scoring
+rule. A word is taken only on exact scores; most words are discarded on what is expected of them,
+so that a better one can be missed. Chance, which the seed decides, orders the positions and places
+the perturbations. What a search learns on the way is in its state. At the end the result is scored
+again from scratch; floor and constraints are checked on that.
 
 From what the rest of the package uses to what it rests on, in the order in which to read them:
 

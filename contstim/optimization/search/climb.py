@@ -151,7 +151,7 @@ def climb(
             if on_step is not None:
                 on_step(step)
             current, failures_in_a_row = better, 0
-        # Nothing is better anywhere: go on from the best sentence so far, perturbed.
+        # Nothing better was found: go on from the best sentence so far, perturbed.
         if current.loss < best.loss:
             best, rounds_without_gain = current, 0
         else:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """A sentence with its exact log-probabilities, (n_models,), nats, and the loss they make."""
+    """A sentence with its log-probabilities, (n_models,), nats, and the loss they make.
+
+    They are exact, except where a perturbation replaces a further word: there they are expected.
+    """
 
     sentence: Sentence
     log_probs: FloatArray

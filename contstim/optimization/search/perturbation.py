@@ -1,8 +1,9 @@
 """New starts for a climb that has settled: its best sentence, perturbed (iterated local search).
 
-A settled sentence has mostly used up what the constraint allows. So some of its words are replaced
-by others that keep the constraint and that the accepting models like better than the rejecting ones
-do, whatever that does to the loss: the slack so gained is room for the next round.
+A settled sentence mostly stands just above the floor. So some of its words are replaced by others
+that stay above it and that the accepting models like better than the rejecting ones do, even where
+the reject model then finds the sentence likelier: the room so gained above the floor, the slack, is
+for the next round.
 """
 
 from __future__ import annotations
