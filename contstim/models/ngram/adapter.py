@@ -83,6 +83,7 @@ class KenlmModel(LanguageModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
+        # KenLM gives (log10 probability, n-gram length, unknown?) for each word, and for </s>
         full_scores = self._kenlm.full_scores
         totals = (sum(word[0] for word in full_scores(_plain(sentence))) for sentence in sentences)
         return np.fromiter(totals, np.float64, len(sentences)) * _NATS
@@ -139,6 +140,7 @@ class KenlmModel(LanguageModel):
         ids = np.concatenate([[BEGIN], self.tables.ids(sentence.words), [END]])
         # <s> stands at index 0, so a word at `position` has the index position + 1
         of_vocabulary = log10_of_replacements(self.tables, ids, position + 1)
+        # (n_words of the model,) -> (n_words asked about,)
         scores: FloatArray = of_vocabulary[self._candidate_ids(tuple(words))] * _NATS
         return scores
 
@@ -189,16 +191,16 @@ def _load(path: Path) -> Any:
     try:
         return kenlm.Model(str(path), config)
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        raise ModelError(f"KenLM cannot read {path}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """KenLM's message without the place in its code; it may cite bytes that are not text."""
-    if isinstance(error, UnicodeDecodeError):
-        message = error.object.decode("utf-8", "replace")
-    else:
-        message = str(error)
-    message = re.sub(r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL)
-    message = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
-    message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
-    return (message[:300] or "the file is not whole").rstrip(".") + "."
+        # KenLM's message may cite bytes that are not text; then Python could not decode it
+        if isinstance(error, UnicodeDecodeError):
+            message = error.object.decode("utf-8", "replace")
+        else:
+            message = str(error)
+        # leave out what repeats the path, and the place in KenLM's code: "FILE:LINE in … threw …"
+        message = re.sub(
+            r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL
+        )
+        message = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
+        message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
+        reason = (message[:300] or "the file is not whole").rstrip(".")
+        raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

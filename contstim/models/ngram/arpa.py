@@ -19,7 +19,7 @@ from contstim.files import writing
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
-    from contstim.arrays import Float32Array, IntArray
+    from contstim.arrays import Float32Array
 
 _ROWS_AT_ONCE = 500_000
 _OTHER_UNKNOWN = re.compile(rb"(?<!\S)<UNK>(?!\S)")  # <unk> in some programs, and for KenLM
@@ -53,24 +53,21 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
     table = tables.orders[order - 1]
     for start in range(0, len(table.keys), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
+        # A key gives the last word and the row of the prefix in the table below, whose key gives
+        # the word before: so the columns come last word first.
+        columns, prefixes = [], rows
+        for n in range(order, 0, -1):
+            columns.append(words.take(pa.array(tables.word_of(n, prefixes))))
+            prefixes = tables.prefix_of(n, prefixes)
         pieces: list[Any] = [pc.cast(pa.array(table.log10_prob[rows]), pa.string())]
-        for n, ids in enumerate(_word_ids(tables, order, rows)):
-            pieces += ["\t" if n == 0 else " ", words.take(pa.array(ids))]
+        for n, column in enumerate(reversed(columns)):
+            pieces += ["\t" if n == 0 else " ", column]
         if order < tables.order:
             pieces += ["\t", pc.cast(pa.array(table.log10_backoff[rows]), pa.string())]
         # the joined lines lie in one buffer, which ends where the last line does
         lines = pc.binary_join_element_wise(*pieces, "\n", "")
         _, offsets, text = lines.buffers()
         file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
-
-
-def _word_ids(tables: NgramTables, order: int, rows: IntArray) -> list[IntArray]:
-    """The words of n-grams, first to last, each (n_rows,)."""
-    ids: list[IntArray] = []
-    for n in range(order, 0, -1):
-        ids.append(tables.word_of(n, rows))
-        rows = tables.prefix_of(n, rows)
-    return ids[::-1]
 
 
 def read_arpa(path: Path | str) -> NgramTables:
@@ -90,15 +87,7 @@ def read_arpa(path: Path | str) -> NgramTables:
     sizes = [int(size) for size in re.findall(rb"=(\d+)", header[1])]
     while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
         sizes.pop()
-    sections = _sections(text, sizes, path)
-    words, unigrams = _read_unigrams(sections[0], sizes[0], path)
-    orders = [unigrams]
-    for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
-        orders.append(_read_order(section, size, words, orders, order, path))
-    return NgramTables(words, tuple(orders))
-
-
-def _sections(text: bytes, sizes: list[int], path: Path | str) -> list[bytes]:
+    # a section runs from its heading to the next line that begins with a backslash
     sections, start = [], 0
     for order in range(1, len(sizes) + 1):
         heading = f"\\{order}-grams:".encode()
@@ -108,7 +97,11 @@ def _sections(text: bytes, sizes: list[int], path: Path | str) -> list[bytes]:
             raise ModelError(f"{path} is cut off: its {order}-grams are not there or do not end.")
         sections.append(text[start + len(heading) : end])
         start = end
-    return sections
+    words, unigrams = _read_unigrams(sections[0], sizes[0], path)
+    orders = [unigrams]
+    for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
+        orders.append(_read_order(section, size, words, orders, order, path))
+    return NgramTables(words, tuple(orders))
 
 
 def _read_unigrams(
@@ -122,6 +115,7 @@ def _read_unigrams(
     if unseen and unseen != [SPECIAL_WORDS[UNKNOWN]]:
         raise ModelError(f"{path} lacks the unigrams {' '.join(unseen)}.")
     words = (*SPECIAL_WORDS, *(w for w in row_of if w not in SPECIAL_WORDS))
+    # row `size` is the one appended below, for a file without <unk>
     rows = np.array([row_of.get(word, size) for word in words])
     return words, NgramTable(
         np.arange(len(words)),

@@ -59,28 +59,25 @@ def check_file(path: Path) -> None:
     Raises:
         ModelError: it is neither an ARPA file nor one of KenLM's, or is damaged; says where.
     """
-    start, compressed = _beginning(path)
-    if start.startswith(_BINARY):
-        _check_binary(path, start)
-        _try(path)
-    else:
-        _check_arpa(path, start, path.stat().st_size * (_DEFLATED if compressed else 1))
-
-
-def _beginning(path: Path) -> tuple[bytes, bool]:
-    """The first bytes of a file, decompressed, and whether they were compressed."""
+    # KenLM reads compressed ARPA files too: the first bytes tell, and the header lies inside
+    compressed = False
     with path.open("rb") as file:
         start = file.read(_START)
     for magic, opened in _COMPRESSED.items():
         if start.startswith(magic):
             try:
-                with cast("IO[bytes]", opened(path)) as file:
-                    return file.read(_START), True
+                with cast("IO[bytes]", opened(path)) as content:
+                    start, compressed = content.read(_START), True
             except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
                 raise ModelError(f"{path} is damaged: it cannot be decompressed ({error}).") from (
                     error
                 )
-    return start, False
+            break
+    if start.startswith(_BINARY):
+        _check_binary(path, start)
+        _try(path)
+    else:
+        _check_arpa(path, start, path.stat().st_size * (_DEFLATED if compressed else 1))
 
 
 def _check_arpa(path: Path, start: bytes, size: int) -> None:

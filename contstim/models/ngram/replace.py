@@ -132,25 +132,22 @@ class _Neighbourhood:
 
     def matches(self, left: int, right: int) -> _Matches:
         """The model's n-grams of `left` words, any candidate, and `right` words of the sentence."""
-        key = (left, right)
-        if key not in self.cache:
-            self.cache[key] = self._look_up(left, right)
-        return self.cache[key]
-
-    def _look_up(self, left: int, right: int) -> _Matches:
-        tables, order = self.tables, left + right + 1
-        if left == right == 0:  # a unigram's row is the word's id
-            every = np.arange(len(tables.words))
-            return _Matches(every, every)
-        if right == 0:
+        tables, order, key = self.tables, left + right + 1, (left, right)
+        if key in self.cache:
+            return self.cache[key]
+        if left == right == 0:  # every word; a unigram's row is the word's id
+            words = rows = np.arange(len(tables.words), dtype=np.int64)
+        elif right == 0:  # the children of the words before
             context = _row(tables, self.ids[self.place - left : self.place])
             span = tables.children(order, context) if context >= 0 else slice(0, 0)
             rows = np.arange(span.start, span.stop)
-            return _Matches(tables.word_of(order, rows), rows)
-        following = int(self.ids[self.place + right])
-        if (left, right) == (0, 1):
-            rows = tables.bigrams_ending_in(following)
-            return _Matches(tables.prefix_of(2, rows), rows)
-        shorter = self.matches(left, right - 1)
-        rows = tables.find(order, shorter.rows, following)
-        return _Matches(shorter.words[rows >= 0], rows[rows >= 0])
+            words = tables.word_of(order, rows)
+        elif (left, right) == (0, 1):  # here the candidate is the prefix, not the last word
+            rows = tables.bigrams_ending_in(int(self.ids[self.place + 1]))
+            words = tables.prefix_of(2, rows)
+        else:  # those of one word less that go on with the sentence's next word
+            shorter = self.matches(left, right - 1)
+            rows = tables.find(order, shorter.rows, int(self.ids[self.place + right]))
+            words, rows = shorter.words[rows >= 0], rows[rows >= 0]
+        self.cache[key] = _Matches(words, rows)
+        return self.cache[key]

@@ -29,7 +29,15 @@ def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> E
         CorpusError: see `estimate`.
     """
     digest, hashes = hashlib.sha256(), array("Q")
-    trained = estimate(_hashed(sentences, digest, hashes), order)
+
+    # the text may be a stream, which can be read once only: it is hashed as the estimator reads it
+    def hashed() -> Iterator[Sentence]:
+        for sentence in sentences:
+            digest.update(f"{sentence.text}\n".encode())
+            hashes.append(sentence_hash(sentence))
+            yield sentence
+
+    trained = estimate(hashed(), order)
     write_arpa(trained.tables, out)
     write_counts(out, trained)
     write_training_text(out, np.frombuffer(hashes, np.uint64))
@@ -42,12 +50,3 @@ def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> E
         text_sha256=digest.hexdigest(),
     )
     return trained
-
-
-def _hashed(
-    sentences: Iterable[Sentence], digest: hashlib._Hash, hashes: array[int]
-) -> Iterator[Sentence]:
-    for sentence in sentences:
-        digest.update(f"{sentence.text}\n".encode())
-        hashes.append(sentence_hash(sentence))
-        yield sentence
