@@ -118,14 +118,20 @@ def classifier_task(
     """A pretrained network with a new head; it reads a label and then a sentence's tokens."""
     checkpoint = new_classifier(settings.base, LABELS, trust_remote_code=trust_remote_code)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
-    pad = _padding(checkpoint)
+    # networks without a token to pad with (GPT-2) pad with the end of a text
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    network.config.pad_token_id = tokenizer.pad_token_id
+    pad = int(tokenizer.pad_token_id)
 
     def log_probs(rows: Tensor, present: Tensor) -> Tensor:
-        labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]  # see `_rows`
+        # rows (b, 1 + l): the label stands before the tokens, see `_rows`
+        labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]
         ids = ids.masked_fill(~read, pad)  # some networks count places from the padding
         logits = network(input_ids=ids, attention_mask=read.long()).logits
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
+    # before they are cut to the window
     lengths = [len(row) for row in _tokens(checkpoint, text)]
     window = checkpoint.window or max(lengths)
     return TrainingTask(
@@ -166,12 +172,3 @@ def _tokens(checkpoint: Checkpoint, sentences: Sequence[Sentence]) -> list[list[
 def _labelled(sentences: Sequence[Sentence]) -> Sequence[LabelledSentence]:
     """The sentences of `train_acceptability`, which the loop takes as plain sentences."""
     return cast("Sequence[LabelledSentence]", sentences)
-
-
-def _padding(checkpoint: Checkpoint) -> int:
-    """The token to pad with; for networks without one (GPT-2), the end of a text."""
-    tokenizer, config = checkpoint.tokenizer, checkpoint.model.config
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    config.pad_token_id = tokenizer.pad_token_id
-    return int(tokenizer.pad_token_id)

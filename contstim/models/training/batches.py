@@ -35,7 +35,8 @@ def sorted_batches(lengths: IntArray, size: int, rows: IntArray | None = None) -
 
 def padded(rows: Sequence[IntArray]) -> tuple[IntArray, BoolArray]:
     """Rows as one array (b, l), padded with zeros on the right, and a mask (b, l) of the rows."""
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))  # (b,)
+    # (l,) < (b, 1): true in the first `length` places of each row, in which the rows then stand
     present = np.arange(lengths.max()) < lengths[:, None]
     ids = np.zeros(present.shape, np.int64)
     ids[present] = np.concatenate(rows)

@@ -73,25 +73,23 @@ def read_annotations(path: Path | str) -> AnnotatedSentences:
     path = Path(path)
     columns = _columns(path)
     others = {name for name in columns if name.lower() in {*_LABELS, *_ABOUT, "sentence", ""}}
-    features = {
-        name: tuple(value == "1" for value in values)
-        for name, values in ((n, [str(v).strip() for v in c]) for n, c in columns.items())
-        if name not in others and _is_feature(path, name, values)
-    }
+    features = {}
+    for name, cells in columns.items():
+        if name in others:
+            continue
+        values = [str(cell).strip() for cell in cells]
+        strange = set(values) - {"0", "1"}
+        # a column of texts is not a feature and is passed over; one of other numbers is a mistake
+        if strange and all(value.lstrip("-").isdigit() for value in values):
+            row = 1 + next(i for i, value in enumerate(values) if value in strange)
+            raise InputError(
+                f"{path}, row {row}: {shortened(values[row - 1])} under {name} is neither 0 nor 1."
+            )
+        if not strange:
+            features[name] = tuple(value == "1" for value in values)
     if not features:
         raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
     return AnnotatedSentences(tuple(_labelled(path, columns)), features)
-
-
-def _is_feature(path: Path, name: str, values: Sequence[str]) -> bool:
-    """Whether a column holds 1 and 0 only; texts are not features, other numbers are refused."""
-    others = set(values) - {"0", "1"}
-    if others and all(value.lstrip("-").isdigit() for value in values):
-        row = 1 + next(i for i, value in enumerate(values) if value in others)
-        raise InputError(
-            f"{path}, row {row}: {shortened(values[row - 1])} under {name} is neither 0 nor 1."
-        )
-    return not others
 
 
 def _labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
@@ -126,6 +124,7 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has a header and no rows, or names a column twice.")
+    # lines of the file, from 1: a header is the first of them
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(

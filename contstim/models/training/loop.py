@@ -158,7 +158,13 @@ class Trainer:
             bound_onednn_memory()
             use_onednn(task.network)
         task.network.to(device)
-        self.optimizer = _optimizer(task.network, settings)
+        # no decay of biases and of the scales of layer norms, which are vectors
+        weights = list(task.network.parameters())
+        groups: list[dict[str, Any]] = [
+            {"params": [w for w in weights if w.dim() > 1], "weight_decay": settings.weight_decay},
+            {"params": [w for w in weights if w.dim() <= 1], "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
         self.steps_an_epoch = math.ceil(len(self._training) / settings.batch_size)
         self.steps = self.steps_an_epoch * settings.epochs
 
@@ -234,7 +240,7 @@ class Trainer:
         return total / count
 
     def _log_probs(self, rows: Sequence[IntArray], batch: IntArray) -> Tensor:
-        arrays = padded([rows[row] for row in batch])
+        arrays = padded([rows[row] for row in batch])  # (b, l) numbers, (b, l) mask
         ids, present = (torch.from_numpy(array).to(self._device) for array in arrays)
         with torch.autocast(torch.device(self._device).type, torch.bfloat16, enabled=self._bf16):
             return self.task.log_probs(ids, present).float()
@@ -251,26 +257,20 @@ class Trainer:
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
     """The learning rate of a step, from 0: a straight line up to its peak, then down to zero."""
+    # The first step has a rate above 0, and the one after the last would have 0: so `step + 1` on
+    # the way up, and no step is without effect.
     rising = max(1.0, settings.warmup * steps)
     if step < rising:
         return settings.learning_rate * (step + 1) / (rising + 1)
     return settings.learning_rate * (steps - step) / (steps - rising)
 
 
-def _optimizer(network: torch.nn.Module, settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW without decay of biases and of the scales of layer norms."""
-    weights = list(network.parameters())
-    groups: list[dict[str, Any]] = [
-        {"params": [w for w in weights if w.dim() > 1], "weight_decay": settings.weight_decay},
-        {"params": [w for w in weights if w.dim() <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
-
-
 def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
+# Batches come from the epoch's seed; dropout and masks draw from torch's generators, whose states
+# within an epoch must therefore be saved.
 def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)

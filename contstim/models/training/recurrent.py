@@ -72,6 +72,9 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
+    # The adaptive softmax (Grave et al. 2017) has three clusters, the first two of which end at a
+    # tenth and at two fifths of the words; a small network has a single softmax.
+    large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(
             kind=settings.kind,
@@ -80,7 +83,7 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             hidden=settings.hidden,
             layers=settings.layers,
             dropout=settings.dropout,
-            cutoffs=_cutoffs(len(words), settings.hidden),
+            cutoffs=(len(words) // 10, 2 * len(words) // 5) if large else (),
         )
     )
     # words of the text that the network reads as unknown
@@ -96,10 +99,3 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             "cutoffs": network.shape.cutoffs,
         },
     )
-
-
-def _cutoffs(words: int, hidden: int) -> tuple[int, ...]:
-    """Ends of the clusters, at a tenth and two fifths of the words; none for small networks."""
-    if words < _ADAPTIVE_FROM or hidden < 64:
-        return ()
-    return (words // 10, 2 * words // 5)

@@ -78,6 +78,7 @@ def train_network(
     """
     place = resolve_device(device)
     bf16 = _computes_in_bf16(precision, place)
+    # what a run in the same folder must have in common with this one to be resumed
     identity = {
         **flattened(network, settings),
         "precision": "bfloat16" if bf16 else "float32",
@@ -109,7 +110,8 @@ def train_network(
         "threads": torch.get_num_threads(),
     }
     state, ended = _run_epochs(out, identity, trainer, state, on_progress)
-    _load_best(task, state)
+    # The model is that of the best epoch, not of the last. The record follows the model, and the
+    # checkpoint goes last: a run that is killed in between is finished by the next one.
     task.save(out)
     write_training_text(out, chain(training, validation))
     finished = Training(out, state.curve, ended, facts)
@@ -125,7 +127,10 @@ def _run_epochs(
     state: RunState,
     on_progress: Callable[[Progress], None] | None,
 ) -> tuple[RunState, str]:
-    """Train epoch by epoch, each followed by a checkpoint; the last state, and why it ended."""
+    """Train epoch by epoch, each followed by a checkpoint, and load the best weights.
+
+    Returns the last state, and why the run ended.
+    """
     while (ended := _end(state.curve, trainer.settings)) is None:
 
         def save(part: PartialEpoch, state: RunState = state) -> None:
@@ -142,10 +147,23 @@ def _run_epochs(
             raise
         curve, best = (*state.curve, epoch), state.best
         if best_of(curve) == len(curve) - 1:
+            # copies, since the next epoch changes the network's weights in place
             weights = trainer.task.network.named_parameters()
             best = {name: weight.detach().clone() for name, weight in weights}
         state = RunState(curve, best)
         write_checkpoint(out, identity, trainer, state)
+    # a finite validation loss does not tell: it does not depend on every weight, such as the vectors
+    # of words that only the training text has
+    with torch.no_grad():
+        for name, weight in trainer.task.network.named_parameters():
+            weight.copy_(state.best[name])
+            if not bool(torch.isfinite(weight).all()):
+                raise ModelError(
+                    f"The training left numbers in {name} that are not finite, so there is no "
+                    f"model: lower {option('learning_rate')} or {option('clip')}, in another "
+                    f"folder."
+                )
+    trainer.task.network.eval()
     return state, ended
 
 
@@ -156,20 +174,6 @@ def _end(curve: Sequence[Epoch], settings: TrainingSettings) -> str | None:
     if curve and len(curve) - 1 - best_of(curve) >= settings.patience:
         return f"the validation loss has not improved since epoch {best_of(curve) + 1}"
     return None
-
-
-def _load_best(task: TrainingTask, state: RunState) -> None:
-    """Give a network the weights of the best epoch, refusing those that are not finite."""
-    with torch.no_grad():
-        for name, weight in task.network.named_parameters():
-            weight.copy_(state.best[name])
-            if not bool(torch.isfinite(weight).all()):
-                raise ModelError(
-                    f"The training left numbers in {name} that are not finite, so there is no "
-                    f"model: lower {option('learning_rate')} or {option('clip')}, in another "
-                    f"folder."
-                )
-    task.network.eval()
 
 
 @contextmanager

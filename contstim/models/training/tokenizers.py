@@ -77,27 +77,23 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    # every character that follows another inside a word, as WordPiece writes it: `##s`
+    inner: set[str] = set()
+    for word in {word for sentence in sentences for word in sentence.words}:
+        normal = tokenizer.normalizer.normalize_str(word)
+        for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal):
+            inner.update(piece[1:])
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
-        special_tokens=[*_BERT_SPECIALS, *_inner_characters(tokenizer, sentences)],
+        special_tokens=[*_BERT_SPECIALS, *(f"##{character}" for character in sorted(inner))],
         show_progress=False,
     )
     vocabulary = _trained(tokenizer, trainer, sentences)["vocab"]
     return BertTokenizer(vocab=vocabulary, do_lower_case=False, strip_accents=False)
 
 
-def _inner_characters(tokenizer: Tokenizer, sentences: Iterable[Sentence]) -> list[str]:
-    """Every character that follows another inside a word, as WordPiece writes it, in order."""
-    words = {word for sentence in sentences for word in sentence.words}
-    characters: set[str] = set()
-    for word in words:
-        normal = tokenizer.normalizer.normalize_str(word)
-        for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal):
-            characters.update(piece[1:])
-    return [f"##{character}" for character in sorted(characters)]
-
-
 def _trained(tokenizer: Tokenizer, trainer: Any, sentences: Iterable[Sentence]) -> dict[str, Any]:
+    # the trained vocabulary can be read only from the tokenizer's own JSON
     tokenizer.train_from_iterator((sentence.text for sentence in sentences), trainer)
     model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
     return model
