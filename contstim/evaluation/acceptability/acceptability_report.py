@@ -220,6 +220,7 @@ def _criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
     rows: dict[tuple[str, ...], list[str]] = {}
     for share in criterion_shares(evaluation, by):
         cell = f"{share.met:,} of {share.pairs:,} ({share.share:.1%})"
+        # shares come criterion by criterion within a row, in the order of the table's columns
         rows.setdefault(tuple(getattr(share, name) for name in about), []).append(cell)
     names = [criterion.name for criterion in evaluation.criteria]
     return Table([*about, *names], [[*row, *cells] for row, cells in rows.items()], len(about))

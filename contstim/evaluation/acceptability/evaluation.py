@@ -120,6 +120,7 @@ class AcceptabilityEvaluation:
     def _differences(self, values: FloatArray) -> FloatArray:
         """Values of acceptable less those of unacceptable sentences, by pair."""
         row_of = {judged.id: row for row, judged in enumerate(self.judgements.sentences)}
+        # (n_pairs,) rows of `values`, which is (n_sentences,) or (n_sentences, n_models)
         good = np.array([row_of[pair.acceptable] for pair in self.pairs], np.int64)
         bad = np.array([row_of[pair.unacceptable] for pair in self.pairs], np.int64)
         differences: FloatArray = values[good] - values[bad]

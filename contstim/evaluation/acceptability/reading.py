@@ -190,6 +190,7 @@ def _pairs_of_table(path: Path, table: Table, columns: JudgementColumns) -> tupl
         parsed(path, name, cells, cell_text, "text")
         for name, cells in zip(names, _require(path, table, *names), strict=True)
     )
+    # a pair without a phenomenon is about the two types of sentences that it contrasts
     nothing = [""] * len(good)
     phenomena = _optional(path, table, columns, "phenomenon", nothing)
     cells = _optional(path, table, columns, "discard", nothing)
@@ -218,6 +219,7 @@ def _pairs_of_items(
 ) -> tuple[JudgedPair, ...]:
     items, labels = _require(path, table, columns.item, columns.label)
     phenomena = _optional(path, table, columns, "phenomenon", [""] * len(ids))
+    # Sentences without an item are in no pair, but count when judgements are standardized.
     sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and of other sentences
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
         if item is None or str(item).strip() in MISSING:
@@ -234,6 +236,7 @@ def _pairs_of_items(
                 f"({', '.join(sorted(_ACCEPTABLE))}) nor unacceptable "
                 f"({', '.join(sorted(_UNACCEPTABLE))})."
             )
+    # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
     return tuple(
         JudgedPair(ids[good], ids[bad], str(phenomena[good] or ""))
         for both in sides.values()

@@ -116,6 +116,7 @@ def judge(
     """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
     plain = [sentence.plain for sentence in sentences]
     left_out = refused_by(classifiers, plain)
+    # every classifier judges the same sentences, so that their correlations can be compared
     refused = {omission.sentence for omission in left_out}
     rows = [row for row, sentence in enumerate(plain) if sentence.text not in refused]
     readable = [plain[row] for row in rows]

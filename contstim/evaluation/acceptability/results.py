@@ -153,10 +153,10 @@ def fits(evaluation: AcceptabilityEvaluation) -> tuple[Fit, ...]:
     judgements = evaluation.sentence_judgements
     lines = []
     for model, scores in zip(evaluation.models, evaluation.sentence_scores.T, strict=True):
-        both = ~(np.isnan(scores) | np.isnan(judgements))
+        both = ~(np.isnan(scores) | np.isnan(judgements))  # (n_sentences,)
         x, y = scores[both], judgements[both]
         r, slope, intercept = pearson(x, y), math.nan, math.nan
-        if not math.isnan(r):
+        if not math.isnan(r):  # else a column does not vary, and no line is the best
             line = linregress(x, y)
             slope, intercept = float(line.slope), float(line.intercept)
         lines.append(Fit(model, len(x), slope, intercept, r, spearman(x, y)))
@@ -196,6 +196,7 @@ def count_discordant(
     discordant: Sequence[Discordant], evaluation: AcceptabilityEvaluation
 ) -> tuple[DiscordantCount, ...]:
     """How many pairs there are of each kind, in the order of the first of each."""
+    # a counter remembers the order in which its keys came
     kinds = [(pair.at, pair.passes, pair.fails) for pair in discordant]
     disputed = Counter(
         kind for kind, pair in zip(kinds, discordant, strict=True) if evaluation.disputed[pair.pair]

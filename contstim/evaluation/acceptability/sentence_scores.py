@@ -86,6 +86,7 @@ def model_scores(
     sentences = [judged.sentence for judged in judgements.sentences]
     table, left_out = score_readable(models, sentences, store=store, progress=progress)
     values = np.full((len(sentences), len(models)), np.nan)
+    # the table has each sentence once; judged ones may repeat, and unreadable ones have no row
     for row, sentence in enumerate(sentences):
         if sentence in table.rows:
             values[row] = table.log_probs[table.rows[sentence]]
@@ -123,8 +124,6 @@ def published_scores(
     """
     path = Path(path)
     table = _read_columns(path)
-    if all(f"{side}_id" in table for side in _SIDES):
-        table = dict(_rows_of_sentences(table))
     names = list(columns) or _numeric_columns(table, data_columns)
     missing = [name for name in names if name not in table]
     if len(names) > MOST_MODELS:
@@ -179,18 +178,16 @@ def _left_out(
 
 
 def _read_columns(path: Path) -> dict[str, Sequence[Any]]:
-    if path.suffix.lower() != ".npz":
-        return dict(read_table(path))
-    table = ScoreTable.read(path)
-    texts = {} if table.sentences is None else {"sentence": list(map(str, table.sentences))}
-    return {**texts, **dict(zip(table.models, table.log_probs.T.tolist(), strict=True))}
-
-
-def _rows_of_sentences(table: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """A row for each sentence of a table of pairs: first the acceptable ones, then the others.
-
-    Columns `gramm_id` and `ungramm_id` become `id`, `NAME_gramm` and `NAME_ungramm` become `NAME`.
-    """
+    """The columns of a file, a row for each sentence."""
+    if path.suffix.lower() == ".npz":
+        scores = ScoreTable.read(path)
+        texts = {} if scores.sentences is None else {"sentence": list(map(str, scores.sentences))}
+        return {**texts, **dict(zip(scores.models, scores.log_probs.T.tolist(), strict=True))}
+    table = dict(read_table(path))
+    if not all(f"{side}_id" in table for side in _SIDES):
+        return table
+    # LI-Adger's authors write a row for each pair. Here the acceptable sentences come first, then
+    # the others: `gramm_id` and `ungramm_id` become `id`, `NAME_gramm` and `NAME_ungramm` `NAME`.
     names = [name.removesuffix("_gramm") for name in table if name.endswith("_gramm")]
     names = ["id", "sentence", *(n for n in names if f"{n}_ungramm" in table)]
     prefixed = {"id": "{side}_id", "sentence": "{side}_sentence"}
@@ -234,6 +231,7 @@ def _scores_by_key(
         score = number(path, row, name, value)
         if score == np.inf:
             raise ScoreError(f"{path}, row {row}: {shortened(value)} under {name} is not a score.")
+        # the first value stays; nan equals nan, so that a gap may repeat too
         if not np.isclose(scores.setdefault(key, score), score, rtol=1e-9, equal_nan=True):
             raise ScoreError(
                 f"{path}, row {row}: {key!r} has two scores under {name}, {scores[key]} "
@@ -273,16 +271,15 @@ def _matching_keys(
             f"are {listed(table)}. The judged sentences have "
             f"{'identifiers such as ' + example if judgements.named else 'no identifiers'}."
         )
-    return list(map(_text_or_nothing, table["sentence"])), list(text_of.values())
+    texts = []
+    for cell in table["sentence"]:
+        try:
+            texts.append(Sentence.parse(cell).text)
+        except SentenceError:  # such a row is about none of the judged sentences
+            texts.append("")
+    return texts, list(text_of.values())
 
 
 def _words_without_stops(text: str) -> list[str]:
     """A text's words without stops, which differ between published files."""
     return text.translate(_STOPS).split()
-
-
-def _text_or_nothing(cell: Any) -> str:
-    try:
-        return Sentence.parse(cell).text
-    except SentenceError:
-        return ""

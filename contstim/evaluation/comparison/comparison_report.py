@@ -90,6 +90,7 @@ def ranks_figure(table: ScoreTable) -> Figure:
     pairs = list(combinations(range(len(table.models)), 2))[:_PANELS]
     rows = -(-len(pairs) // _IN_A_ROW)
     columns = min(len(pairs), _IN_A_ROW)
+    # fractional ranks, (n_sentences, n_models), up to 1 for the likeliest sentence
     ranks, names = table.ranks(), short_names(table.models)
     side = max(2.0, 0.5 + widest(names))
     figure = new_figure(0.3 + side * columns, 0.4 + side * rows)
@@ -100,6 +101,7 @@ def ranks_figure(table: ScoreTable) -> Figure:
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 1), yticks=(0, 1))
         axes.set_xlabel(f"rank under\n{names[i]}", fontsize="small")
         axes.set_ylabel(f"rank under\n{names[j]}", fontsize="small")
+    # the last row of the grid need not be full
     for axes in list(figure.axes)[len(pairs) :]:
         axes.set_axis_off()
     return figure

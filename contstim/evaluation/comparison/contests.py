@@ -96,6 +96,7 @@ class Contest:
                     *("--reject", options[reject], *extra, "--sentence", self.start.text),
                 ]
             )
+            # in both directions: each model once accepts and once rejects
             for pair in combinations(self.models, 2)
             for reject, accept in (pair, pair[::-1])
         ]

@@ -60,6 +60,7 @@ def gather(
         given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
     table, lacks = join_tables(given)
+    # a model's own reason tells more than that its table lacks the sentence, and comes first
     for name, texts_lacking in lacks.items():
         for text in texts_lacking:
             reasons.setdefault(text, f"not among the sentences of {name}")
@@ -92,6 +93,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         name: tuple(sentence.text for sentence in every if sentence not in table.rows)
         for name, table in tables.items()
     }
+    # ranks and agreement are of the same sentences under every model, so only common ones count
     common = [s for s in every if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(

@@ -164,9 +164,9 @@ def _other_tables(desiderata: Desiderata) -> dict[str, dict[str, Any]]:
     sentences = list(map(str, table.sentences or ()))
     tokens = desiderata.tokens.astype(np.int64)  # (n_sentences, n_models)
     words: dict[str, Any] = {"word": list(desiderata.words), "zipf": desiderata.zipfs}
-    for model, own in zip(models, desiderata.word_scores, strict=True):
-        words[f"tokens {model}"] = own.tokens
-        for carrier, scores in zip(desiderata.carriers, own.scores.T, strict=True):
+    for model, of_words in zip(models, desiderata.word_scores, strict=True):
+        words[f"tokens {model}"] = of_words.tokens
+        for carrier, scores in zip(desiderata.carriers, of_words.scores.T, strict=True):
             words[f"{carrier.text} {model}"] = scores
     texts = [carrier.text for carrier in desiderata.carriers]
     by_carrier = [r for model in desiderata.models for r in model.by_carrier]

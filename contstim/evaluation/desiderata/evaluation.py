@@ -140,6 +140,7 @@ def evaluate_desiderata(
     # the reference is scored once, also where it is one of the models
     others = [reference] if reference and reference.name not in {m.name for m in models} else []
     table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
+    # a word stays only where every model knows it and can read it in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
     for what, number, lost in (
@@ -157,8 +158,9 @@ def evaluate_desiderata(
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
     reference_scores = table.column(reference.name) if reference else None
     results = []
-    for column, (model, own) in enumerate(zip(models, word_scores, strict=True)):
-        scores, means = table.column(model.name), own.scores.mean(axis=1)
+    for column, (model, of_words) in enumerate(zip(models, word_scores, strict=True)):
+        # (n_sentences,), and (n_words,): a word's score is its mean over the carriers
+        scores, means = table.column(model.name), of_words.scores.mean(axis=1)
         results.append(
             ModelDesiderata(
                 model.name,
@@ -167,8 +169,8 @@ def evaluate_desiderata(
                 if reference_scores is None
                 else Correlation.of(scores, reference_scores),
                 frequency=Correlation.of(means, zipfs),
-                by_carrier=tuple(Correlation.of(in_carrier, zipfs) for in_carrier in own.scores.T),
-                splitting=Splitting.of(means, zipfs, own.tokens > 1),
+                by_carrier=tuple(Correlation.of(each, zipfs) for each in of_words.scores.T),
+                splitting=Splitting.of(means, zipfs, of_words.tokens > 1),
                 split_in_text=_split_in_text(model, readable),
             )
         )

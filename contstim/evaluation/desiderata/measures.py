@@ -47,7 +47,7 @@ class Splitting:
     def of(cls, scores: FloatArray, zipfs: FloatArray, split: BoolArray) -> Splitting:
         """From words' scores, log frequencies, and whether they are cut, (n_words,) each."""
         share = float(split.mean())
-        if not 0 < share < 1:
+        if not 0 < share < 1:  # all words are alike: there is nothing to compare
             mean = float(scores.mean())
             single, several = (math.nan, mean) if share else (mean, math.nan)
             return cls(share, single, several, math.nan, math.nan)
@@ -56,6 +56,7 @@ class Splitting:
         single, several = float(scores[~split].mean()), float(scores[split].mean())
         # (n_words, 3): constant, frequency, 1 for a word that is cut
         design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
+        # splitting may follow from frequency alone; and three coefficients need a fourth word
         if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
             return cls(share, single, several, math.nan, math.nan)
         fit = OLS(scores, design).fit()

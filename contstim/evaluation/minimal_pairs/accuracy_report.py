@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
     from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
     from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
@@ -56,35 +54,32 @@ def write_minimal_pairs(
         InputError: a file cannot be written.
     """
     tables = accuracy_tables(evaluation)
+    full = evaluation.full
     with styled():
+        figures = {
+            f"phenomena-{method}": phenomena_figure(
+                accuracies, f"Accuracy (%), {method}, {counted(accuracies.pairs_of(), 'pair')}"
+            )
+            for method, accuracies in evaluation.accuracies.items()
+        }
+        # over two paradigms every correlation is 1 or -1
+        if full and len(full.columns) > 1 and len(full.paradigms) > 2:
+            figures["correlations"] = correlations_figure(full)
+        if evaluation.profile:
+            figures["profile"] = profile_figure(evaluation.profile)
+        for method, curves in evaluation.curves.items():
+            figures[f"learning-curves-{method}"] = curves_figure(curves)
         write_evaluation(
             folder,
             title="Minimal pairs",
             parts=_parts(evaluation),
             tables={name: table for name, table in tables.items() if table},
-            figures=_figures(evaluation),
+            figures=figures,
             models=models,
             data=data,
             ties=evaluation.ties,
             **facts,
         )
-
-
-def _figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]:
-    figures = {
-        f"phenomena-{method}": phenomena_figure(
-            accuracies, f"Accuracy (%), {method}, {counted(accuracies.pairs_of(), 'pair')}"
-        )
-        for method, accuracies in evaluation.accuracies.items()
-    }
-    full = evaluation.full
-    if full and len(full.columns) > 1 and len(full.paradigms) > 2:
-        figures["correlations"] = correlations_figure(full)
-    if evaluation.profile:
-        figures["profile"] = profile_figure(evaluation.profile)
-    for method, curves in evaluation.curves.items():
-        figures[f"learning-curves-{method}"] = curves_figure(curves)
-    return figures
 
 
 def _parts(evaluation: MinimalPairEvaluation) -> Iterator[Part]:
@@ -170,11 +165,12 @@ def with_intervals(values: FloatArray, interval: FloatArray) -> list[str]:
 def _ties(scoring: PairScoring) -> Iterator[Part]:
     lines = []
     for scores in scoring.by_method:
-        counts = scores.ties.sum(axis=0)
+        counts = scores.ties.sum(axis=0)  # (n_models,)
         if not counts.any():
             continue
         under = ", ".join(f"{n:,} under {m}" for m, n in zip(scores.models, counts, strict=True))
         line = f"{scores.method}: {under}."
+        # no model can be right about such a pair: they are named, since BLiMP has some
         same = Counter(p.paradigm for p in scores.pairs if p.is_degenerate(scores.method))
         if same:
             where = ", ".join(f"{paradigm} {n}" for paradigm, n in same.items())

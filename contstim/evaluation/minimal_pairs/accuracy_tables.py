@@ -16,11 +16,10 @@ from contstim.evaluation.output_folder import finite_numbers
 from contstim.tables import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs.accuracies import Accuracies
-    from contstim.evaluation.minimal_pairs.curves import LearningCurve
     from contstim.evaluation.minimal_pairs.evaluation import MinimalPairEvaluation
     from contstim.evaluation.minimal_pairs.pair_scores import PairScores
     from contstim.models.base import Continuation
@@ -37,7 +36,7 @@ def accuracy_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     scoring, full = evaluation.scoring, evaluation.full
     people = evaluation.published.people
     accuracies = evaluation.accuracies
-    return {
+    tables: dict[str, Columns] = {
         "paradigms": _stacked(_paradigms(s, accuracies[s.method]) for s in scoring.by_method),
         "phenomena": _stacked(_phenomena(*item) for item in accuracies.items()),
         "ties": _stacked(map(_ties, scoring.by_method)),
@@ -50,8 +49,34 @@ def accuracy_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
         if full and len(full.columns) > 1
         else {},
         "people": {"paradigm": list(people)} | columns_of(HumanAgreement, people.values()),
-        **(_curve_tables(evaluation.curves) if evaluation.curves else {}),
     }
+    if evaluation.curves:
+        curves = [
+            (method.value, curve)
+            for method, of_method in evaluation.curves.items()
+            for curve in of_method
+        ]
+        points = [  # each curve once for each size
+            (method, curve, size)
+            for method, curve in curves
+            for size in range(len(curve.sentences))
+        ]
+        tables["learning_curves"] = {
+            "method": [method for method, _, _ in points],
+            "phenomenon": [curve.phenomenon for _, curve, _ in points],
+            "sentences": [curve.sentences[size] for _, curve, size in points],
+            "words": [curve.words[size] for _, curve, size in points],
+            "accuracy": [curve.accuracies[size] for _, curve, size in points],
+            "accuracy_low": finite_numbers(curve.lows[size] for _, curve, size in points),
+            "accuracy_high": finite_numbers(curve.highs[size] for _, curve, size in points),
+        }
+        tables["slopes"] = {
+            "method": [method for method, _ in curves],
+            "phenomenon": [curve.phenomenon for _, curve in curves],
+            "slope_per_doubling": [curve.slope for _, curve in curves],
+            "standard_error": finite_numbers(curve.standard_error for _, curve in curves),
+        }
+    return tables
 
 
 def _stacked(tables: Iterable[Columns]) -> Columns:
@@ -95,6 +120,7 @@ def _paradigms(scores: PairScores, accuracies: Accuracies) -> Columns:
 
 def _phenomena(method: Method, accuracies: Accuracies) -> Columns:
     means = accuracies.means()
+    # in the order of `means`: overall, then each phenomenon
     members = [accuracies.paradigms, *accuracies.members.values()]
     return {
         "method": [method.value] * len(means),
@@ -145,6 +171,7 @@ def _pairs(scores: PairScores) -> Columns:
 def _contrasts(accuracies: Accuracies) -> Columns:
     rows = contrasts(accuracies)
     n = len(accuracies.columns)
+    # `reshape` also where there is no row, and an empty array would have one axis only
     means = np.array([values for _, values in rows]).reshape(-1, n)
     intervals = [accuracies.interval(condition.paradigms) for condition, _ in rows]
     return {
@@ -155,28 +182,4 @@ def _contrasts(accuracies: Accuracies) -> Columns:
         **_by_column(accuracies, means),
         # (n_rows, 2, n_columns) -> (2, n_rows, n_columns)
         **_limits(accuracies, np.array(intervals).reshape(-1, 2, n).transpose(1, 0, 2)),
-    }
-
-
-def _curve_tables(by_method: Mapping[Method, Sequence[LearningCurve]]) -> dict[str, Columns]:
-    curves = [(method.value, curve) for method, some in by_method.items() for curve in some]
-    points = [  # each curve once for each size
-        (method, curve, size) for method, curve in curves for size in range(len(curve.sentences))
-    ]
-    return {
-        "learning_curves": {
-            "method": [method for method, _, _ in points],
-            "phenomenon": [curve.phenomenon for _, curve, _ in points],
-            "sentences": [curve.sentences[size] for _, curve, size in points],
-            "words": [curve.words[size] for _, curve, size in points],
-            "accuracy": [curve.accuracies[size] for _, curve, size in points],
-            "accuracy_low": finite_numbers(curve.lows[size] for _, curve, size in points),
-            "accuracy_high": finite_numbers(curve.highs[size] for _, curve, size in points),
-        },
-        "slopes": {
-            "method": [method for method, _ in curves],
-            "phenomenon": [curve.phenomenon for _, curve in curves],
-            "slope_per_doubling": [curve.slope for _, curve in curves],
-            "standard_error": finite_numbers(curve.standard_error for _, curve in curves),
-        },
     }

@@ -10,6 +10,13 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
+from contstim.models.training.settings import (
+    RECURRENT_TRAINING,
+    TRANSFORMER_TRAINING,
+    RecurrentKind,
+    RecurrentSettings,
+    TransformerSettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,6 +79,7 @@ def nested_texts(
             f"Sizes are distinct numbers of sentences, of which the text has {len(sentences):,}; "
             f"given {', '.join(map(str, sizes))}."
         )
+    # the first n of one random order, so that a smaller text lies within a larger one
     order = np.random.default_rng(seed).permutation(len(sentences))
     return [[sentences[i] for i in order[:n]] for n in numbers]
 
@@ -90,49 +98,31 @@ def train_point(
         InputError, ModelError, CorpusError: see `train_ngram`, `train_recurrent` and
             `train_transformer`.
     """
-    name = f"{settings.kind}-{len(text)}"
-    if settings.kind == "ngram":
+    kind: Any = settings.kind
+    name = f"{kind}-{len(text)}"
+    # each import loads libraries that the other kinds do without
+    if kind == "ngram":
         from contstim.models.ngram.training import train_ngram
 
         train_ngram(text, settings.order, folder / f"{name}.arpa")
         specification = f"kenlm:{folder / name}.arpa"
     else:
-        family = _train_network(text, settings, folder / name, seed, on_progress)
-        specification = f"{family}:{folder / name}"
+        is_recurrent = kind in get_args(RecurrentKind)
+        training = RECURRENT_TRAINING if is_recurrent else TRANSFORMER_TRAINING
+        training = replace(training, seed=seed, epochs=settings.epochs or training.epochs)
+        run: dict[str, Any] = {"device": settings.device, "on_progress": on_progress}
+        if is_recurrent:
+            from contstim.models.training.recurrent import train_recurrent
+
+            train_recurrent(text, folder / name, RecurrentSettings(kind=kind), training, **run)
+        else:
+            from contstim.models.training.transformers import train_transformer
+
+            train_transformer(text, folder / name, TransformerSettings(kind=kind), training, **run)
+        # of recurrent networks the kind names the family of `load_model`, too
+        specification = f"{kind if is_recurrent else 'hf'}:{folder / name}"
     model = load_model(specification, name=name, device=settings.device)
     return CurvePoint(model, len(text), sum(map(len, text)))
-
-
-def _train_network(
-    text: Sequence[Sentence],
-    settings: CurveSettings,
-    folder: Path,
-    seed: int,
-    on_progress: Callable[[Progress], None] | None,
-) -> str:
-    """Train a network, and return the family that loads it."""
-    from contstim.models.training.settings import (
-        RECURRENT_TRAINING,
-        TRANSFORMER_TRAINING,
-        RecurrentKind,
-        RecurrentSettings,
-        TransformerSettings,
-    )
-
-    kind: Any = settings.kind
-    run: dict[str, Any] = {"device": settings.device, "on_progress": on_progress}
-    recurrent = kind in get_args(RecurrentKind)
-    training = RECURRENT_TRAINING if recurrent else TRANSFORMER_TRAINING
-    training = replace(training, seed=seed, epochs=settings.epochs or training.epochs)
-    if recurrent:
-        from contstim.models.training.recurrent import train_recurrent
-
-        train_recurrent(text, folder, RecurrentSettings(kind=kind), training, **run)
-        return str(kind)
-    from contstim.models.training.transformers import train_transformer
-
-    train_transformer(text, folder, TransformerSettings(kind=kind), training, **run)
-    return "hf"
 
 
 @dataclass(frozen=True)

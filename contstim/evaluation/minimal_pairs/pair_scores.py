@@ -139,6 +139,7 @@ def score_pairs(
         if not able:
             continue
         if method is Method.FULL_SENTENCE:
+            # each sentence once, in the order of the pairs
             sentences = list(dict.fromkeys(side for pair in suited for side in pair.sides))
             with bars(len(sentences)) if bars else nullcontext() as progress:
                 table, unread = score_readable(able, sentences, store=store, progress=progress)

@@ -70,10 +70,10 @@ def profile(
     lengths = np.array([len(pair.good) for pair in scores.pairs], np.float64)
     bins = []
     for column, model in enumerate(scores.models):
-        good = scores.log_probs[:, 0, column]
+        good = scores.log_probs[:, 0, column]  # (n_pairs,), of the good side
         features = {"length": lengths, "confidence": margins[:, column]}
         if model not in relative:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore"):  # infinite ones are left out of the bins
                 features["perplexity"] = np.exp(-good / lengths)
             features["log_prob"] = good
         for name in FEATURES:

@@ -163,6 +163,7 @@ class _Source:
 
 def _pair(source: _Source, fields: Fields, default: tuple[str, str]) -> MinimalPair:
     paradigm = source.text(fields.paradigm) if fields.paradigm else default[0]
+    # the term that the file uses, which need not be the paper's phenomenon
     term = source.text(fields.phenomenon) if fields.phenomenon else paradigm
     one_prefix = two_prefix = None
     if source.has("one_prefix_method", _ONE_PREFIX):

@@ -152,8 +152,8 @@ def _run_epochs(
             best = {name: weight.detach().clone() for name, weight in weights}
         state = RunState(curve, best)
         write_checkpoint(out, identity, trainer, state)
-    # a finite validation loss does not tell: it does not depend on every weight, such as the vectors
-    # of words that only the training text has
+    # A finite validation loss does not tell: it does not depend on every weight, such as the
+    # vectors of words that only the training text has.
     with torch.no_grad():
         for name, weight in trainer.task.network.named_parameters():
             weight.copy_(state.best[name])
