@@ -44,6 +44,7 @@ def scatter_figure(evaluation: AcceptabilityEvaluation) -> Figure:
         scores = evaluation.sentence_scores[:, column]
         axes.plot(scores, judgements, ".", ms=dot, color=BLUE, alpha=0.35, mew=0, rasterized=True)
         if np.isfinite(line.slope):
+            # the line spans the scores; sentences without a score are nan
             ends = np.array([np.nanmin(scores), np.nanmax(scores)])
             axes.plot(ends, line.intercept + line.slope * ends, color=ORANGE, lw=1.2)
         axes.set_title(f"{names[column]}\nr = {line.pearson:.2f}", loc="left", fontsize="small")

@@ -163,6 +163,7 @@ def _tables(
 
 def _shares_table(shares: Sequence[CriterionShare]) -> Columns:
     columns = columns_of(CriterionShare, shares)
+    # `share` is computed, and stands beside the numbers that it comes from
     disputed = columns.pop("disputed")
     return columns | {"share": [row.share for row in shares], "disputed": disputed}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from contstim.sentence import Sentence
 
-_SHOWN = 5
+_SHOWN = 5  # of the mistakes of a kind
 _Value = TypeVar("_Value", str, tuple[str, str])
 
 
@@ -49,7 +49,7 @@ class JudgedPair:
 
 @dataclass(frozen=True)
 class Judgements:
-    """JudgedSentence sentences and their minimal pairs.
+    """Judged sentences and their minimal pairs.
 
     Attributes:
         sentences: with distinct identifiers.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LI_ADGER_SENTENCES = "human_ME_results_li-adger_sentences.csv"
 LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
+# how spreadsheets, R and pandas write an empty cell
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
 _ACCEPTABLE = frozenset({"1", "1.0", "true", "yes", "acceptable", "grammatical", "good", "g", "ok"})
 _UNACCEPTABLE = frozenset({"0", "0.0", "false", "no", "unacceptable", "ungrammatical", "bad"})
@@ -96,6 +97,7 @@ def read_judgements(
             _optional(data, table, columns, what, ())
         formed = _pairs_of_table(files[1], read_table(pairs), columns)
     else:
+        # a name that was given for a table of pairs shows that one was forgotten
         for what in ("acceptable", "unacceptable", "discard"):
             name = getattr(columns, what)
             if name != getattr(COLUMNS, what):

@@ -87,6 +87,7 @@ def majority(probabilities: FloatArray) -> BoolArray:
     Args:
         probabilities: (n_sentences, n_classifiers) of the label acceptable.
     """
+    # an even number of classifiers may tie; a probability of one half counts as a vote against
     votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)  # 1 for acceptable, -1 against
     surer = (probabilities - 0.5).sum(axis=1) > 0
     chosen: BoolArray = np.where(votes == 0, surer, votes > 0)

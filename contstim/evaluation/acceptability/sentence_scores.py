@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from contstim.models.base import Scorer
     from contstim.store import Store
 
-_SIDES = ("gramm", "ungramm")
+_SIDES = ("gramm", "ungramm")  # in the names of columns of LI-Adger's tables
+# columns of numbers that published tables have beside the scores; the first two are row numbers as
+# pandas writes them
 _NO_SCORES = frozenset(
     {"", "unnamed: 0", "index", "row", "id", "item", "label", "judgement", "discard"}
     | {"length", "sent_length", "n_tokens"}
@@ -153,6 +155,7 @@ def published_scores(
             f"{'; '.join(map(repr, texts[:_SHOWN]))}{more}. Complete it, or leave them and their "
             f"pairs out with --allow-missing."
         )
+    # after the check of what is lacking: -inf is a score, though not one that can be standardized
     return _without_infinite(sentences, names, values, lacking)
 
 

@@ -73,6 +73,7 @@ class Contest:
         """
         searchable = tuple(require_language_model(m, _SEARCH) for m in models)
         words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
+        # a word that one of the models does not know cannot be used
         words, _ = shared_vocabulary(models, words)
         start = start_sentence(table, words)
         if start is None:

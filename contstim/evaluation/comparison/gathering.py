@@ -100,6 +100,7 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
             f"The tables have {len(common)} of {len(every):,} sentences in common; a comparison "
             f"needs two or more. Score the same sentences with 'contstim score'."
         )
+    # columns of the same name would be one in the joined table: the file's name tells them apart
     times = Counter(model for table in tables.values() for model in table.models)
     columns = {
         f"{name}:{model}" if times[model] > 1 else model: table.column(model)[table.rows_of(common)]

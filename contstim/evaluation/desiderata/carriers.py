@@ -38,6 +38,7 @@ class Carrier:
     text: str
 
     def __post_init__(self) -> None:
+        # an end mark may follow the gap without a space
         if self.text.rstrip(".!?").split().count(GAP) != 1:
             raise InputError(
                 f"{self.text!r} is not a carrier: write {GAP!r} once, where the word goes, as in "

@@ -169,7 +169,9 @@ def _other_tables(desiderata: Desiderata) -> dict[str, dict[str, Any]]:
         for carrier, scores in zip(desiderata.carriers, of_words.scores.T, strict=True):
             words[f"{carrier.text} {model}"] = scores
     texts = [carrier.text for carrier in desiderata.carriers]
+    # model by model, carriers in their order within each, as in the columns below
     by_carrier = [r for model in desiderata.models for r in model.by_carrier]
+    # sentences and words under one another, each with its reason
     left_out = [(o.sentence, f"{o.model}: {o.reason}") for o in desiderata.left_out]
     left_out += desiderata.words_left_out.items()
     return {

@@ -73,6 +73,7 @@ class Accuracies:
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
+        # not a whole number where ties count one half, for which the formula works as well
         correct = self.values * pairs
         limits: FloatArray = np.stack(
             proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")

@@ -161,6 +161,7 @@ def curves(accuracy: Accuracies, points: Sequence[CurvePoint]) -> list[LearningC
     asked.sort(key=lambda point: point.sentences)
     if len(asked) < 2:
         return []
+    # `means[columns]` is (n_points,), from the smallest text to the largest
     columns = [accuracy.columns.index(point.model.name) for point in asked]
     sizes = tuple(point.sentences for point in asked)
     limits = accuracy.intervals()

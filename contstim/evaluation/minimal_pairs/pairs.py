@@ -85,6 +85,7 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
     """
     chosen = {}  # by paradigm, places of pairs within it
     for paradigm, n in Counter(pair.paradigm for pair in pairs).items():
+        # a checksum of the name, since Python's hash of a text is another in every process
         order = np.random.default_rng([seed, crc32(paradigm.encode())]).permutation(n)
         chosen[paradigm] = set(order[:size].tolist())
     place: Counter[str] = Counter()  # of the next pair of each paradigm

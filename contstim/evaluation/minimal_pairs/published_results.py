@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+# the file has a row for each assignment of a worker, with five pairs and the worker's languages;
+# `wh_islandans2` is a pair of the paradigm `wh_island` whose second sentence is acceptable
 _CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
 _ATTENTION = "attnchk"
 _ITEMS = range(1, 6)

@@ -124,6 +124,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         return False
     if not folder.is_dir():
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
+    # the checkpoint first: until it is removed, a run is not finished, whatever else is there
     if (folder / CHECKPOINT).is_file():
         _check_same(folder, identity, _read_run(folder / CHECKPOINT)["settings"])
         return True
@@ -163,6 +164,7 @@ def forget_checkpoint(folder: Path) -> None:
 
 def _check_same(folder: Path, now: Identity, then: Identity) -> None:
     """Refuse a run whose settings, as JSON holds them, differ from those of the folder."""
+    # through JSON and back, as the old settings went: it turns tuples into lists
     for name in (*now, *then):
         new, old = (json.loads(json.dumps(settings.get(name))) for settings in (now, then))
         if new != old:

@@ -167,6 +167,7 @@ def _refuse(settings: Settings, name: str, allowed: str) -> None:
 def _at_least(settings: Settings, least: int, *names: str) -> None:
     for name in names:
         value = getattr(settings, name)
+        # not `value < least`, which would let nan pass; so in all of these checks
         if value is not None and not value >= least:
             _refuse(settings, name, f"{least} or more")
 

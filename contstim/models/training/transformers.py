@@ -169,6 +169,7 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
         share: the share; None for one drawn for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
+    # (b,) tokens to hide in each row: one at least, or the row would predict nothing
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
     # A random rank for each word of a row; whatever must stay visible ranks behind all words
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
