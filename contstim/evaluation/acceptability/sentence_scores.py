@@ -182,11 +182,13 @@ def _left_out(
 
 def _read_columns(path: Path) -> dict[str, Sequence[Any]]:
     """The columns of a file, a row for each sentence."""
+    table: dict[str, Sequence[Any]]
     if path.suffix.lower() == ".npz":
         scores = ScoreTable.read(path)
         texts = {} if scores.sentences is None else {"sentence": list(map(str, scores.sentences))}
-        return {**texts, **dict(zip(scores.models, scores.log_probs.T.tolist(), strict=True))}
-    table = dict(read_table(path))
+        table = {**texts, **dict(zip(scores.models, scores.log_probs.T.tolist(), strict=True))}
+    else:
+        table = dict(read_table(path))
     if not all(f"{side}_id" in table for side in _SIDES):
         return table
     # LI-Adger's authors write a row for each pair. Here the acceptable sentences come first, then
