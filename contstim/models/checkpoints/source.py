@@ -130,17 +130,14 @@ def check_hub(location: str) -> None:
 
 def stamp(location: str) -> tuple[object, ...]:
     """Names, times and sizes of a folder's files, which change when its files do."""
-    files = sorted(Path(location).glob("*")) if Path(location).is_dir() else []
-    return tuple((file.name, *_time_and_size(file)) for file in files)
-
-
-def _time_and_size(file: Path) -> tuple[int, int]:
-    """When a file was changed, and its size; zeros for a link that leads nowhere."""
-    try:
-        state = file.stat()
-    except OSError:
-        return 0, 0
-    return state.st_mtime_ns, state.st_size
+    stamps: list[tuple[str, int, int]] = []
+    for file in sorted(Path(location).glob("*")) if Path(location).is_dir() else []:
+        try:
+            state = file.stat()
+            stamps.append((file.name, state.st_mtime_ns, state.st_size))
+        except OSError:  # a link that leads nowhere, such as into a cleared cache of the hub
+            stamps.append((file.name, 0, 0))
+    return tuple(stamps)
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:

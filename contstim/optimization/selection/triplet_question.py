@@ -219,7 +219,18 @@ def build_rules(
             if len(places) > 1
         ]
     if question.word_cap is not None:
-        rules.extend(_capped(triplets, question.word_cap, question.uncapped))
+        exempt = frozenset(map(str.lower, question.uncapped))
+        times_in: dict[str, dict[int, int]] = defaultdict(dict)  # word → triplet → how often
+        for place, triplet in enumerate(triplets):
+            for word, times in Counter(shown_words(triplet)).items():
+                if word not in exempt:
+                    times_in[word][place] = times
+        # A word too rare to reach the cap, were all its triplets chosen, needs no rule.
+        rules += [
+            LinearRule(f"word {word!r}", list(of), list(of.values()), 0, question.word_cap, rank=1)
+            for word, of in times_in.items()
+            if sum(of.values()) > question.word_cap
+        ]
     return rules
 
 
@@ -256,20 +267,3 @@ def _balance(
         surplus = [surplus_tokens(triplets[place], model, tokens) for place in places]
         name = f"balance of {model}'s tokens for {'-'.join(pair)}"
         yield LinearRule(name, places, surplus, -most, most, rank=1)
-
-
-def _capped(
-    triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]
-) -> Iterator[LinearRule]:
-    exempt = frozenset(map(str.lower, uncapped))
-    users: dict[str, dict[int, int]] = defaultdict(dict)  # word → triplet → how often it has it
-    for place, triplet in enumerate(triplets):
-        for word, times in Counter(shown_words(triplet)).items():
-            if word not in exempt:
-                users[word][place] = times
-    for word, times_of in users.items():
-        # A word too rare to reach the cap, were all its triplets chosen, needs no rule.
-        if sum(times_of.values()) > cap:
-            yield LinearRule(
-                f"word {word!r}", list(times_of), list(times_of.values()), 0, cap, rank=1
-            )
