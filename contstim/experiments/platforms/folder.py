@@ -84,7 +84,7 @@ class ExportFolder:
         self.path = Path(out)
         self._platform = platform
         self._pending: dict[str, Callable[[Path], None]] = {}
-        self._record = self.path / "export"
+        self._record = self.path / "export"  # that is, export.meta.json
         if self.path.is_file():
             raise InputError(f"{self.path} is a file; name a folder.")
         self._earlier: list[str] = []
@@ -154,6 +154,7 @@ class ExportFolder:
         return Exported(self.path, f"Everything is in {self.path}/; {readme} says what to do next.")
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
+        # While the export is put together, so before anything is written.
         if (self.path / name).exists() and name not in self._earlier:
             raise InputError(
                 f"{self.path} holds a file {name} that no export wrote; move it away or name "

@@ -113,6 +113,7 @@ def library_tags(*, vendored: bool) -> str:
 def bring_library(earlier: Path, folder: Path) -> None:
     """Copy the files that an earlier export fetched, so that they need not be fetched again."""
     for file in LIBRARY:
+        # Whether they are whole is not asked here: `fetch_library` replaces what is not.
         if (earlier / file.name).is_file():
             with writing(folder / file.name) as partial:
                 shutil.copyfile(earlier / file.name, partial)
@@ -145,6 +146,7 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
 
 
 def _read(file: LibraryFile, source: Path) -> bytes:
+    # As an earlier export has it, or as npm installs it.
     places = (source / file.name, source / file.package / _BUILD)
     for place in places:
         if place.is_file():
