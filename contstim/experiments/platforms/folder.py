@@ -84,10 +84,31 @@ class ExportFolder:
         self.path = Path(out)
         self._platform = platform
         self._pending: dict[str, Callable[[Path], None]] = {}
-        self._record = self.path / "export"
+        self._record = self.path / "export"  # that is, export.meta.json
         if self.path.is_file():
             raise InputError(f"{self.path} is a file; name a folder.")
-        self._earlier = self._earlier_files()
+        self._earlier: list[str] = []
+        if not self.path.is_dir() or not any(self.path.iterdir()):
+            return
+        # A folder that holds anything must be an earlier export, whose record names its files.
+        try:
+            record = read_json_object(record_path(self._record))
+            earlier_platform, files = record["platform"], [str(name) for name in record["files"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{self.path} holds other files; name a new folder, so that nothing of them is "
+                "replaced."
+            ) from None
+        if earlier_platform != platform:
+            raise InputError(
+                f"{self.path} holds an export to {earlier_platform}; name another folder, so that "
+                "nothing of it is replaced."
+            )
+        # A record that somebody edited must not make us delete what lies elsewhere.
+        inside = self.path.resolve()
+        self._earlier = [
+            name for name in files if (self.path / name).resolve().is_relative_to(inside)
+        ]
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
         """Write rows as a CSV file, every text quoted, missing cells empty."""
@@ -133,33 +154,13 @@ class ExportFolder:
         return Exported(self.path, f"Everything is in {self.path}/; {readme} says what to do next.")
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
+        # While the export is put together, so before anything is written.
         if (self.path / name).exists() and name not in self._earlier:
             raise InputError(
                 f"{self.path} holds a file {name} that no export wrote; move it away or name "
                 "another folder, so that it is not replaced."
             )
         self._pending[name] = write
-
-    def _earlier_files(self) -> list[str]:
-        """The files of an earlier export that are inside the folder; none in a new folder."""
-        if not self.path.is_dir() or not any(self.path.iterdir()):
-            return []
-        try:
-            record = read_json_object(record_path(self._record))
-            platform, files = record["platform"], [str(name) for name in record["files"]]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise InputError(
-                f"{self.path} holds other files; name a new folder, so that nothing of them is "
-                "replaced."
-            ) from None
-        if platform != self._platform:
-            raise InputError(
-                f"{self.path} holds an export to {platform}; name another folder, so that nothing "
-                "of it is replaced."
-            )
-        # A record that somebody edited must not make us delete what lies elsewhere.
-        inside = self.path.resolve()
-        return [name for name in files if (self.path / name).resolve().is_relative_to(inside)]
 
 
 def template(name: str) -> str:

@@ -71,6 +71,7 @@ def export_pcibex(
     settings = settings or ListSettings()
     folder = ExportFolder(out, "pcibex")
     lists = stimulus_lists(trials, seed=settings.seed)
+    # A trial has one number in both mirrored lists.
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
     rows = []
     for stimulus_list in lists:
@@ -201,6 +202,7 @@ class _Run:
 
 def _positioned(run_answers: Sequence[tuple[_Run, RecordedAnswer]]) -> list[RecordedAnswer]:
     """The answers of each participant, numbered from 1 by the order of their items."""
+    # Items are counted with instructions and pauses: only the order of the numbers tells.
     orders: dict[str, set[int]] = defaultdict(set)
     for run, answer in run_answers:
         orders[answer.participant].add(run.order)
@@ -217,6 +219,7 @@ def _positioned(run_answers: Sequence[tuple[_Run, RecordedAnswer]]) -> list[Reco
 
 def _participant(cells: Mapping[str, str]) -> str:
     """The name that was logged; else address and time of one submission."""
+    # Of the address there is only a hash; its first twelve digits tell people apart.
     named = cells.get("participant", "")
     return named or "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], cells.get(_TIME, ""))))
 
@@ -227,6 +230,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for place, line in enumerate(file, start=1):
+                # A spreadsheet program that saved the file may have put quotes around comments.
                 if line.startswith(("#", '"#')):
                     comment = _COLUMN.match(line.strip().strip('"'))
                     if comment:

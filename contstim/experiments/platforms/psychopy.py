@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 
 _WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
+# Round brackets matter around the whole of a cell, square ones anywhere in it.
 _ROUND = re.compile(r"\(.*\)", re.DOTALL)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
 _DATE_WORD = re.compile(
@@ -66,6 +67,7 @@ _LISTED = 20  # sentences that a refusal names
 
 # What a missing answer is called by pandas, Python, JavaScript, and a mouse without a click.
 _EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
+# A key (4, num_4), a value of a slider (4.0) or the name of a button (b4, ['b4']).
 _BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
 
 
@@ -123,6 +125,7 @@ def _problems(trial: Trial) -> Iterator[str]:
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):
         yield f"  the trial_id {name!r}: {problem}"
+    # Answers come back by it to the letter: what helps sentences, a space, would change it.
     elif psychopy_cell(name) != name:
         yield f"  the trial_id {name!r}: it would have to begin with a space"
 

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 
+# The other columns of the key are for people, and need not be there.
 _KEY_READ = ("tag", "trial_id", "left", "position")
+# Status comes as a number or in words, by the kind of export.
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
 
 

@@ -41,7 +41,16 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     if rows is None:
         return
     logits = _logits(checkpoint, rows)
-    _check_finite(checkpoint, logits)
+    # No nan and no infinity; tokens that only fill up an embedding may have minus infinity.
+    if bool(torch.isnan(logits).any() | torch.isposinf(logits).any()) or bool(
+        torch.isneginf(logits).all(dim=-1).any()
+    ):
+        half = logits.dtype == torch.float16
+        raise ModelError(
+            f"{checkpoint.location} answers an ordinary sentence with values that are not finite "
+            f"numbers. Its weights or its config.json are damaged"
+            + (", or its numbers do not fit float16: use --dtype float32." if half else ".")
+        )
     # one rounding error of a usual logit; the largest may be a stand-in for infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
     # impossible tokens are minus infinity, and their difference is nan
@@ -95,24 +104,6 @@ def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
             return torch.as_tensor(output.logits)
         # one at a time: GPT-2 as published knows no padding and refuses more
         return torch.cat([model(input_ids=row[None]).logits for row in rows])
-
-
-def _check_finite(checkpoint: Checkpoint, logits: torch.Tensor) -> None:
-    """Refuse nan and infinity; tokens that only fill up an embedding may have minus infinity."""
-    import torch
-
-    if bool(torch.isnan(logits).any() | torch.isposinf(logits).any()) or bool(
-        torch.isneginf(logits).all(dim=-1).any()
-    ):
-        raise ModelError(
-            f"{checkpoint.location} answers an ordinary sentence with values that are not finite "
-            f"numbers. Its weights or its config.json are damaged"
-            + (
-                ", or its numbers do not fit float16: use --dtype float32."
-                if logits.dtype == torch.float16
-                else "."
-            )
-        )
 
 
 def _require(checkpoint: Checkpoint, changes: torch.Tensor, unit: float, what: str) -> None:

@@ -65,8 +65,13 @@ class Source:
             return
         if _code_of(config) and not _has_network(config):
             raise _code_error(self.location, config, tokenizer_config)
-        if _code_of(tokenizer_config) and not _has_tokenizer(tokenizer_config):
-            raise _code_error(self.location, tokenizer_config)
+        if _code_of(tokenizer_config):
+            from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
+
+            # Where no class is named, the library chooses its own by the network.
+            name = tokenizer_config.get("tokenizer_class")
+            if name is not None and tokenizer_class_from_name(str(name)) is None:
+                raise _code_error(self.location, tokenizer_config)
 
     def _configurations(self) -> tuple[Any, Any]:
         """The content of `config.json` and of `tokenizer_config.json`."""
@@ -130,17 +135,14 @@ def check_hub(location: str) -> None:
 
 def stamp(location: str) -> tuple[object, ...]:
     """Names, times and sizes of a folder's files, which change when its files do."""
-    files = sorted(Path(location).glob("*")) if Path(location).is_dir() else []
-    return tuple((file.name, *_time_and_size(file)) for file in files)
-
-
-def _time_and_size(file: Path) -> tuple[int, int]:
-    """When a file was changed, and its size; zeros for a link that leads nowhere."""
-    try:
-        state = file.stat()
-    except OSError:
-        return 0, 0
-    return state.st_mtime_ns, state.st_size
+    stamps: list[tuple[str, int, int]] = []
+    for file in sorted(Path(location).glob("*")) if Path(location).is_dir() else []:
+        try:
+            state = file.stat()
+            stamps.append((file.name, state.st_mtime_ns, state.st_size))
+        except OSError:  # a link that leads nowhere, such as into a cleared cache of the hub
+            stamps.append((file.name, 0, 0))
+    return tuple(stamps)
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
@@ -187,11 +189,3 @@ def _has_network(config: dict[str, Any]) -> bool:
     }
     saved_as = config.get("architectures") or []
     return bool(names) and all(str(name).lower() in names for name in saved_as)
-
-
-def _has_tokenizer(tokenizer_config: dict[str, Any]) -> bool:
-    """Whether the library has the class; where none is named, it chooses by the network."""
-    from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
-
-    name = tokenizer_config.get("tokenizer_class")
-    return name is None or tokenizer_class_from_name(str(name)) is not None

@@ -91,9 +91,12 @@ def check_sizes(location: str, network: Any) -> None:
     Raises:
         ModelError: the network is larger.
     """
-    stored = _n_stored(location)
-    if stored is None:
+    folder = Path(location)
+    if not folder.is_dir():
         return
+    # At most: pickled and safetensors files are both counted, at four bits a number.
+    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+    stored = 2 * sum(file.stat().st_size for file in files)
     weights = sum(weight.numel() for weight in network.parameters())
     buffers = sum(buffer.numel() for buffer in network.buffers())
     if weights > max(4 * stored, 10**7) or buffers > _MOST_IN_BUFFERS:
@@ -112,35 +115,26 @@ def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
         yield name, config
 
 
-def _n_stored(location: str) -> int | None:
-    """How many numbers the weights in a folder can have at most; None for a name on the hub."""
-    folder = Path(location)
-    if not folder.is_dir():
-        return None
-    files = [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
-    return 2 * sum(file.stat().st_size for file in files)  # four bits a number at the least
-
-
 def _integer_tensors(location: str) -> list[str]:
     """Names of the tensors that a folder's safetensors files keep as whole numbers."""
     folder = Path(location)
     if not folder.is_dir():
         return []
-    return sorted(
-        name
-        for file in folder.glob("*.safetensors")
-        for name, entry in _header(file).items()
-        if isinstance(entry, dict) and entry.get("dtype") in _INTEGERS
-    )
-
-
-def _header(file: Path) -> dict[str, Any]:
-    with file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if length > _LONGEST_HEADER:
-            return {}
-        header: dict[str, Any] = json.loads(stream.read(length))
-    return header
+    names: list[str] = []
+    for file in folder.glob("*.safetensors"):
+        # Eight bytes say how long the header is, which names every tensor, in JSON.
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            if length > _LONGEST_HEADER:
+                continue
+            header: dict[str, Any] = json.loads(stream.read(length))
+        # `__metadata__` stands among the tensors and may hold anything.
+        names += [
+            name
+            for name, entry in header.items()
+            if isinstance(entry, dict) and entry.get("dtype") in _INTEGERS
+        ]
+    return sorted(names)
 
 
 def check_weights(

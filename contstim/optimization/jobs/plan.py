@@ -59,6 +59,7 @@ class SynthesisPlan:
             raise InputError(f"Triplets for each pair must be 1 or more, not {self.per_pair}.")
         if self.seed < 0:
             raise InputError(f"The seed must not be negative, but is {self.seed}.")
+        # For their errors alone: a wrong name is told before any worker loads a model.
         recipe_named(self.recipe)
         parse_models(self.models)
 
@@ -85,6 +86,7 @@ class SynthesisPlan:
         Args:
             profiles: of the models, in their order.
         """
+        # Neither order nor repetition of sentences matters to what each pair gets.
         texts = sorted({sentence.text for sentence in self.sentences})
         settings = {
             "contstim": __version__,
@@ -108,6 +110,7 @@ class SynthesisPlan:
 
 def seed_for(seed: int, fingerprints: Iterable[str], natural: str) -> int:
     """A seed for one job, from what is searched and nothing else."""
+    # A sign that no text holds stands between the parts, so that no two lists read alike.
     text = "\x1f".join((str(seed), *fingerprints, natural))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
 

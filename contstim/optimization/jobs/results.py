@@ -105,6 +105,7 @@ def pair_statistics(
             triplets[pair].append(triplet)
         else:
             unchanged[pair] += 1
+    # Failed and inadmissible jobs have no triplet: their states tell of them.
     states = [(job.model_1, job.model_2, job.state) for job in store.jobs()]
     costs = store.costs()
     return tuple(
@@ -116,6 +117,7 @@ def pair_statistics(
             inadmissible=states.count((*pair, JobState.INADMISSIBLE)),
             missing=missing[pair],
             controversiality=_mean([t.controversiality for t in triplets[pair]]),
+            # What each model loses by the sentence that it rejects: the two terms of Eq. 4.
             drop_1=_mean(
                 [
                     t.log_prob_natural_model_1 - t.log_prob_synthetic_1_model_1
@@ -143,6 +145,7 @@ def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> Tri
     """The same with each model's name for its specification."""
     names = {model.specification: model.name for model in given}
 
+    # Triplets, jobs and statistics all call their models model_1 and model_2.
     def rename(rows: Iterable[Any]) -> tuple[Any, ...]:
         return tuple(
             replace(row, model_1=names[row.model_1], model_2=names[row.model_2]) for row in rows

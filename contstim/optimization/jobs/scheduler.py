@@ -45,6 +45,7 @@ class Scheduler:
             WorkerError: workers die again and again before they are ready.
         """
         while not queue.finished:
+            # All that are idle get what there is before anything is waited for.
             for worker in sorted(self._idle):
                 task = queue.take(self._idle[worker])
                 if task is not None:
@@ -55,6 +56,7 @@ class Scheduler:
                 case Ready(worker, place):
                     self._false_starts = 0
                     self._places[worker] = place
+                    # New, it has nothing loaded, whatever a worker of this number had before.
                     self._idle[worker] = ()
                 case Answered(worker, reply):
                     task = self._busy.pop(worker)
@@ -85,5 +87,6 @@ class Scheduler:
             self._on_failure(task, WorkerError(f"its worker died ({reason})"), queue)
 
     def _on_failure(self, task: SynthesisTask, error: ContstimError, queue: TaskQueue[Any]) -> None:
+        # Attempts are counted here, over all workers: a queue decides what each is worth.
         self._attempts[task] += 1
         queue.failed(task, error, self._attempts[task])

@@ -39,6 +39,7 @@ class SentenceAllocator:
         seed: int,
     ) -> None:
         def random_key(sentence: Sentence) -> str:
+            # By hash and not by shuffling: more sentences leave the order of the others as it is.
             return hashlib.sha256(f"{seed}\x1f{sentence.text}".encode()).hexdigest()
 
         self.pool = sorted(dict.fromkeys(sentences), key=random_key)
@@ -77,6 +78,7 @@ class SentenceAllocator:
         if not short:
             return
         first, second = pair = next(iter(short))
+        # Of all sentences, taken or not: how far the pool goes if more are wanted.
         usable = sum(any(can_use(s) for can_use in self._usable) for s in self.pool)
         others = f", and {len(short) - 1:,} other pairs too few" if len(short) > 1 else ""
         raise InputError(

@@ -138,6 +138,7 @@ class PairQueue:
         """
         self.pair = pair
         self.missing = 0
+        # The next sentence stands in for an inadmissible one, which settles nothing.
         self.settled = sum(state is not JobState.INADMISSIBLE for state in settled.values())
         self.running = 0
         self.waiting: deque[int] = deque()
@@ -160,6 +161,7 @@ class PairQueue:
         """Note the end of a search that was running."""
         self.running -= 1
         if state is JobState.INADMISSIBLE:
+            # Jobs of earlier runs are planned already: the next place has no outcome yet.
             self._plan_one_more({})
         else:
             self.settled += 1
@@ -198,6 +200,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             pair: PairQueue(pair, states[pair], plan.per_pair, partial(self._has_sentence, number))
             for number, pair in enumerate(plan.pairs)
         }
+        # The allocator's own lists, which further rounds lengthen.
         self._assigned = dict(zip(plan.pairs, allocator.assigned, strict=True))
         self._order = [self.pairs[pair] for pair in pairs_sharing_models(plan.models)]
         self._report_progress()
@@ -239,6 +242,7 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""
+        # Saved before it counts: what was reported survives the end of this process.
         self._save(task, result)
         self.pairs[task.models].settle(result.state)
         self._report_progress()
@@ -250,6 +254,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         else:
             pair = self.pairs[task.models]
             pair.running -= 1
+            # In front, so that places are still taken in order.
             pair.waiting.appendleft(task.place)
 
 
@@ -259,6 +264,8 @@ def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
     With two models in memory, every pair after the first then costs one load, which is the least
     possible: of a, b, c, d the order is ab, ac, ad, bd, bc, cd.
     """
+    # Row i has the pairs whose first model is i. Every other row runs backwards: it begins with
+    # the second model at which the row before ended.
     rows: list[list[tuple[str, str]]] = [[] for _ in models]
     for (i, first), (_, second) in combinations(enumerate(models), 2):
         rows[i].append((first, second))

@@ -98,6 +98,7 @@ class TripletTask(SynthesisTask):
             ContstimError: see `synthesize_triplet`.
         """
         first, second = models = context.models(self.models)
+        # Files may have been overwritten since, and scores of two models must not share a name.
         for model, fingerprint in zip(models, self.fingerprints, strict=True):
             if model.convention.fingerprint != fingerprint:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")

@@ -63,6 +63,7 @@ class WorkerContext:
     trust_remote_code: bool = False
     folder: Path = field(default_factory=Path.cwd)
     loads: int = field(default=0, init=False)
+    # In order of use, the least recently used first.
     _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
     _words: dict[tuple[str, str], Vocabulary] = field(default_factory=dict, init=False)
 
@@ -76,6 +77,7 @@ class WorkerContext:
             return Reply(task.perform(self), None, "", tuple(self._models))
         except ContstimError as error:
             return Reply(None, error, "", tuple(self._models))
+        # The detail tells the scheduler that nobody foresaw this, and the worker is replaced.
         except Exception as error:
             unforeseen = ContstimError(f"{type(error).__name__}: {error}")
             return Reply(None, unforeseen, traceback.format_exc(), tuple(self._models))
@@ -106,6 +108,7 @@ class WorkerContext:
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
         """Drop models that a task does not need, the least recently used first."""
+        # One place is for the model that is about to be loaded.
         room = max(self.capacity, len(for_models)) - 1
         for name in [name for name in self._models if name not in for_models]:
             if len(self._models) <= room:

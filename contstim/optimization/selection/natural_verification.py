@@ -61,8 +61,7 @@ def verify_natural(
     usable = usable_rows(table, repeatable, banned)
     _check_sentences(table, doubled, usable, pairs)
     _check_matching(table, pairs)
-    _check_objective(table, doubled, selection)
-    _check_bound(table, doubled, usable, certificate)
+    _check_optimality(table, doubled, usable, selection)
 
 
 def _require(holds: bool, failure: str) -> None:
@@ -147,8 +146,11 @@ def _check_matching(table: ScoreTable, pairs: Iterable[Pair]) -> None:
         )
 
 
-def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSelection) -> None:
-    certificate = selection.certificate
+def _check_optimality(
+    table: ScoreTable, doubled: IntArray, usable: BoolArray, selection: NaturalSelection
+) -> None:
+    """The objective is what the pairs are worth, the bound what the prices prove: one number."""
+    certificate, n_sentences = selection.certificate, len(table.log_probs)
     # Eq. 5 in whole numbers: each sentence's doubled rank under the model that rejects it.
     total = sum(
         int(doubled[table.models.index(model), row])
@@ -158,15 +160,10 @@ def _check_objective(table: ScoreTable, doubled: IntArray, selection: NaturalSel
     claimed = certificate.objective_numerator
     _require(claimed == total, f"the doubled ranks sum to {total}, not {claimed}")
     _require(
-        certificate.objective == total / (2 * len(table.log_probs)),
-        f"the objective is {total / (2 * len(table.log_probs))}, not {certificate.objective}",
+        certificate.objective == total / (2 * n_sentences),
+        f"the objective is {total / (2 * n_sentences)}, not {certificate.objective}",
     )
-
-
-def _check_bound(
-    table: ScoreTable, doubled: IntArray, usable: BoolArray, certificate: Certificate
-) -> None:
-    n_sentences = len(table.log_probs)
+    # Prices of other sources, or so large that sums overflow, would prove nothing.
     sources = [(reject, accept) for reject, accept, _ in certificate.prices]
     _require(
         sources == list(permutations(table.models, 2)),

@@ -208,7 +208,13 @@ def build_rules(
     for pair, places in by_model_pair(triplets).items():
         rules.extend(_spread(triplets, pair, places, question))
         if question.token_balance is not None:
-            rules.extend(_balance(triplets, pair, places, question, tokens))
+            # Mean lengths differ by at most the balance, so summed ones by as much for every
+            # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
+            most = int(question.token_balance * question.count(pair) + 1e-9)
+            for model in pair:
+                surplus = [surplus_tokens(triplets[place], model, tokens) for place in places]
+                name = f"balance of {model}'s tokens for {'-'.join(pair)}"
+                rules.append(LinearRule(name, places, surplus, -most, most, rank=1))
     if question.natural_once:
         users: dict[str, list[int]] = defaultdict(list)  # natural sentence → its triplets
         for place, triplet in enumerate(triplets):
@@ -219,7 +225,20 @@ def build_rules(
             if len(places) > 1
         ]
     if question.word_cap is not None:
-        rules.extend(_capped(triplets, question.word_cap, question.uncapped))
+        exempt = frozenset(map(str.lower, question.uncapped))
+        n_times: dict[str, dict[int, int]] = defaultdict(dict)  # word → triplet → how often
+        for place, triplet in enumerate(triplets):
+            for word, times in Counter(shown_words(triplet)).items():
+                if word not in exempt:
+                    n_times[word][place] = times
+        # A word too rare to reach the cap, were all its triplets chosen, needs no rule.
+        rules += [
+            LinearRule(
+                f"word {word!r}", list(counts), list(counts.values()), 0, question.word_cap, rank=1
+            )
+            for word, counts in n_times.items()
+            if sum(counts.values()) > question.word_cap
+        ]
     return rules
 
 
@@ -240,36 +259,3 @@ def _spread(
             members = [places[i] for i in np.flatnonzero(of_place == group)]
             name = f"{quantile_name(groups)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
             yield LinearRule(name, members, ones[: len(members)], each, each)
-
-
-def _balance(
-    triplets: Sequence[Triplet],
-    pair: ModelPair,
-    places: list[int],
-    question: TripletQuestion,
-    tokens: Mapping[tuple[str, str], int],
-) -> Iterator[LinearRule]:
-    # Mean lengths differ by at most the balance, so summed ones by as much for every triplet; 1e-9
-    # is for products such as 0.1 * 30 that fall short of a whole number.
-    most = int((question.token_balance or 0) * question.count(pair) + 1e-9)
-    for model in pair:
-        surplus = [surplus_tokens(triplets[place], model, tokens) for place in places]
-        name = f"balance of {model}'s tokens for {'-'.join(pair)}"
-        yield LinearRule(name, places, surplus, -most, most, rank=1)
-
-
-def _capped(
-    triplets: Sequence[Triplet], cap: int, uncapped: frozenset[str]
-) -> Iterator[LinearRule]:
-    exempt = frozenset(map(str.lower, uncapped))
-    users: dict[str, dict[int, int]] = defaultdict(dict)  # word → triplet → how often it has it
-    for place, triplet in enumerate(triplets):
-        for word, times in Counter(shown_words(triplet)).items():
-            if word not in exempt:
-                users[word][place] = times
-    for word, times_of in users.items():
-        # A word too rare to reach the cap, were all its triplets chosen, needs no rule.
-        if sum(times_of.values()) > cap:
-            yield LinearRule(
-                f"word {word!r}", list(times_of), list(times_of.values()), 0, cap, rank=1
-            )

@@ -104,6 +104,7 @@ class GorillaOptions:
             InputError: a stated column is not there.
         """
         columns = list(columns)
+        # Stated as nothing, it is not looked for, though a column may be called so.
         stated = self.columns.get(name)
         if stated is None:
             return next(filter(None, (family(s, columns) for s in RECOGNISED[name])), [])
@@ -134,6 +135,7 @@ def _forms(column: str, exact: bool) -> tuple[str, str]:
 
 def normalised(name: str) -> str:
     """A name in lower case without what people write in different ways."""
+    # Exports write `Spreadsheet: name` for columns that come from the spreadsheet.
     return re.sub(r"[\s_-]", "", name.lower().removeprefix("spreadsheet:"))
 
 
@@ -147,6 +149,7 @@ def _check_names(where: str, given: Iterable[str], allowed: Iterable[str]) -> No
 
 def _value(name: str, value: object) -> Any:
     if name == "ratings":
+        # To Python, true is a whole number too, and would pass for the rating 1.
         if not isinstance(value, int) or isinstance(value, bool) or value not in SCALE:
             raise ValueError(
                 f"the rating {shortened(value)} is not a whole number from {SCALE[0]} to "

@@ -164,6 +164,7 @@ def export_gorilla(
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, seed=settings.seed)
+    # A template that we once exported has our columns already.
     columns = (*sheet.columns, *(name for name in METADATA if name not in sheet.columns))
     for stimulus_list in lists:
         rows = []
@@ -175,6 +176,7 @@ def export_gorilla(
                 "list_name": stimulus_list.name,
                 "shown_left": shown.left,
             }
+            # What stands later wins: our cells take the place of those that the pattern row holds.
             rows.append({**sheet.pattern, sheet.left: left, sheet.right: right, **about})
         folder.rows(f"{stimulus_list.name}.csv", [*sheet.before, *rows, *sheet.after], columns)
     folder.lists(lists)

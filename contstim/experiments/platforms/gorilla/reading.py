@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from contstim.stimuli import Trial
 
+# resp1 … resp6 are those of our own task; other tasks call their buttons otherwise.
 _BUTTON = re.compile(
     r"(?:resp|response|rating|button|option|choice|likert)?[\s_-]*([0-9]{1,3})", re.I
 )
@@ -107,6 +108,7 @@ def import_gorilla(
         return align(answers, trials, notes, stray)
     built, grouped, decisions = build_trials(answers, scores)
     imported = align(grouped, built, [*notes, *decisions], stray)
+    # Groups that were put together wrongly show in this, that nobody finishes theirs.
     unfinished = {finding.participant for finding in imported.report.of(Problem.UNFINISHED)}
     if unfinished >= {answer.participant for answer in answers}:
         hint = (
@@ -235,6 +237,7 @@ def _answer(row: _Row, rating: int | None, options: GorillaOptions) -> RecordedA
         if place < 0 or place % 1:
             raise InputError(f"{row.where}: {place:g} under position is not a place in an order.")
         position, rt_ms = int(place), _number(row, "rt_ms", math.nan)
+    # What is stated for every row goes before its cell, whose word may stand for another of ours.
     about = {
         name: options.constants.get(name) or options.values.get(cells[name], cells[name])
         for name in FACTS
@@ -270,6 +273,7 @@ def _positioned(answers: Sequence[RecordedAnswer]) -> list[RecordedAnswer]:
     """Positions from 1: by the export's trial numbers where they differ, else by its order."""
     by_participant: dict[str, list[int]] = defaultdict(list)
     for index, answer in enumerate(answers):
+        # When a trial without a rating was shown is not known: it has no place in the order.
         if answer.rating != UNKNOWN:
             by_participant[answer.participant].append(index)
     positioned = list(answers)

@@ -110,6 +110,7 @@ def condition_of(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) 
         InputError: neither tells, or a controversial trial does not name two models.
     """
     stated = answer.about.get("condition", "")
+    synthetic = sum(kind in SYNTHETIC for kind in kinds)
     if stated:
         try:
             condition = Condition(stated.lower().replace("_", "-"))
@@ -118,8 +119,20 @@ def condition_of(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) 
                 f"{answer.where}: {stated!r} is not a condition. Give a translation under [values] "
                 f"to one of {', '.join(Condition)}."
             ) from None
+    elif Kind.SHUFFLED in kinds or _same_words(answer):
+        condition = Condition.CATCH
+    elif None in kinds and any(models):
+        # With models it may be a controversial natural pair or a synthetic one: no guess.
+        raise InputError(
+            f"{answer.where}: are the sentences natural or synthetic? Name the columns that "
+            "tell (condition, or kind_left and kind_right), or state one condition for all."
+        )
+    elif synthetic and None not in kinds:
+        both = synthetic == 2
+        condition = Condition.SYNTHETIC_SYNTHETIC if both else Condition.NATURAL_SYNTHETIC
     else:
-        condition = _implied_condition(answer, kinds, models)
+        # Two natural sentences, or unknown kinds where no model is named either.
+        condition = Condition.NATURAL_CONTROVERSIAL if any(models) else Condition.RANDOM_NATURAL
     # Random pairs and catch trials set no models against each other; all others need two.
     if condition not in UNTARGETED and (not all(models) or models[0] == models[1]):
         raise InputError(
@@ -127,23 +140,6 @@ def condition_of(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) 
             f"{models[0]!r} and {models[1]!r}. Name their columns."
         )
     return condition
-
-
-def _implied_condition(answer: RecordedAnswer, kinds: Kinds, models: tuple[str, str]) -> Condition:
-    if Kind.SHUFFLED in kinds or _same_words(answer):
-        return Condition.CATCH
-    synthetic = sum(kind in SYNTHETIC for kind in kinds)
-    if None in kinds:
-        # With models it may be a controversial natural pair or a synthetic one: no guess.
-        if any(models):
-            raise InputError(
-                f"{answer.where}: are the sentences natural or synthetic? Name the columns that "
-                "tell (condition, or kind_left and kind_right), or state one condition for all."
-            )
-        return Condition.RANDOM_NATURAL
-    if synthetic:
-        return Condition.SYNTHETIC_SYNTHETIC if synthetic == 2 else Condition.NATURAL_SYNTHETIC
-    return Condition.NATURAL_CONTROVERSIAL if any(models) else Condition.RANDOM_NATURAL
 
 
 def build_trials(
@@ -258,7 +254,20 @@ class _Builder:
             texts = (min(answer.shown), max(answer.shown))
             canonical = (Kind.NATURAL, Kind.NATURAL)
         elif condition is Condition.CATCH:
-            texts = self._unshuffled_first(answer, kinds)
+            # The shuffled one by the stated kinds; else by the one capital; else by most models.
+            capital = [text[0].isupper() for text in answer.shown]
+            if Kind.SHUFFLED in kinds:
+                swap = kinds[0] is Kind.SHUFFLED
+            elif capital[0] != capital[1]:
+                self._doubts["the unshuffled sentence of a catch trial is the capitalised one"] += 1
+                swap = capital[1]
+            elif self._scores is not None:
+                doubt = "the unshuffled sentence of a catch trial is what most models prefer"
+                self._doubts[doubt] += 1
+                swap = float(np.sum(np.sign(self._leads(answer, answer.shown)))) > 0
+            else:
+                raise _which(answer, "shuffled")
+            texts = _swapped(answer.shown) if swap else answer.shown
             canonical = (Kind.NATURAL, Kind.SHUFFLED)
         elif condition is Condition.NATURAL_SYNTHETIC:
             if Kind.NATURAL not in kinds or kinds[0] == kinds[1]:
@@ -321,22 +330,6 @@ class _Builder:
             second, first, out=np.zeros(len(first)), where=differ
         ).tolist()
         return leads
-
-    def _unshuffled_first(self, answer: RecordedAnswer, kinds: Kinds) -> tuple[str, str]:
-        """By the stated kinds; else by the one capital at the start; else by most models."""
-        texts = answer.shown
-        capital = [text[0].isupper() for text in texts]
-        if Kind.SHUFFLED in kinds:
-            swap = kinds[0] is Kind.SHUFFLED
-        elif capital[0] != capital[1]:
-            self._doubts["the unshuffled sentence of a catch trial is the capitalised one"] += 1
-            swap = capital[1]
-        elif self._scores is not None:
-            self._doubts["the unshuffled sentence of a catch trial is what most models prefer"] += 1
-            swap = float(np.sum(np.sign(self._leads(answer, texts)))) > 0
-        else:
-            raise _which(answer, "shuffled")
-        return _swapped(texts) if swap else texts
 
 
 def _swapped(texts: tuple[str, str]) -> tuple[str, str]:

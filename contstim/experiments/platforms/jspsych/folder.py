@@ -193,8 +193,10 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     # No file of ours may be called jatos.js: that is the name of JATOS's own.
     backend = f"parts/backends/{settings.save}_backend.js"
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
+    # study.js is written out of the trials, not copied.
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
+    # Deferred scripts run in the order in which they stand, when the page has been read.
     elements = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
     jatos = '  <script src="jatos.js"></script>\n' if settings.save is SaveTo.JATOS else ""
     index = page.joinpath("index.html").read_text(encoding="utf-8")

@@ -113,6 +113,7 @@ def library_tags(*, vendored: bool) -> str:
 def bring_library(earlier: Path, folder: Path) -> None:
     """Copy the files that an earlier export fetched, so that they need not be fetched again."""
     for file in LIBRARY:
+        # Whether they are whole is not asked here: `fetch_library` replaces what is not.
         if (earlier / file.name).is_file():
             with writing(folder / file.name) as partial:
                 shutil.copyfile(earlier / file.name, partial)
@@ -135,24 +136,25 @@ def fetch_library(folder: Path | str, source: Path | None = None) -> None:
         # What an earlier export fetched counts only if it is still the pinned file.
         if source is None and target.is_file() and _is(target.read_bytes(), file.integrity):
             continue
-        content = _fetch(file) if source is None else _read(file, source)
+        if source is None:
+            content = _fetch(file)
+        else:
+            # As an earlier export has it, or as npm installs it.
+            places = (source / file.name, source / file.package / _BUILD)
+            place = next((place for place in places if place.is_file()), None)
+            if place is None:
+                raise InputError(
+                    f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder "
+                    "`vendor` of an earlier export, or `node_modules` after npm install "
+                    f"{file.package}@{file.version}."
+                )
+            content = place.read_bytes()
         _check(content, file.integrity, f"{file.package} {file.version}")
         with writing(target) as partial:
             partial.write_bytes(content)
     with writing(Path(folder) / "LICENSE.txt") as partial:
         versions = "".join(f"{file.package} {file.version}\n" for file in LIBRARY)
         partial.write_text(_NOTICE + versions + _LICENCE, encoding="utf-8")
-
-
-def _read(file: LibraryFile, source: Path) -> bytes:
-    places = (source / file.name, source / file.package / _BUILD)
-    for place in places:
-        if place.is_file():
-            return place.read_bytes()
-    raise InputError(
-        f"{source} has neither {file.name} nor {file.package}/{_BUILD}. Give a folder `vendor` of "
-        f"an earlier export, or `node_modules` after npm install {file.package}@{file.version}."
-    )
 
 
 def _fetch(file: LibraryFile) -> bytes:

@@ -162,7 +162,24 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
         cells = zip(*table.values(), strict=True)
         rows, runs = [dict(zip(table, row, strict=True)) for row in cells], 1
     else:
-        rows, runs = _read_json(path)
+        # One value, or one a line, as JATOS writes them: then the first line is a whole value.
+        text = read_text(path)
+        lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        by_line = len(lines) > 1
+        if by_line:
+            try:
+                parse_json(lines[0][1], path)
+            except InputError:
+                by_line = False
+        if by_line:
+            values = [parse_json(line, f"{path}, line {n}") for n, line in lines]
+        else:
+            values = [parse_json(text, path)]
+        # A list is what one run of the page saved; answers sent one by one are objects without it.
+        rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
+        if not all(isinstance(row, dict) for row in rows):
+            raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
+        runs = sum(isinstance(value, list) for value in values)
     if not any(_cell(row, "trial_id") for row in rows):
         raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
     named = (name for name in PARTICIPANT if any(_cell(row, name) for row in rows))
@@ -174,25 +191,3 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
             f"any of {', '.join(PARTICIPANT)}."
         )
     return rows, column
-
-
-def _read_json(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The rows of a file, and how many runs of the page they come from, as far as it tells."""
-    # One value, or one a line, as JATOS writes them: then the first line is a whole value.
-    text = read_text(path)
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    by_line = len(lines) > 1
-    if by_line:
-        try:
-            parse_json(lines[0][1], path)
-        except InputError:
-            by_line = False
-    if by_line:
-        values = [parse_json(line, f"{path}, line {n}") for n, line in lines]
-    else:
-        values = [parse_json(text, path)]
-    # A list is what one run of the page saved; answers sent one by one are objects without a list.
-    rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
-    if not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
-    return rows, sum(isinstance(value, list) for value in values)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 VERSION = 1
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 
+# Numbers, because participants can read the source of a page.
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
 
 
@@ -43,6 +44,7 @@ def build_study(
             "A page needs trials with an identifier each; these are none, or some share one."
         )
     groups: dict[str, list[dict[str, Any]]] = {}
+    # Sorted, so that the same trials in another order are the same version.
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
         groups.setdefault(str(trial.group), []).append(
             {

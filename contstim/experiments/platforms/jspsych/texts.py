@@ -46,6 +46,7 @@ def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, 
     lacking = {
         name: (_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS if name not in texts
     }
+    # A table that is in its place already is not copied onto itself.
     if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
         lacking[PRACTICE] = _read(practice, PRACTICE)
     for name, text in lacking.items():
@@ -64,12 +65,14 @@ def _read(path: Path, name: str) -> str:
 
 
 def _check_table(path: Path, name: str) -> None:
+    # A page may go without examples, but neither without labels nor with empty practice.
     table = read_csv(path, delimiters=",;", may_be_empty=name == "examples.csv")
     missing = [column for column in _COLUMNS[name] if column not in table]
     if missing:
         raise InputError(
             f"{path} lacks the columns {', '.join(missing)}; it needs {', '.join(_COLUMNS[name])}."
         )
+    # Labels have no sentences, so that nothing is parsed there.
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
     if name == "examples.csv":

@@ -17,6 +17,7 @@ from typing import Any
 from contstim.documents import parse_json_object
 from contstim.errors import InputError
 
+# Pairs of keyword and value, joined by underscores, and `data` at the end.
 _NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
 _KEYWORDS = frozenset(
     "study site subject session task condition trial stimulus description".split()
@@ -81,6 +82,7 @@ def _tables(root: Path, main: dict[str, Any]) -> list[PsychDsFinding]:
             findings.append(PsychDsFinding(True, "FILENAME_KEYWORD_FORMATTING_ERROR", about))
             continue
         tables += 1
+        # Of a name that is right, the last part is `data`; all others are keyword and value.
         findings += [
             PsychDsFinding(False, "FILENAME_UNOFFICIAL_KEYWORD_WARNING", f"{about}: {pair[0]}")
             for pair in (part.split("-") for part in path.stem.split("_")[:-1])

@@ -197,6 +197,7 @@ def write_psych_ds(
             traced back, or the folder holds other files.
         VerificationError: the data set does not obey the rules.
     """
+    # In names of files, the rules allow letters and digits only as values.
     study = re.sub(r"[^A-Za-z0-9]", "", about.name)
     if not study:
         raise InputError(f"The name {about.name!r} has no letter or digit, which file names need.")
@@ -212,6 +213,7 @@ def write_psych_ds(
         ],
         "scores": _score_rows(scores),
     }
+    # The first row names the columns, so that a table without rows cannot be written.
     tables = {what: rows for what, rows in tables.items() if rows}
     models = scores.models if scores else ()
     for what, rows in tables.items():
@@ -227,6 +229,7 @@ def write_psych_ds(
         tables="\n".join(f"* {what}: {counted(len(rows), 'row')}" for what, rows in tables.items()),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
+    # Our record of the export lies in the folder and is not part of the data set.
     folder.text(".psychds-ignore", "export.meta.json\n")
     exported = folder.finish(
         check=_verify, keep_names=keep_names, simulated_participants=origin.simulated
@@ -272,6 +275,7 @@ def _numbered(responses: Sequence[Response]) -> list[Response]:
     """The responses under numbers: P1, P2, … for people, simulated-1, … for artificial ones."""
     names = dict.fromkeys(response.participant for response in responses)
     artificial = {response.participant for response in responses if response.simulated}
+    # Zeros before numbers, so that names sort as numbers do.
     width = len(str(len(names)))
     number = {
         name: f"{SIMULATED_NAME if name in artificial else 'P'}{place:0{width}}"

@@ -41,6 +41,7 @@ def _writes_into(process: Path, folder: str) -> bool:
     for opened in (process / "fd").iterdir():
         if str(opened.readlink()).startswith(f"{folder}/"):
             lines = (process / "fdinfo" / opened.name).read_text().splitlines()
+            # Flags are octal; masked, they tell how the file was opened (proc(5)).
             (flags,) = (line.split()[1] for line in lines if "flags:" in line)
             if int(flags, 8) & os.O_ACCMODE != os.O_RDONLY:
                 return True
@@ -56,6 +57,7 @@ def main() -> None:
     calm = 0
     for _ in range(_LOOKS):
         left = belonging(sys.argv[1], folder)
+        # A process that is just being started may escape a single look.
         calm = 0 if left else calm + 1
         if calm == _CALM:
             return
