@@ -39,6 +39,7 @@ def shared_vocabulary(
         by_all: BoolArray = np.logical_and.reduce([model.knows(words) for model in models])
         return by_all
 
+    # Knowledge first: a word that a model does not know has no number of tokens to compare
     shared, _ = vocabulary.restrict(known_to_all)
     if same_token_count:
         shared = _same_token_count(models, shared)
@@ -62,6 +63,7 @@ def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocab
                 "Words with equal numbers of tokens need two models with tokenizers or more; "
                 f"given {', '.join(model.name for model in models)}."
             )
+        # (n_tokenizers, n_words) against the first of them
         same = np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)
         return tuple(word for word, yes in zip(words, same, strict=True) if yes)
 

@@ -85,7 +85,7 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
         columns[name] = [None if _is_unknown(value) else value for value in columns[name]]
     for name in ("participant", "trial_id"):
         columns[name] = list(map(escape_formula, columns[name]))
-    # Tables of people alone have no such column, and are the same as before there was one
+    # Tables of people alone have no such column
     marks = columns.pop(SIMULATED)
     return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
 
