@@ -52,7 +52,10 @@ def score_sentences(
     rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
     order = [rows[sentence] for sentence in sentences]
     report = progress or (lambda _model, _n: None)
-    columns = [_column(model, list(rows), store, report)[order] for model in models]
+    columns = []
+    for model in models:
+        work = _Work(list(rows), model.scores, model.convention)
+        columns.append(_score(work, store, partial(report, model))[order])
     return ScoreTable(
         tuple(sentences),
         tuple(model.name for model in models),
@@ -150,16 +153,6 @@ def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
         # The end of the sentence stands one place behind the last word
         return len(sentence), sentence.end, token, log_prob
     return word, sentence.words[word], token, log_prob
-
-
-def _column(
-    model: Scorer,
-    sentences: list[Sentence],
-    store: Store | None,
-    report: Callable[[Scorer, int], None],
-) -> FloatArray:
-    work = _Work(sentences, model.scores, model.convention)
-    return _score(work, store, partial(report, model))
 
 
 _Item = TypeVar("_Item", "Sentence", "Continuation")

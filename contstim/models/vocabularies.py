@@ -111,17 +111,13 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
     """
     vocabularies = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
     if not vocabularies:
-        return _embedded_english()
+        from contstim.english.lexicon import lexicon
+
+        # In alphabetical order; each of these words may start a sentence, then capitalised
+        forms = tuple(sorted(lexicon().forms))
+        capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
+        return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))
     common = vocabularies[0]
     for other in vocabularies[1:]:
         common = common.intersect(other)
     return common
-
-
-def _embedded_english() -> Vocabulary:
-    """The word forms of the embedded English, in alphabetical order; each may start a sentence."""
-    from contstim.english.lexicon import lexicon
-
-    forms = tuple(sorted(lexicon().forms))
-    capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
-    return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))

@@ -146,7 +146,13 @@ class TripletStore:
                 (*pair, place, natural, outcome.state, outcome.reason),
             ).lastrowid
             if outcome.triplet is not None:
-                _insert_triplet(connection, job, outcome.triplet)
+                triplet = outcome.triplet
+                values = [getattr(triplet, name) for name in _SCORES]
+                texts = (str(triplet.synthetic_1), str(triplet.synthetic_2))
+                connection.execute(
+                    f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
+                    (job, triplet.triplet_id, *texts, *values),
+                )
             for trail in outcome.trails:
                 _insert_trail(connection, job, trail)
 
@@ -204,14 +210,6 @@ def _agree(before: str | None, now: str | None, may_grow: bool) -> bool:
         return before == now
     # More sentences for a pair add jobs and change none of those kept
     return int(now) >= int(before)
-
-
-def _insert_triplet(connection: sqlite3.Connection, job: int | None, triplet: Triplet) -> None:
-    values = [getattr(triplet, name) for name in _SCORES]
-    connection.execute(
-        f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
-        (job, triplet.triplet_id, str(triplet.synthetic_1), str(triplet.synthetic_2), *values),
-    )
 
 
 def _insert_trail(connection: sqlite3.Connection, job: int | None, trail: Trail) -> None:
