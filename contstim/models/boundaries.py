@@ -73,13 +73,10 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY
-    classes[[i for i in _special_ids(tokenizer) if i < n_tokens]] = NO_CLASS
-    return classes
-
-
-def _special_ids(tokenizer: Any) -> set[int]:
     added = tokenizer.added_tokens_decoder.items()
-    return {*tokenizer.all_special_ids, *(id_ for id_, token in added if token.special)}
+    special = {*tokenizer.all_special_ids, *(id_ for id_, token in added if token.special)}
+    classes[[i for i in special if i < n_tokens]] = NO_CLASS
+    return classes
 
 
 class Normaliser:

@@ -23,7 +23,10 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
         model: a `transformers` model.
         tokenizer: a `transformers` tokenizer.
     """
-    return fingerprint_of_network(model, _configuration(model.config), _tokenization(tokenizer))
+    facts = model.config.to_diff_dict().items()
+    lasting = {key: value for key, value in facts if key not in _VOLATILE}
+    configuration = json.dumps(lasting, sort_keys=True, default=str)
+    return fingerprint_of_network(model, configuration, _tokenization(tokenizer))
 
 
 def fingerprint_of_tokenizer(tokenizer: Any) -> str:
@@ -61,11 +64,6 @@ def _weights(model: Any) -> Iterator[str]:
 
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock
         yield from pool.map(digest, sorted(model.state_dict().items()))
-
-
-def _configuration(config: Any) -> str:
-    facts = {key: value for key, value in config.to_diff_dict().items() if key not in _VOLATILE}
-    return json.dumps(facts, sort_keys=True, default=str)
 
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:

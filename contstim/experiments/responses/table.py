@@ -82,16 +82,14 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     rows = list(responses)
     columns = columns_of(Response, rows)
     for name in _OPTIONAL:
-        columns[name] = [None if _is_unknown(value) else value for value in columns[name]]
+        # 0 or nan: not recorded, an empty cell
+        cells = columns[name]
+        columns[name] = [None if cell == UNKNOWN or math.isnan(cell) else cell for cell in cells]
     for name in ("participant", "trial_id"):
         columns[name] = list(map(escape_formula, columns[name]))
     # Tables of people alone have no such column
     marks = columns.pop(SIMULATED)
     return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
-
-
-def _is_unknown(value: float) -> bool:
-    return value == UNKNOWN or math.isnan(value)
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
