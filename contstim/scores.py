@@ -62,7 +62,7 @@ class ScoreTable:
                 f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
                 f"not {self.log_probs.shape}."
             )
-        # -inf is a score: the model finds the sentence impossible. +inf and nan are none
+        # -inf is a score: the model finds the sentence impossible. +inf and nan are not
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
         if len(bad):
             row, column = bad[0]

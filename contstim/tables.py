@@ -98,7 +98,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
 def write_csv(file: TextIO, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
-    # Programs that look at quotation marks then take the text 1984 for no number
+    # Programs that look at quotation marks then do not take the text 1984 for a number
     writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*map(_plain, columns.values()), strict=True))
