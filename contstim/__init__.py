@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from contstim.corpus import read_sentences
     from contstim.english import generate
     from contstim.english.minimal_pairs import generate_pairs
-    from contstim.errors import ContstimError
+    from contstim.errors import (
+        ContstimError,
+        CorpusError,
+        InfeasibleError,
+        InputError,
+        ModelError,
+        ScoreError,
+        SentenceError,
+        StoreError,
+        VerificationError,
+        VocabularyError,
+        WorkerError,
+    )
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
     from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
@@ -121,6 +133,16 @@ _HOMES = {
     "evaluate_desiderata": "contstim.evaluation.desiderata.evaluation",
     # what goes wrong
     "ContstimError": "contstim.errors",
+    "InputError": "contstim.errors",
+    "SentenceError": "contstim.errors",
+    "VocabularyError": "contstim.errors",
+    "CorpusError": "contstim.errors",
+    "ScoreError": "contstim.errors",
+    "ModelError": "contstim.errors",
+    "InfeasibleError": "contstim.errors",
+    "StoreError": "contstim.errors",
+    "WorkerError": "contstim.errors",
+    "VerificationError": "contstim.errors",
 }
 
 __all__ = [
@@ -128,21 +150,31 @@ __all__ = [
     "Analysis",
     "ContstimError",
     "Convention",
+    "CorpusError",
+    "InfeasibleError",
+    "InputError",
     "LanguageModel",
+    "ModelError",
     "Pair",
     "RecurrentSettings",
     "Replacements",
     "Response",
+    "ScoreError",
     "ScoreTable",
     "Scorer",
     "Sentence",
+    "SentenceError",
     "Store",
+    "StoreError",
     "TrainingSettings",
     "TransformerSettings",
     "Trial",
     "Triplet",
     "TripletQuestion",
+    "VerificationError",
     "Vocabulary",
+    "VocabularyError",
+    "WorkerError",
     "__version__",
     "analyze",
     "artificial_participants",

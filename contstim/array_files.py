@@ -67,6 +67,7 @@ def read_npz(path: Path | str) -> dict[str, NDArray[Any]]:
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> NDArray[Any]:
     if not member.filename.endswith(_ENDING):
         raise ValueError(f"it holds {member.filename}, which is not an {_ENDING}")
+    # What the archive says of both sizes may be a lie; what it cannot be is longer than the file
     there = min(member.compress_size, Path(path).stat().st_size)
     if member.file_size > _MOST_COMPRESSED * there:
         raise ValueError(f"{member.filename} claims to be larger than it can be")
@@ -84,6 +85,7 @@ def _read_array(file: IO[bytes], size: int) -> NDArray[Any]:
     if read_header is None:
         raise ValueError(f"its format {version} is not 1.0 or 2.0")
     shape, _, dtype = read_header(file)
+    # math.prod and not NumPy's, whose product of a huge shape would overflow to a small number
     claimed = math.prod(shape) * dtype.itemsize
     if dtype.hasobject:
         raise ValueError("it holds objects of Python, which could run code")
@@ -92,6 +94,7 @@ def _read_array(file: IO[bytes], size: int) -> NDArray[Any]:
             f"its header claims an array {shape} of {dtype} ({claimed:,} bytes), but "
             f"{size - file.tell():,} bytes follow"
         )
+    # read_array reads the header itself
     file.seek(0)
     array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     return array

@@ -64,12 +64,15 @@ def _one_a_line(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
 def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
+    # The whole text at once: Punkt learns abbreviations from all of it before it splits any
     text = "\n".join(lines)
     trainer = PunktTrainer()
     trainer.train(text, finalize=True)
     for piece in PunktSentenceTokenizer(trainer.get_params()).tokenize(text):
+        # The end mark may stand inside quotation marks or brackets: He said "Go!"
         closing = piece.rstrip("\"'”’»)]")
         end = closing[-1] if closing.endswith(END_MARKS) else "."
+        # A full stop is taken from the last word alone: inside it belongs to an abbreviation
         *inner, last = piece.split()
         stripped = [*(word.strip(_CLINGING) for word in inner), last.strip(_CLINGING + ".")]
         words = [word for word in stripped if any(map(str.isalnum, word))]
@@ -98,12 +101,14 @@ def _whole(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
 
 
 def _decode(raw: bytes, path: Path | str, number: int) -> str:
+    # UTF-16 read as UTF-8 may decode, with a null character between any two letters
     if b"\0" in raw:
         raise CorpusError(
             f"{path} is not a text in UTF-8: line {number} holds a null character. Convert it, for "
             f"instance with 'iconv -f UTF-16 -t UTF-8'."
         )
     try:
+        # A byte order mark stands before the first line only; elsewhere it would be part of a word
         return raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise CorpusError(

@@ -65,6 +65,7 @@ def spearman(x: FloatArray, y: FloatArray, *, fewest: int = _FEWEST) -> float:
     """Pearson's r between the average ranks of two columns; nan below `fewest` rows."""
     from scipy.stats import rankdata
 
+    # Before ranking: a row that does not count may not shift the ranks of the others
     x, y = _finite(x, y)
     return pearson(rankdata(x), rankdata(y), fewest=fewest)
 
@@ -82,6 +83,7 @@ def pearson_matrix(columns: FloatArray, *, fewest: int = _FEWEST) -> FloatArray:
     n = columns.shape[1]
     matrix = np.full((n, n), np.nan)
     for i in range(n):
+        # i too: a constant column has no correlation, not even with itself
         for j in range(i, n):
             matrix[i, j] = matrix[j, i] = pearson(columns[:, i], columns[:, j], fewest=fewest)
     return matrix

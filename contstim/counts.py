@@ -49,6 +49,7 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *rest, strict=True):
+        # Rows stand by sentence, then by model: those of one key follow in the order of its tokens
         tokens[sentence.text, model].append(tuple(token))
     # A sentence that was given k times has its rows k times over: the shortest beginning whose
     # repetition is the whole list has them once.

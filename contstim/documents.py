@@ -173,6 +173,7 @@ def _as_tuples(value: Any, hint: Any) -> Any:
     tuples = [h for h in (hint, *get_args(hint)) if get_origin(h) is tuple]
     if not isinstance(value, list) or not tuples:
         return value
+    # A list of another length than the tuple stays a list, which the check of types then names
     inner = _each(tuples[0], len(value))
     if len(inner) != len(value):
         return value
@@ -194,6 +195,7 @@ def _fits(value: object, hint: Any) -> bool:
             and len(value) == len(_each(hint, len(value)))
             and all(map(_fits, value, _each(hint, len(value))))
         )
+    # To Python true is a 1; in a file it is not
     if isinstance(value, bool):
         return hint is bool
     return isinstance(value, int | float if hint is float else hint)
@@ -230,6 +232,7 @@ def _decoded(text: str | bytes, source: object) -> str:
     if isinstance(text, str):
         return text
     try:
+        # Editors on Windows put a byte order mark first
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{source} is not UTF-8 (byte {error.start + 1}).") from error
@@ -261,6 +264,7 @@ def _check(value: object) -> None:
         inner: list[object] = []
         for part in level:
             if isinstance(part, dict):
+                # Names are texts too, and may hold half of a surrogate pair
                 inner += part.keys()
                 inner += part.values()
             elif isinstance(part, list):

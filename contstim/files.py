@@ -93,6 +93,7 @@ def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
 @contextmanager
 def _replacing(target: Path, *, private: bool) -> Iterator[Path]:
     if target.is_symlink():
+        # Renaming onto the link itself would put a file in its place
         target = Path(os.path.realpath(target))
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
@@ -106,6 +107,7 @@ def _replacing(target: Path, *, private: bool) -> Iterator[Path]:
         mode = (target if target.exists() and not private else partial).stat().st_mode
         yield partial
         partial.chmod(stat.S_IMODE(mode))
+        # One step on every POSIX system: readers see the old file or the whole new one
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -114,6 +116,8 @@ def _replacing(target: Path, *, private: bool) -> Iterator[Path]:
 @contextmanager
 def _copied_into(device: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
+        # A device cannot be renamed onto, and a pipe not written twice: the whole first, then a
+        # copy
         whole = Path(folder) / "whole"
         yield whole
         with whole.open("rb") as source, device.open("wb") as target:

@@ -89,6 +89,7 @@ class Without(SentenceRule):
 
     def rejects(self, sentence: Sentence) -> bool:
         """See `SentenceRule.rejects`."""
+        # Spaces on both sides, so that "art" is not found in "start" or "artist"
         text = f" {sentence.bare.lower()} "
         return any(f" {' '.join(phrase.lower().split())} " in text for phrase in self.phrases)
 
@@ -122,6 +123,7 @@ def filter_sentences(
     seen: set[tuple[str, ...]] = set()
     for sentence in sentences:
         reason = next((rule.reason for rule in rules if rule.rejects(sentence)), None)
+        # Only sentences that stay are remembered: one that a rule rejects is no earlier occurrence
         if reason is None and sentence.words in seen:
             reason = "it occurred before"
         if reason is None:

@@ -59,6 +59,7 @@ class WordFrequencies:
 
     def zipf(self, word: str) -> float:
         """A word's place on the Zipf scale; words that were never counted have the lowest."""
+        # + 1: Laplace's; + 3: from a million words to a thousand million
         return math.log10((self._folded[word.lower()] + 1) / self._millions) + 3
 
     def mean_zipf(self, sentence: Sentence) -> float:
@@ -86,6 +87,7 @@ class WordFrequencies:
         Raises:
             InputError: there is no such word.
         """
+        # Sorted before drawing: the order of a table must not change which words a seed draws
         words = sorted(word for word in self.counts if word.isalpha() and word.islower())
         if not words:
             raise InputError("The frequencies have no word of small letters only.")
@@ -113,6 +115,7 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
 
 def _read_counts(path: Path) -> WordFrequencies:
     table = read_table(path)
+    # Models of words count first words and others apart, and have no sum of both
     columns = ("count",) if "count" in table else _COUNTS_OF_MODELS
     missing = [name for name in ("word", *columns) if name not in table]
     if missing:

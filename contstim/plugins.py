@@ -39,6 +39,7 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     """
     word = kind.__name__
     entries = list(entry_points(group=group, name=name))
+    # One package may be found twice, installed and on the path: then both name the same value
     if len({entry.value for entry in entries}) > 1:
         raise error(
             f"Several packages add the {word.lower()} {name!r}: "
@@ -49,6 +50,7 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     (entry, *_) = entries
     try:
         value = entry.load()
+    # Loading runs another package's code, which may fail in any way
     except Exception as reason:
         raise error(
             f"The {word.lower()} {name!r} of {_origin(entry)} cannot be loaded: "

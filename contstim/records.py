@@ -69,6 +69,7 @@ def provenance() -> dict[str, Any]:
     program = Path(sys.argv[0])
     # `python -m contstim` runs .../contstim/__main__.py: the folder names the program
     name = program.parent.name if program.name == "__main__.py" else program.name
+    # From the metadata of what is installed, without importing any of it
     versions = {name: metadata.version(name) for name in _LIBRARIES}
     return {
         "command": [name, *sys.argv[1:]],

@@ -62,6 +62,7 @@ class ScoreTable:
                 f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
                 f"not {self.log_probs.shape}."
             )
+        # -inf is a score: the model finds the sentence impossible. +inf and nan are not
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
         if len(bad):
             row, column = bad[0]
@@ -73,6 +74,8 @@ class ScoreTable:
             )
         if self.sentences is None or len(self.rows) == len(self.sentences):
             return
+        # `rows` has the first row of each sentence; any later one must say the same under every
+        # model
         for row, sentence in enumerate(self.sentences):
             first = self.rows[sentence]
             if (self.log_probs[first] != self.log_probs[row]).any():
@@ -128,6 +131,7 @@ class ScoreTable:
 
         Ranks ascend from 1 for the lowest log-probability; tied sentences share their mean rank.
         """
+        # Integers, so that selections compare ranks and sums of them without rounding
         return np.stack([doubled_ranks(column) for column in self.log_probs.T], axis=1)
 
     def ranks(self) -> FloatArray:
@@ -148,6 +152,7 @@ class ScoreTable:
             raise ScoreError("Agreement is about pairs: it needs two sentences or more.")
         n_models = len(self.models)
         shares = np.empty((n_models, n_models))
+        # i may equal j: a model agrees with itself in all pairs but those that it ties
         for i, j in combinations_with_replacement(range(n_models), 2):
             tau = _kendall_tau_a(self.log_probs[:, i], self.log_probs[:, j])
             shares[i, j] = shares[j, i] = (1 + tau) / 2
@@ -239,6 +244,7 @@ def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
     """From SciPy's tau-b, whose denominator leaves out tied pairs."""
     from scipy.stats import kendalltau
 
+    # tau-b = S / sqrt(untied in x · untied in y), tau-a = S / all pairs, S: concordant - discordant
     n_pairs = len(x) * (len(x) - 1) // 2
     untied = [
         n_pairs - sum(c * (c - 1) // 2 for c in np.unique(v, return_counts=True)[1].tolist())
@@ -276,6 +282,7 @@ def _numbers(path: Path | str, name: str, values: Sequence[Any] | NDArray[Any]) 
     try:
         return np.array([_score(value) for value in values], dtype=np.float64)
     except ValueError:
+        # Something is not a number: read once more, cell by cell, to name its row
         for row, value in enumerate(values):
             try:
                 _score(value)

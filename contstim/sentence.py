@@ -28,6 +28,7 @@ def _is_writable(text: str) -> bool:
     if "\0" in text:
         return False
     try:
+        # ASCII, by far the most, needs no encoding; half of a surrogate pair cannot be encoded
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
@@ -72,6 +73,7 @@ class Sentence:
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
         text = text.strip()
         end = "."
+        # One mark only: of "Really?!" the words keep the question mark
         if text.endswith(END_MARKS):
             text, end = text[:-1], text[-1]
         words = tuple(text.split())

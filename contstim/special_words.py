@@ -11,6 +11,7 @@ import re
 SPACE_SIGN = "▁"
 """How SentencePiece writes a space."""
 
+# Of BERT, GLM, LLaMA and their kin; other bracketed words, such as [1], are text
 _BRACKETED = "mask|gmask|smask|unk|pad|cls|sep|bos|eos|sos|eod|eop|eot|nl|inst|/inst"
 _SPECIAL = re.compile(
     rf"<[^<>\s]+>|\[(?:{_BRACKETED})\d*\]|\[unused\d+\]|<\||\|>|{SPACE_SIGN}", re.IGNORECASE

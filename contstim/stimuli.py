@@ -70,6 +70,7 @@ _READERS: dict[str, tuple[Callable[[Any], object], str]] = {
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
     "Sentence": (_sentence, "sentence"),
+    # By the type of the field as it is annotated: see `read_rows`
     "Sentence | None": (lambda cell: _sentence(cell) if _text(cell) else None, "sentence"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
@@ -78,6 +79,7 @@ _READERS: dict[str, tuple[Callable[[Any], object], str]] = {
 
 def content_id(kind: str, *parts: object) -> str:
     """A short identifier that depends on nothing but what it names."""
+    # A control character that no word can hold, so that ("ab", "c") and ("a", "bc") differ
     named = "\x1f".join(map(str, (kind, *parts)))
     # 48 bits: among the 5,000 stimuli of a large study, two alike once in twenty million studies
     return f"{kind}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
@@ -201,9 +203,11 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}); its columns are "
             f"{listed(table)}."
         )
+    # Column by column: the order in which a sentence is first met is that of the result
     cells = list(chain.from_iterable(columns))
     if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
+    # A natural sentence may have many triplets; the first place of equal texts counts
     return [Sentence.parse(cell) for cell in dict.fromkeys(cells)]
 
 

@@ -87,6 +87,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
             pq.write_table(pa.table(dict(columns)), partial)
         elif kind == ".jsonl":
             with partial.open("w", encoding="utf-8", newline="\n") as file:
+                # -inf is written as -Infinity, which Python reads back and JSON does not have
                 for row in zip(*map(_plain, columns.values()), strict=True):
                     cells = dict(zip(columns, row, strict=True))
                     file.write(json.dumps(cells, ensure_ascii=False) + "\n")
@@ -97,6 +98,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
 def write_csv(file: TextIO, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
+    # Programs that look at quotation marks then do not take the text 1984 for a number
     writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*map(_plain, columns.values()), strict=True))
@@ -181,6 +183,7 @@ def read_rows(
         raise InputError(
             f"{path} is not a table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
         )
+    # A column that may be missing: as many empty cells as there are rows
     nulls = [None] * max(map(len, columns.values()))
     typed = [
         parsed(
@@ -205,6 +208,7 @@ def _read(
     try:
         if kind == ".parquet":
             return _read_parquet(path)
+        # newline="": line ends inside a quoted cell are the reader's to keep
         with path.open(encoding="utf-8-sig", newline="") as file:
             if kind == ".jsonl":
                 return _read_jsonl(path, file)
@@ -265,6 +269,7 @@ def _read_csv(
 def _csv_rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
     """The rows of a strict reader, each with the line on which it begins."""
     while True:
+        # A quoted cell may run over several lines: counted before the row is read
         line = reader.line_num + 1
         try:
             row = next(reader, None)
@@ -281,6 +286,7 @@ def _csv_rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for line, row in parse_json_lines(file, path, constants=True):  # as impossible sentences have
+        # Compared as sets: the order of names in an object means nothing
         if columns and row.keys() != columns.keys():
             raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
@@ -361,6 +367,7 @@ def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | 
     allowed = math.isfinite(parsed) or (infinite and math.isinf(parsed))
     if not allowed or (whole and not parsed.is_integer()):
         raise ValueError(f"{shortened(value)} is not a {'whole ' if whole else ''}number")
+    # Whole numbers pass through a float: exact up to 2**53, far above any count of ours
     return int(parsed) if whole else parsed
 
 

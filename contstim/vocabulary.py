@@ -52,6 +52,7 @@ class Vocabulary:
     repeatable: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        # A frozen dataclass: its own fields are normalised once, before anybody sees them
         object.__setattr__(self, "initial", tuple(dict.fromkeys(self.initial)))
         object.__setattr__(self, "inner", tuple(dict.fromkeys(self.inner)))
         object.__setattr__(self, "repeatable", frozenset(map(str.lower, self.repeatable)))
@@ -152,6 +153,7 @@ class Vocabulary:
         if min_count < 1:
             raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
         starts, others = (
+            # most_common sorts stably, so that ties stay in order of occurrence
             tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
             for counts in (initial, inner)
         )
@@ -159,6 +161,7 @@ class Vocabulary:
             raise VocabularyError(
                 f"No word occurs {min_count} times or more; lower --min-count or give more text."
             )
+        # Only words that are there: the file lists what holds for this vocabulary
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + others))
         return cls(starts, others, repeatable)
 
@@ -182,6 +185,7 @@ class Vocabulary:
                 raise VocabularyError(f"{path}: {line!r} is not one word; write one word a line.")
             else:
                 lists[heading].append(line)
+        # Words above the first heading
         anywhere = lists[""]
         return cls(
             # not str.capitalize, which would write `iPhone` as `Iphone`

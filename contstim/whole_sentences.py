@@ -32,6 +32,7 @@ class StartsLikeASentence(SentenceRule):
 
     def rejects(self, sentence: Sentence) -> bool:
         """See `SentenceRule.rejects`."""
+        # The first letter, behind quotation marks; a letter without case is not small
         letters = filter(str.isalpha, sentence.words[0])
         return next(letters, "").islower()
 
@@ -59,6 +60,7 @@ class Balanced(SentenceRule):
         signs = Counter(sentence.bare)
         if signs["„"]:  # closed by the sign that opens in English
             return signs["„"] != signs["“"] + signs["”"]
+        # Straight quotation marks open and close alike: there must be an even number
         return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _PAIRS if a != "„")
 
 
@@ -148,6 +150,7 @@ def nltk_tagger() -> Callable[[Sequence[str]], Sequence[str]]:
     from nltk.tag import pos_tag
 
     try:
+        # NLTK looks for its data when it tags, not when it is imported
         pos_tag(["A"])
     except LookupError as error:
         raise InputError(
@@ -191,6 +194,7 @@ def whole_sentence_rules(
         most_names: how many of them a sentence may hold.
     """
     names = frozenset(names)
+    # Cheap rules first; UnlikeEarlier last, since it remembers whatever reaches it
     return [
         StartsLikeASentence(),
         EndsLikeASentence(rules),

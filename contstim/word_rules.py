@@ -151,6 +151,8 @@ class WordRules:
         if not self.is_capitalised(word) or word.lower() in self.common:
             return False
         capitalised, small = inside[word], inside[word[0].lower() + word[1:]]
+        # Never seen inside a sentence, 0 >= 0 holds: capitalised at the start alone, it counts as a
+        # name
         return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)
 
     def has_address(self, sentence: Sentence) -> bool:
@@ -172,6 +174,7 @@ class WordRules:
 
     def _starts_oddly(self, folded: str) -> bool:
         """Whether a word begins with two consonants that begin no word."""
+        # Decomposed, an accent is a sign of its own: "é" begins with e
         start = unicodedata.normalize("NFD", folded)[:2]
         return bool(self.onsets) and not self.vowels & set(start) and start not in self.onsets
 
@@ -255,6 +258,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
     every = counts["initial"] + counts["inner"]
     if not every:
         raise VocabularyError("The text has no sentence without a web address.")
+    # Once for each word: spelling is the same in every place
     misspelled = {word: rules.misspelled(word) for word in every}
     inside = Counter({w: n for w, n in counts["inner"].items() if misspelled[w] is None})
     names = {w for w in every if misspelled[w] is None and rules.is_name(w, inside)}
@@ -277,6 +281,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
     dropped: list[DroppedWord] = []
     for place, of_place in counts.items():
+        # A copy, since words that are left out are deleted from the counter on the way
         for word, count in list(of_place.items()):
             reason = reason_against(word, place)
             if reason is not None:
@@ -339,6 +344,7 @@ def _scripts(word: str) -> set[str]:
         if unicodedata.category(sign).startswith("L")
     }
     written_together = scripts & _WRITTEN_TOGETHER
+    # Japanese and Korean mix their scripts inside a word: these count as one
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())
 
 

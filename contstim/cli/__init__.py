@@ -28,6 +28,7 @@ _MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
 
 def main() -> None:
     """The entry point of the `contstim` program."""
+    # While modules are imported an interrupt ends at once; then it is the command's to notice
     before = signal.signal(signal.SIGINT, _leave)
     from contstim.cli.output import show_warning
     from contstim.cli.program import app
@@ -65,6 +66,7 @@ def main() -> None:
         _close(sys.stdout)
         sys.exit(_INTERRUPTED)
     finally:
+        # What is left to do, at the end, is nothing that an interrupt should print a traceback of
         signal.signal(signal.SIGINT, _leave)
 
 
@@ -77,6 +79,7 @@ def __getattr__(name: str) -> object:
 
 
 def _leave(*_signal: object) -> NoReturn:
+    # Past Python's own end, which would import and print more
     os._exit(_INTERRUPTED)
 
 

@@ -90,6 +90,7 @@ def analyze(
     from contstim.stimuli import Condition, Kind, read_trials
 
     design = read_trials(trials)
+    # Before the comparison, which takes minutes
     if pair:
         require_rivals(design, pair)
     table = ScoreTable.read(scores)
@@ -183,6 +184,7 @@ def _legend(analysis: Analysis) -> str:
     for result in shown(analysis):
         text = result.reach.cannot(str(analysis.sampling.units))
         cannot.setdefault(text, []).append(result.scope.name.lower())
+    # Nowhere can anything be tested, for one reason: a legend of stars would mislead
     if "" not in cannot and len(cannot) == 1:
         return f"Differences {next(iter(cannot))}."
     limits = [f"{', '.join(scopes)}: {text}" for text, scopes in cannot.items() if text]

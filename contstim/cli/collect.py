@@ -79,6 +79,7 @@ def collect(
         write_private_record(
             path, folder=str(folder), dropout_minutes=dropout, participants=participants
         )
+        # Alone on standard output, for scripts that wait for the address
         print(server.url, flush=True)
         where = server.token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(

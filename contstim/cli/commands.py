@@ -54,6 +54,7 @@ class CommandGroup(typer.Typer):
                 parent: Any = None,
                 **extra: Any,
             ) -> Any:
+                # Only here, when the command was named, are its annotations read
                 command = command_of(function, name)
                 return command.make_context(info_name, args, parent, **extra)
 
@@ -74,6 +75,7 @@ def command_of(function: Callable[..., None], name: str) -> Any:
                 default = Parameter.empty if field.default is MISSING else field.default
                 options.append(option(field.name, of_fields[field.name], default))
         else:
+            # Keywords only: fields of groups that must be given may follow options with defaults
             annotated = parameter.replace(annotation=types[parameter.name])
             options.append(annotated.replace(kind=Parameter.KEYWORD_ONLY))
 
@@ -124,6 +126,7 @@ def field_options(
             each: Any = get_args(annotation)[0]
             annotation, default = list[each] | None, default or None
         flags = [text.flag] if text.flag else []
+        # mypy takes no annotation that is computed
         chosen: Any = Annotated
         typed = chosen[annotation, typer.Option(*flags, help=text.text, min=text.at_least)]
         yield option(field.name, typed, default)

@@ -79,6 +79,7 @@ def compare(
         scoring_progress(total, quiet=quiet) as progress,
     ):
         table, left_out = gather(tables, models, texts, store=opened, progress=progress)
+    # A contest between two models needs both loaded, not their scores alone
     contest = None
     if len(models) > 1:
         try:

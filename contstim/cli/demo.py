@@ -52,6 +52,7 @@ def demo(
     table = results_table(*header, texts=len(header), title="Natural pairs")
     for (model_1, model_2), pair in best.items():
         sentences = ((pair.sentence_1, pair.row_1), (pair.sentence_2, pair.row_2))
+        # model_1 rejects sentence_1, model_2 sentence_2
         for model, (no, yes) in ((model_1, sentences), (model_2, sentences[::-1])):
             column = results.scores.column(model)
             cells = (str(no[0]), f"{column[no[1]]:.2f}", str(yes[0]), f"{column[yes[1]]:.2f}")

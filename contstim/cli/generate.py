@@ -50,6 +50,7 @@ def minimal_pairs(
     own = [paradigm for path in paradigms or () for paradigm in read_paradigms(path)]
     chosen = choose_paradigms(own or shipped_paradigms(), only or ())
     names = [paradigm.uid for paradigm in chosen]
+    # Before anything is generated: benchmarks read whatever files a folder holds
     refuse_other_pairs(out, names)
     with step_progress("paradigms", quiet=quiet) as progress:
         pairs = generate_pairs(per_paradigm, seed=seed, paradigms=chosen, progress=progress)

@@ -50,6 +50,7 @@ class _ImportGroup(PlatformGroup):
         if reader.files:
             files = typer.Argument(help=reader.files)
             trials = option("trials", Annotated[Path, _TRIALS])
+            # Then --trials is not needed: one of the two must be given
             if reader.builds_trials:
                 trials = option("trials", Annotated[Path | None, _TRIALS], None)
             if reader.several:

@@ -150,6 +150,7 @@ class WordChoice:
         from contstim.word_rules import WordRules, read_words
 
         if self.every_word:
+            # Whatever else was given would change nothing
             if self != WordChoice(every_word=True):
                 raise InputError("--every-word leaves no word out: give it without other choices.")
             return None

@@ -65,6 +65,7 @@ def changed_words(sentence: Sentence, natural: Sentence) -> Text:
 
     words = [
         Text(word, style="" if word == old else "bold magenta")
+        # Searches replace words and never add one: both have equally many
         for word, old in zip(sentence.words, natural.words, strict=True)
     ]
     return Text(" ").join(words) + sentence.end

@@ -38,6 +38,7 @@ def progress_bars(*columns: ProgressColumn, quiet: bool, passing: bool = False) 
     from rich.progress import Progress
 
     console = terminal(stderr=True)
+    # A log of a cluster, or a pipe
     plain = not console.is_terminal and not quiet
     with Progress(*columns, console=console, disable=quiet or plain, transient=passing) as bars:
         if not plain:
@@ -64,6 +65,7 @@ def _print_every_minute(bars: Bars, over: Event) -> None:
         for task in bars.tasks:
             if not task.started or task.finished:
                 continue
+            # The very class: Rich's column of shares derives from it, and is said in words below
             texts = [c(task) for c in bars.columns if type(c) is TextColumn]
             words = [str(text) for text in texts if str(text).strip()] or [task.description]
             if task.total:
@@ -90,6 +92,7 @@ def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[
 
     columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} sentences"), TimeElapsedColumn())
     with progress_bars(*columns, quiet=quiet, passing=True) as progress:
+        # A stream does not say how long it is
         task = progress.add_task("reading", total=None)
         for number, sentence in enumerate(sentences, start=1):
             if number % _SENTENCES_PER_UPDATE == 0:
@@ -113,6 +116,7 @@ def scoring_progress(n_sentences: int, *, quiet: bool) -> Iterator[Callable[[Sco
     with progress_bars(*columns, quiet=quiet) as bars:
 
         def advance(model: Scorer, more: int) -> None:
+            # A bar appears when its model begins: models are loaded one after the other
             if model.name not in tasks:
                 tasks[model.name] = bars.add_task(model.name, total=n_sentences)
             bars.advance(tasks[model.name], more)
@@ -165,6 +169,7 @@ def search_progress(
         TimeRemainingColumn(),
     )
     with progress_bars(*columns, quiet=quiet) as bars:
+        # Seconds: searches take minutes each, and Rich forgets after half a minute
         bars.speed_estimate_period = 3_600
         task = bars.add_task("models", total=None)
         started = False

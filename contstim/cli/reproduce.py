@@ -109,6 +109,7 @@ def _judge(compared: Sequence[PublishedClaim], page: Path, *, quiet: bool) -> No
     failed = sum(not claim.holds for claim in compared)
     print(f"{len(compared) - failed} of {len(compared)} claims hold.")
     remark_folder(page, quiet=quiet)
+    # After everything is written and printed: the status is for scripts
     if failed:
         raise typer.Exit(1)
 

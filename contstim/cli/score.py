@@ -75,6 +75,7 @@ def score(
         nullcontext() if per_word else Store(store or out.parent / "contstim.sqlite") as database,
         scoring_progress(len(set(stimuli)), quiet=quiet) as progress,
     ):
+        # One model in memory at a time
         scores = score_in_turn(
             model,
             stimuli,

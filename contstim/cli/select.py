@@ -175,6 +175,7 @@ def triplets(
         counts={} if counts is None else read_pair_counts(counts),
     )
     candidates = read_triplets(triplets)
+    # Left out here and not refused: searches that found nothing belong to any study
     distinct = [triplet for triplet in candidates if triplet.distinct]
     if len(distinct) < len(candidates):
         remark(

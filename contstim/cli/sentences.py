@@ -96,6 +96,7 @@ def sentences(
         rules.append(Without(tuple(read_lines(without))))
     rules += [NotIn(read_sentences(path, prose=prose)) for path in exclude or []]
     if finite_verb:
+        # Behind the cheap rules: tagging takes longest
         rules.append(HasFiniteVerb(nltk_tagger()))
 
     read: Iterable[Sentence] = reading_progress(read_sentences(text, prose=prose), quiet=quiet)

@@ -77,6 +77,7 @@ def simulate(
     if browser and server is None:
         raise InputError("--browser opens the page of a running study: give its --server.")
     require_log_probabilities(scores, [model], "A participant with noise in nats")
+    # Noise and ceiling say the same in two ways: `people.noise` is the noise that was used, in nats
     people = artificial_participants(
         read_trials(trials),
         ScoreTable.read(scores),

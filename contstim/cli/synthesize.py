@@ -94,6 +94,7 @@ def synthesize(
         "seed": seed,
         "on_step": None if as_json or quiet else _print_step,
     }
+    # In the order of loading: those that accept, those that reject, the model of fluency
     accepting, rejecting = models[: len(accept)], models[len(accept) :][: len(reject)]
     if objective == "symmetric":
         if len(models) != 2:

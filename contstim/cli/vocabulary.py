@@ -81,6 +81,7 @@ def vocabulary(
         raise InputError("--same-token-count and --table compare models: name some with --model.")
     if table is not None:
         table_kind(table)  # a name that no table can have is refused before the text is read
+    # Options that would change nothing are refused
     if published is not None and choice != WordChoice():
         raise InputError(
             "The words of --published stay as they were: options about words are for --text."
@@ -105,6 +106,8 @@ def vocabulary(
     words.save(out)
     if text_words is not None:
         write_table(f"{out}.dropped.csv", columns_of(DroppedWord, text_words.dropped))
+    # Of all words offered, not of those that stay: the smallest number tells which model costs most
+    # words
     n_known = {m.name: int(m.knows(offered.words).sum()) for m in models}
     counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
     write_record(

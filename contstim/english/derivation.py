@@ -78,6 +78,8 @@ class Derivation:
         for position, word in enumerate(words[:-1]):
             if word == "a":
                 words[position] = lexicon().article(words[position + 1])
+        # After the article is chosen, which may be the first word; the rest of a word keeps its
+        # case
         words[0] = words[0][0].upper() + words[0][1:]
         question = any(child.category == QUESTION for child in self.children)
         return Sentence(tuple(words), "?" if question else ".")

@@ -78,11 +78,13 @@ class Expander:
         for name, value in pattern.features:
             bound = binding.get(value) if value[0] == "?" else value
             if bound and (declared is None or name in declared):
+                # An unbound variable is left out: the feature stays open below
                 features.append((name, bound))
         return Symbol(pattern.category, tuple(features))
 
     def expand(self, symbol: Symbol) -> float:
         """Write a symbol out with everything below it; its mass is 0 if it derives nothing."""
+        # Each symbol once: thousands of rules lead to the same noun phrases
         mass = self.mass.get(symbol)
         if mass is None:
             if symbol.category in self._rules:
@@ -108,6 +110,7 @@ class Expander:
             total = sum(masses.values())
             mass += rule.weight * total
             for children, share in masses.items():
+                # Two rules, or two bindings of one, may give the same children: their shares add up
                 weights[children] = weights.get(children, 0.0) + rule.weight * share / total
         norm = sum(weights.values())
         if norm:
@@ -137,6 +140,8 @@ class Expander:
                 if not child_mass:
                     break
                 children.append(child)
+                # Only heads count: a frequent verb makes its class of subjects frequent, a rare
+                # adverb does not make the sentence rare
                 mass *= child_mass if pattern.is_head else 1.0
             else:
                 yield tuple(children), mass
@@ -157,6 +162,7 @@ class Expander:
         }
         names = tuple(free.values())
         if pattern.category in self._declared:
+            # No names give one row without values, so that the binding passes as it is
             rows = self.lookup.combinations(names)
         else:
             rows = self.lookup.values(self.symbol(pattern, binding), names)
@@ -177,6 +183,7 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
         if value[0] == "?":
             if binding.setdefault(value, actual) != actual:
                 return None
+        # A symbol may leave a choice open ("dish|baked"); a rule for one of these fits it
         elif value != actual and value not in actual.split(OR):
             return None
     return binding

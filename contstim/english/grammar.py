@@ -58,6 +58,7 @@ def further_rules(text: str) -> tuple[GrammarRule, ...]:
     """
     from nltk.grammar import FeatStructNonterminal
 
+    # Definitions without the rules, which would else be read a second time
     definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
     text = "\n".join([*definitions, text])
     for production in productions(text):
@@ -76,6 +77,7 @@ def _rules(text: str) -> tuple[GrammarRule, ...]:
 
 def _pattern(nonterminal: Any) -> Pattern:
     """A Pattern from the toolkit's feature structure."""
+    # The toolkit keeps the category as a feature named *type*, and writes +H as H=True
     values = {str(name): str(value) for name, value in nonterminal.items()}
     is_head = values.pop(HEAD, "False") == "True"
     category = values.pop("*type*")

@@ -16,6 +16,7 @@ def _ends_in_consonant_y(word: str) -> bool:
 
 def _doubles_last_letter(word: str) -> bool:
     """One vowel letter before one consonant letter, in a word of one syllable: stop, plan, chat."""
+    # Not show, fix, play: w, x and y are never doubled
     if len(word) < 3 or word[-1] in VOWELS + "wxy":
         return False
     return word[-2] in VOWELS and sum(letter in VOWELS for letter in word) == 1
@@ -41,6 +42,7 @@ def add_ed(word: str) -> str:
 
 def add_ing(word: str) -> str:
     """The present participle."""
+    # die, dying; make, making; but see, dye and canoe keep their e
     if word.endswith("ie"):
         return word[:-2] + "ying"
     if word.endswith("e") and not word.endswith(("ee", "ye", "oe")):
@@ -63,5 +65,7 @@ def verb_forms(lemma: str, irregular: tuple[str, ...]) -> dict[str, str]:
         "ing": add_ing(head) + space + rest,
     }
     if lemma == "have":
+        # The only verb but "be" whose third person is irregular ("does" is regular in spelling)
         regular["s"] = "has"
+    # Fewer irregular forms than three leave the later ones regular
     return regular | dict(zip(("past", "part", "ing"), irregular, strict=False))

@@ -78,6 +78,7 @@ class Lexicon:
 
     def article(self, next_word: str) -> str:
         """The indefinite article before a word: "an" before a vowel sound, else "a"."""
+        # By sound, not by letter: "a university", "an hour" stand in lists
         if next_word in self.consonant_sounds:
             return "a"
         starts = next_word in self.vowel_sounds or next_word[0].lower() in VOWEL_LETTERS
@@ -144,10 +145,13 @@ class _Reader:
 
     def _add(self, category: str, word: _Word, features: Features) -> None:
         key = (category, word.lemma)
+        # A word may stand in several rows, one for each use: the first one spells its irregular
+        # forms
         forms = self.irregular.setdefault(key, word.irregular)
         inflect = {"N": self._noun, "V": self._verb}.get(category, self._invariable)
         for form, form_features in inflect(word.lemma, forms, features):
             plural = category == "N" and "they" in form_features["agr"]
+            # agr=they: the form is a plural, by rule or because the noun has no other
             weight = word.weight * (PLURAL_SHARE if plural else 1)
             entry = Entry(category, word.lemma, form, weight, form_features)
             self.entries.setdefault(category, []).append(entry)
@@ -169,6 +173,8 @@ class _Reader:
             "by": PERSONS,
         } | features
         for name in features.get("sem", ()):
+            # Later features win: what a row says outdoes these defaults, and what a class hands on
+            # outdoes the row
             features = features | self.inherited.get(name, {})
         features = features | {"kind": features.get("sem", ())}
         plural = irregular[0] if irregular else add_s(lemma)
@@ -189,15 +195,20 @@ class _Reader:
         self, lemma: str, irregular: tuple[str, ...], features: Features
     ) -> Iterator[tuple[str, Features]]:
         features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
+        # A verb that names an action, in one of its uses at least: it can be planned, done again
+        # and dated
         if "state" not in features["asp"] or len(features["asp"]) > 1:
             dated = ("near", "week") if "big" in features else ("near",)
             usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}
             features = usual | features | {"dyn": ("yes",)}
+        # The only verb with a form for a person
         if lemma == "be":
             for form, persons in BE_FORMS:
                 yield form, features | {"form": persons[:1], "agr": persons[1:]}
             return
         forms = verb_forms(lemma, irregular)
+        # The same spelling twice: after "to" or a modal it fits all persons, as a present tense not
+        # he, she or it
         yield forms["base"], features | {"form": ("base",), "agr": PERSONS}
         yield forms["base"], features | {"form": ("pres",), "agr": OTHER_PERSONS}
         yield forms["s"], features | {"form": ("pres",), "agr": HE_SHE_IT}

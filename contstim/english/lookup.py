@@ -53,6 +53,7 @@ class Lookup:
         if symbol not in self._entries:
             candidates = self._lexicon.entries.get(symbol.category, ())
             combine = operator.and_ if symbol.category in PREDICATES else operator.or_
+            # Begin with all entries, bit i for entry i; each feature takes away those that lack it
             bits = (1 << len(candidates)) - 1
             for name, value in symbol.features:
                 keys = ((symbol.category, name, choice) for choice in value.split(OR))
@@ -64,6 +65,7 @@ class Lookup:
         """The values that the entries of a symbol give to further features, without repeats."""
         rows: dict[tuple[str, ...], None] = {}
         for entry in self.entries(symbol):
+            # An entry without one of the features gives an empty product: no row
             values = (_alternatives(entry, name) for name in names)
             rows.update(dict.fromkeys(itertools.product(*values)))
         return tuple(rows)
@@ -88,6 +90,7 @@ def _alternatives(entry: Entry, name: str) -> tuple[str, ...]:
 def _positions(bits: int) -> Iterator[int]:
     """The places of the ones in a number, from the lowest."""
     while bits:
+        # Two's complement: a number and its negative share the lowest bit alone
         lowest = bits & -bits
         yield lowest.bit_length() - 1
         bits ^= lowest

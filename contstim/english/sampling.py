@@ -73,6 +73,7 @@ class Sampler:
                 entries = self.grammar.words[symbol]
                 total = sum(entry.weight for entry in entries)
                 for entry in entries:
+                    # An entry may have several words ("last night")
                     counts[len(entry.words)] += entry.weight / total
             else:
                 for way in self.grammar.phrases[symbol]:
@@ -86,6 +87,7 @@ class Sampler:
         if len(children) == 1:
             return self.lengths(children[0])
         if children not in self._suffixes:
+            # Rules share their last children, so that each row of these is computed once
             first, rest = self.lengths(children[0]), self.suffix(children[1:])
             self._suffixes[children] = convolve(first, rest)
         return self._suffixes[children]
@@ -143,6 +145,7 @@ class Sampler:
             return []
         return [
             ((n_first, *rest), first[n_first] * weight)
+            # Every symbol derives a word at least: 1 to words - 1 leave some for the others
             for n_first in range(1, words)
             if first[n_first]
             for rest, weight in self._splits(children[1:], words - n_first)
@@ -188,6 +191,7 @@ def is_sensible(derivation: Derivation) -> bool:
     if any(word == following for word, following in itertools.pairwise(words)):
         return False
     content = [entry for entry in entries if entry.category in CONTENT]
+    # "same" names a family of words, such as husband and wife; else a word is its own family
     families = [entry.features.get("same", (entry.lemma,))[0] for entry in content]
     long = [w for e in content for w in {*e.words, *e.lemma.split()} if len(w) > SHORT_WORD]
     clashes = [(e.category, *e.features["clash"]) for e in content if "clash" in e.features]
@@ -202,12 +206,15 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
         InputError: no sentence has that many words.
     """
     if words is None:
+        # The length is drawn once, before any rejection, so that short sentences, which are
+        # rejected less, do not become more frequent
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
             f"The embedded English has no sentence of {words} words: "
             f"ask for {SHORTEST} to {LONGEST}, or leave the number of words open."
         )
+    # Rejected whole: to draw a part anew would change how likely sentences are
     while True:
         derivation = sampler().draw(rng, words)
         if is_sensible(derivation):
@@ -230,6 +237,7 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
     if n < 1:
         raise InputError(f"Asked for {n} sentences; ask for at least 1.")
     rng = random.Random(seed)
+    # A dictionary for a set that keeps the order of the draws
     sentences: dict[Sentence, None] = {}
     repeats = 0  # draws in a row that brought nothing new
     with collector_paused():

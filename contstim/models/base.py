@@ -115,6 +115,8 @@ class Replacements:
     @classmethod
     def unknown(cls, n_words: int) -> Replacements:
         """From a model that only scores whole sentences: all candidates are alike."""
+        # nan: no exact value; 0 for all: an estimate that tells none apart; inf: a bound that
+        # bounds nothing
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
     @property
@@ -152,6 +154,7 @@ class Continuation(NamedTuple):
     def text(self) -> str:
         """The words before and the words that follow, set apart by a line break."""
         words = self.sentence.words
+        # No word holds a line break, so that the text tells where the continuation starts
         return f"{' '.join(words[: self.start])}\n{' '.join(words[self.start :])}"
 
 

@@ -66,6 +66,8 @@ def forward_in_batches(
         ModelError: a single row does not fit into memory.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    # Longest first: memory runs out in the first batch or in none, and rows of a batch need little
+    # padding
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
@@ -73,6 +75,7 @@ def forward_in_batches(
         tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
         ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
+        # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the numbers of the rows
         with computing():
             done = _fits(run, ids.to(device), attention.to(device), chosen)
         if done:
@@ -86,6 +89,7 @@ def forward_in_batches(
                 f"use a smaller model, another device, or shorter sentences."
             )
         else:
+            # From what was tried, not from the budget, which short rows may not have filled
             budget.tokens = len(chosen) * tokens_a_row // 2
 
 
@@ -127,6 +131,7 @@ def computing() -> Iterator[None]:
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
     """The distinct rows in order of first appearance, and the number among them of each row."""
+    # Bytes hash faster than tuples of ids, and are the rows themselves when read back
     numbers: dict[bytes, int] = {}
     inverse = [
         numbers.setdefault(np.asarray(row, np.int64).tobytes(), len(numbers)) for row in rows
@@ -156,5 +161,6 @@ def _fits(run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray) 
     else:
         return True
     if ids.device.type == "cuda":
+        # Outside the handler: within it the error would still hold the tensors of the failed pass
         torch.cuda.empty_cache()
     return False

@@ -64,20 +64,19 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
             "The tokenizer marks neither where words begin nor where they end (##, Ġ, ▁, </w>), so "
             "word boundaries cannot be enforced. Use chain-unrestricted or a pseudo-log-likelihood."
         )
+    # In WordPiece the unmarked tokens begin words; elsewhere the marked ones begin or end them
     if mark == _CONTINUES:
         boundary = set(vocabulary.values()) - marked | ends
     else:
         boundary = marked - ends if mark == _ENDS else marked | ends
+    # In this order: outputs without a token keep no class, and special tokens lose theirs again
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY
-    classes[[i for i in _special_ids(tokenizer) if i < n_tokens]] = NO_CLASS
-    return classes
-
-
-def _special_ids(tokenizer: Any) -> set[int]:
     added = tokenizer.added_tokens_decoder.items()
-    return {*tokenizer.all_special_ids, *(id_ for id_, token in added if token.special)}
+    special = {*tokenizer.all_special_ids, *(id_ for id_, token in added if token.special)}
+    classes[[i for i in special if i < n_tokens]] = NO_CLASS
+    return classes
 
 
 class Normaliser:
@@ -92,8 +91,10 @@ class Normaliser:
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
+        # For each class what to add to logits, (n_tokens,): 0 for its tokens, -inf for all others
         self._outside: dict[int, torch.Tensor] = {}
         if classes is not None:
+            # Kept on the device: made once for a model, used in every pass
             for c in (WITHIN, BOUNDARY):
                 outside = np.where(classes == c, np.float32(0), -np.float32(np.inf))
                 self._outside[c] = torch.from_numpy(outside).to(device)
@@ -108,6 +109,7 @@ class Normaliser:
             return log_softmax32(logits)[row, token]
         classes = self.classes[tokens]
         kinds = np.unique(classes).tolist()
+        # Then the question is the same for every row, and none of the logits is copied
         if len(kinds) == 1:
             return self._within(kinds[0], logits)[row, token]
         # For each class its questions, the rows that they are about, and the index among these rows

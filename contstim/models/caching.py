@@ -41,12 +41,14 @@ class SizedCache(Generic[P, Result]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
         """What the function returns, or has returned for equal arguments."""
+        # Keywords in another order are another key: a result computed twice, never a wrong one
         key = (args, tuple(kwargs.items()))
         if key in self._results:
             self._results.move_to_end(key)
             return self._results[key]
         result = self._results[key] = self._function(*args, **kwargs)
         self._size += max(_MIN_SIZE, self._size_of(result))
+        # From the front, where the results used least recently are
         while self._size > self._most and len(self._results) > 1:
             _, dropped = self._results.popitem(last=False)
             self._size -= max(_MIN_SIZE, self._size_of(dropped))

@@ -96,12 +96,14 @@ def load_scorer(
         "weights": weights,
     }
     loader = cast("Callable[..., Scorer]", attribute(family.loader))
+    # A loader gets what its family says it takes: n-gram models know no device
     options = {option: arguments[option] for option in family.options}
     model = loader(parsed.location, name=named.name, **options)
     if parsed.transform:
         from contstim.models.transforms import transformed
 
         model = transformed(model, parsed.transform, parsed.argument, name=named.name)
+    # Without the name, so that a record says how to load the model again
     model.specification = named.specification
     return model
 
@@ -176,6 +178,7 @@ def with_each_model(
         model = load_scorer(named.specification, name=named.name, **options)
         results.append(work(model))
         previous = model if place == next_place else None
+        # Before the next is loaded: two networks at once may not fit
         del model
         free_memory()
     del previous
@@ -185,6 +188,7 @@ def with_each_model(
 def free_memory() -> None:
     """Give a dropped network's memory back at once, also to other workers on the same GPU."""
     gc.collect()
+    # Where no network was loaded, PyTorch is not imported for it
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.cuda.empty_cache()

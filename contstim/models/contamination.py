@@ -94,6 +94,7 @@ def read_contamination(
     """
     try:
         entry = json.loads(record_path(scores).read_text(encoding="utf-8"))[_ENTRY]
+    # Records warn of what they say; one that is missing or damaged takes no scores away
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         entry = None
     by_model = entry if isinstance(entry, dict) else {}
@@ -119,6 +120,7 @@ def contamination_warnings(
         results: by the model's name.
         what: a name for the sentences, such as `selected sentences`.
     """
+    # By the very sentences: models trained on one text are warned of in one line
     groups: dict[tuple[str, ...], list[Contamination]] = {}
     for result in results.values():
         if result is not None and result.hashes:

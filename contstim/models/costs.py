@@ -39,6 +39,7 @@ class Tally:
         self.total = Cost()
 
 
+# A context variable, so that jobs in several threads do not count into each other's tallies
 _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 
 
@@ -49,6 +50,7 @@ def counting(tally: Tally) -> Iterator[Tally]:
     Such statements nest; a tally that is already counting counts once all the same.
     """
     active = _ACTIVE.get()
+    # Once each: a part of a search may count into the tally of the whole, which is active already
     token = _ACTIVE.set(active if tally in active else (*active, tally))
     try:
         yield tally

@@ -117,6 +117,7 @@ def family_named(name: str) -> Family | None:
     Raises:
         ModelError: two packages have a family of this name, or it cannot be loaded.
     """
+    # Built-in families first: no package is looked up for them, nor can it take their names
     return FAMILIES.get(name) or _added_family(name)
 
 

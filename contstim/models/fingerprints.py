@@ -23,7 +23,10 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
         model: a `transformers` model.
         tokenizer: a `transformers` tokenizer.
     """
-    return fingerprint_of_network(model, _configuration(model.config), _tokenization(tokenizer))
+    facts = model.config.to_diff_dict().items()
+    lasting = {key: value for key, value in facts if key not in _VOLATILE}
+    configuration = json.dumps(lasting, sort_keys=True, default=str)
+    return fingerprint_of_network(model, configuration, _tokenization(tokenizer))
 
 
 def fingerprint_of_tokenizer(tokenizer: Any) -> str:
@@ -43,6 +46,7 @@ def fingerprint_of_network(network: Any, *descriptions: str) -> str:
         descriptions: its configuration and vocabulary, in a fixed order.
     """
     digest = hashlib.sha256()
+    # Changing the order or the form of any part would make all stored scores unknown
     for part in (*_weights(network), *descriptions):
         digest.update(part.encode())
     return digest.hexdigest()[:24]
@@ -62,14 +66,10 @@ def _weights(model: Any) -> Iterator[str]:
         yield from pool.map(digest, sorted(model.state_dict().items()))
 
 
-def _configuration(config: Any) -> str:
-    facts = {key: value for key, value in config.to_diff_dict().items() if key not in _VOLATILE}
-    return json.dumps(facts, sort_keys=True, default=str)
-
-
 def _slow_settings(tokenizer: Any) -> Iterator[str]:
     """Options and files, such as merges, of a tokenizer that runs in Python."""
     options = tokenizer.init_kwargs.items()
+    # Numbers and switches, such as do_lower_case; texts among the options are names and paths
     yield json.dumps(sorted((k, v) for k, v in options if isinstance(v, bool | int)))
     with TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_vocabulary(folder)):
@@ -81,6 +81,8 @@ def _tokenization(tokenizer: Any) -> str:
     special = sorted((role, str(token)) for role, token in tokenizer.special_tokens_map.items())
     if tokenizer.is_fast:
         parts = json.loads(tokenizer.backend_tokenizer.to_str())
+        # Padding and truncation change with the last call of the tokenizer, not with how it cuts a
+        # text
         parts = {key: parts[key] for key in sorted(parts) if key not in {"padding", "truncation"}}
     else:
         parts = [sorted(tokenizer.get_vocab().items()), *_slow_settings(tokenizer)]

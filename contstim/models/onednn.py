@@ -55,7 +55,9 @@ def use_onednn(model: torch.nn.Module) -> None:
     if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return
     for module in model.modules():
+        # The very class: a subclass may compute something else
         if type(module) in _FASTER:
+            # The class and not the module: weights, names and hooks stay where they are
             module.__class__ = _FASTER[type(module)]
 
 
@@ -84,6 +86,7 @@ class _Product(torch.autograd.Function):
     ) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
         inputs, weight = ctx.saved_tensors
         of_inputs, of_weight, of_bias = ctx.needs_input_grad
+        # All leading axes are rows of one product
         outer = gradients[0].reshape(-1, weight.shape[0])  # (n, out)
         inner = inputs.reshape(-1, weight.shape[1])  # (n, in)
         return (

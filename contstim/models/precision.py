@@ -84,6 +84,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             f"device with more memory."
         ) from error
     finally:
+        # Whatever happened: a model left in float32 would give other scores and fill twice the
+        # memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
 

@@ -56,5 +56,6 @@ def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose
         ModelError: the scores of a model have another unit; names it.
         InputError: see `recorded_conventions`.
     """
+    # Columns that the record does not name may come from elsewhere, and pass
     for model, convention in recorded_conventions(scores, models).items():
         convention.require_log_probability(model, purpose)

@@ -87,6 +87,7 @@ def score_in_turn(
         else:
             table = score_sentences([model], sentences, store=store, progress=progress)
             log_probs = table.log_probs[:, 0]
+        # Numbers and texts only: nothing here may hold the model, which is dropped next
         return ModelScores(
             model.name,
             conventions([model])[model.name],

@@ -48,10 +48,14 @@ def score_sentences(
         ModelError: a model cannot score a sentence.
         StoreError: the store cannot be written.
     """
+    # Row of each distinct sentence; `order` leads from the rows asked for to these
     rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
     order = [rows[sentence] for sentence in sentences]
     report = progress or (lambda _model, _n: None)
-    columns = [_column(model, list(rows), store, report)[order] for model in models]
+    columns = []
+    for model in models:
+        work = _Work(list(rows), model.scores, model.convention)
+        columns.append(_score(work, store, partial(report, model))[order])
     return ScoreTable(
         tuple(sentences),
         tuple(model.name for model in models),
@@ -75,12 +79,15 @@ def score_continuations(
         ModelError: a model does not read from left to right, or cannot read a sentence.
         StoreError: the store cannot be written.
     """
+    # As above: each distinct item is scored once
     rows = {item: row for row, item in enumerate(dict.fromkeys(continuations))}
     order = [rows[item] for item in continuations]
     report = progress or (lambda _model, _n: None)
     columns = []
     for scorer in models:
         model = require_language_model(scorer, "A score of words given the words before them")
+        # Stored under a fingerprint of their own: the text alone does not tell a score given a
+        # prefix
         whole = model.convention
         convention = replace(
             whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
@@ -143,18 +150,9 @@ def table_of_terms(
 def _place(sentence: Sentence, term: TokenScore) -> tuple[int, str, str, float]:
     word, token, log_prob = term
     if word < 0:
+        # The end of the sentence stands one place behind the last word
         return len(sentence), sentence.end, token, log_prob
     return word, sentence.words[word], token, log_prob
-
-
-def _column(
-    model: Scorer,
-    sentences: list[Sentence],
-    store: Store | None,
-    report: Callable[[Scorer, int], None],
-) -> FloatArray:
-    work = _Work(sentences, model.scores, model.convention)
-    return _score(work, store, partial(report, model))
 
 
 _Item = TypeVar("_Item", "Sentence", "Continuation")
@@ -174,12 +172,15 @@ def _score(work: _Work[_Item], store: Store | None, report: Callable[[int], None
     if store is None:
         scores = np.full(len(texts), np.nan)
     else:
+        # nan where the store has none, as where there is no store
         scores = store.log_probs(work.convention.fingerprint, texts)
     missing = np.flatnonzero(np.isnan(scores))
+    # What is stored counts as done at once, so that bars do not start anew after an interruption
     report(len(texts) - len(missing))
     for block in _blocks(len(missing)):
         rows = missing[block]
         scores[rows] = work.score([work.items[row] for row in rows])
+        # A nan is not stored, so that the score is computed again once the model is mended
         if store is not None and not np.isnan(scores[rows]).any():
             convention = work.convention
             store.save(

@@ -39,6 +39,7 @@ class _Special:
     size: int
 
 
+# Weak: an entry goes with its tokenizer; the pattern of a large vocabulary takes a moment to make
 _cache: WeakKeyDictionary[Any, _Special] = WeakKeyDictionary()
 
 
@@ -80,6 +81,7 @@ def refuse_special_ids(
 def readable(tokenizer: Any, words: Sequence[str]) -> BoolArray:
     """Which words are tokens, and neither the unknown token nor a special one, (n_words,)."""
     special = _special(tokenizer)
+    # Texts may lead to the unknown token, which is not special; but it tells no word apart
     never = {*special.ids, tokenizer.unk_token_id}
     rows = tokenizer(list(words), add_special_tokens=False)["input_ids"] if words else []
     is_readable = (

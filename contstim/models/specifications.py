@@ -122,6 +122,7 @@ class NamedSpecification:
             ModelError: the text before the `=` cannot be a name.
         """
         name, equals, specification = text.partition("=")
+        # Then the = belongs to a path or an address
         if not equals or ":" in name or "/" in name:
             return cls(text, text)
         _check_name(name.strip(), text)
@@ -143,6 +144,7 @@ def parse_specification(text: str) -> Specification:
     Raises:
         ModelError: malformed, an unknown family, rule or transform; lists what would have worked.
     """
+    # The location is as short as possible, so that the last @rule and +transform are not part of it
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
         raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
@@ -186,6 +188,7 @@ def parse_models(texts: Sequence[str]) -> list[NamedSpecification]:
             f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
             f"them out, or tell them apart as NAME=MODEL."
         )
+    # Two names for one model: a comparison would find that it agrees with itself
     same: dict[Specification, NamedSpecification] = {}
     for model in models:
         parsed = parse_specification(model.specification)
@@ -221,6 +224,7 @@ def _check_name(name: str, text: str) -> None:
 
 def _family_of(location: str) -> str:
     """The name of the family, from the ending or from the files in a folder; empty if unclear."""
+    # By the ending first, which reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):
             return family.name

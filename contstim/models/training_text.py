@@ -65,6 +65,7 @@ class TrainingText:
     def _read(self) -> Hashes:
         try:
             with self.path.open("rb") as file:
+                # Read by hand: np.load would make room for as many numbers as the header claims
                 version = np.lib.format.read_magic(file)
                 if version != (1, 0):
                     raise ValueError("it is of another version")
@@ -73,6 +74,7 @@ class TrainingText:
             if len(shape) != 1 or dtype != np.uint64 or len(content) != 8 * shape[0]:
                 raise ValueError("it is cut off, or not a list of hashes")
             hashes = np.frombuffer(content, np.uint64)
+            # Binary search below gives wrong answers, and no error, where they do not rise
             if (hashes[1:] <= hashes[:-1]).any():
                 raise ValueError("they do not rise")
             return hashes
@@ -101,6 +103,8 @@ def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
 
 def sentence_hash(sentence: Sentence) -> int:
     """A hash of the words: equal for sentences of the same words, hardly ever for others."""
+    # NFKC joins letters with their accents and unfolds ligatures; a text without letters stands for
+    # itself
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()

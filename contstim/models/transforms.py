@@ -77,6 +77,7 @@ class Transformed(Scorer):
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.standard_errors`."""
         _, divisor = self._parts(sentences)
+        # The baseline is exact, so that errors are scaled and nothing is added to them
         errors: FloatArray = self._model.standard_errors(sentences) / divisor
         return errors
 

@@ -39,6 +39,7 @@ def shared_vocabulary(
         by_all: BoolArray = np.logical_and.reduce([model.knows(words) for model in models])
         return by_all
 
+    # Knowledge first: a word that a model does not know has no number of tokens to compare
     shared, _ = vocabulary.restrict(known_to_all)
     if same_token_count:
         shared = _same_token_count(models, shared)
@@ -62,6 +63,7 @@ def _same_token_count(models: Sequence[Scorer], vocabulary: Vocabulary) -> Vocab
                 "Words with equal numbers of tokens need two models with tokenizers or more; "
                 f"given {', '.join(model.name for model in models)}."
             )
+        # (n_tokenizers, n_words) against the first of them
         same = np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)
         return tuple(word for word, yes in zip(words, same, strict=True) if yes)
 
@@ -109,17 +111,13 @@ def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_CO
     """
     vocabularies = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
     if not vocabularies:
-        return _embedded_english()
+        from contstim.english.lexicon import lexicon
+
+        # In alphabetical order; each of these words may start a sentence, then capitalised
+        forms = tuple(sorted(lexicon().forms))
+        capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
+        return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))
     common = vocabularies[0]
     for other in vocabularies[1:]:
         common = common.intersect(other)
     return common
-
-
-def _embedded_english() -> Vocabulary:
-    """The word forms of the embedded English, in alphabetical order; each may start a sentence."""
-    from contstim.english.lexicon import lexicon
-
-    forms = tuple(sorted(lexicon().forms))
-    capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
-    return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))

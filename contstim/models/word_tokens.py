@@ -131,6 +131,7 @@ class WordsInPlaces:
         cut = self._cut.setdefault(place, {})
         new = [word for word in dict.fromkeys(words) if word not in cut]
         encodings = self._encode([place.sentence_with(word) for word in new])
+        # 1 behind the neighbour, 0 where the word begins the sentence
         position = int(place.inner)
         cut.update((w, word_and_rest(e, position)) for w, e in zip(new, encodings, strict=True))
         pairs = [cut[word] for word in words]
@@ -146,6 +147,7 @@ def word_and_rest(encoding: Encoding, position: int) -> tuple[Tokens, Tokens]:
     """
     word_of = encoding.word_of
     later = (i for i, word in enumerate(word_of) if word >= position or word == END_MARK)
+    # The word's own tokens, or where it has none, the first of what follows it
     start = next(later, len(word_of))
     stop = start + word_of.count(position)
     return encoding.ids[start:stop], encoding.ids[stop:]

@@ -141,6 +141,7 @@ def words_are_independent(tokenizer: Any) -> bool:
     )
 
 
+# A space behind another character; white space other than the plain one
 _ACROSS = re.compile(r"\S ")
 _OTHER_SPACE = re.compile(r"[^\S ]")
 
@@ -155,6 +156,7 @@ def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
     added = {str(token): token for token in tokenizer.added_tokens_decoder.values()}
     by_bytes = _writes_bytes(tokenizer)
     for token in tokenizer.get_vocab().keys() - special:
+        # rstrip: an added token that takes in the spaces to its right reaches into the next word
         if token in added:
             yield token + " " * added[token].rstrip
         elif by_bytes and _BYTES_OF.keys() >= set(token):
@@ -169,6 +171,7 @@ def _writes_bytes(tokenizer: Any) -> bool:
         return getattr(tokenizer, "byte_decoder", None) is not None
     backend = tokenizer.backend_tokenizer
     steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
+    # A step may hide in a sequence of steps: as they are stored, all of them are named
     return any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
 
 
@@ -247,6 +250,7 @@ def _with_end(encoding: _Matched, end: int) -> Encoding:
     """The tokens with an end mark behind the last word, before closing special tokens."""
     after = 1 + max(i for i, word in enumerate(encoding.word_of) if word != SPECIAL)
     ids, word_of = list(encoding.ids), list(encoding.word_of)
+    # Behind the last token of text: [SEP] or </s> stay the last
     ids.insert(after, end)
     word_of.insert(after, END_MARK)
     return Encoding(tuple(ids), tuple(word_of))
@@ -254,6 +258,7 @@ def _with_end(encoding: _Matched, end: int) -> Encoding:
 
 def _end_token(tokenizer: Any, mark: str) -> int:
     vocabulary = tokenizer.get_vocab()
+    # Byte-pair vocabularies that mark the ends of words have the mark as a word
     for token in (mark, mark + "</w>"):
         if token in vocabulary:
             return int(vocabulary[token])
@@ -263,6 +268,7 @@ def _end_token(tokenizer: Any, mark: str) -> int:
     )
 
 
+# Signs of beginnings and continuations, which are no letters of the text
 _MARKERS = ("</w>", "##", "▁", "Ġ")
 
 
@@ -271,6 +277,7 @@ def _spell(
 ) -> tuple[IntArray, IntArray]:
     """Spans of tokens and ends of words in the text that the tokens spell, without spaces."""
     pieces = _spelling(tokenizer, ids)
+    # Special tokens spell nothing: they take no characters
     lengths = np.where(special, 0, [len(piece) for piece in pieces])
     words = [
         "".join(_spelling(tokenizer, tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word))))

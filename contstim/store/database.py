@@ -35,6 +35,7 @@ class Database:
         self._makes_folder = not self.path.parent.exists()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # isolation_level=None: Python would else begin transactions of its own in between ours
             self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(_explain(self.path, error)) from error
@@ -45,6 +46,7 @@ class Database:
                 if verdict != "ok":
                     raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
             self._claim(layout)
+            # What is written from here on is work; the tables that _claim made are not
             self._changes = self._connection.total_changes
         except sqlite3.Error as error:
             self.close()
@@ -55,6 +57,7 @@ class Database:
 
     def _recognise(self) -> int:
         """The file's layout, 0 if new; refuses one that is not ours before anything is written."""
+        # Before the first reading: the lock that it takes is then held until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         tables, program, layout = (
             self._connection.execute(question).fetchone()[0]
@@ -74,8 +77,12 @@ class Database:
         return layout if tables else 0
 
     def _claim(self, layout: int) -> None:
+        # A write-ahead log that is synchronised at checkpoints: a power cut may cost the last
+        # transactions, never the consistency of the file, and a save does not wait for the disk
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        # Here a second process is refused at the latest: the lock is taken even where there is
+        # nothing to add
         self._connection.execute("BEGIN EXCLUSIVE")
         if layout == len(LAYOUTS):
             self._connection.execute("COMMIT")
@@ -83,6 +90,7 @@ class Database:
         for statements in LAYOUTS[layout:]:
             for statement in statements:
                 self._connection.execute(statement)
+        # Last, in the same transaction: a file that bears our number has all of its tables
         self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         self._connection.execute(f"PRAGMA user_version = {len(LAYOUTS)}")
         self._connection.execute("COMMIT")
@@ -112,6 +120,8 @@ class Database:
         except sqlite3.Error as error:
             raise StoreError(_explain(self.path, error)) from error
         finally:
+            # Also after an error that is not SQLite's, such as an interrupt within the `with`
+            # statement
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
@@ -138,6 +148,7 @@ class Database:
 
 
 def _explain(path: Path, error: Exception) -> str:
+    # By the text: most of SQLite's errors share one class
     if "locked" in str(error):
         return (
             f"{path} is in use by another process. One process writes a study's store: wait for "

@@ -88,4 +88,5 @@ CREATE TABLE evaluation (
 ) STRICT, WITHOUT ROWID;
 """
 
+# user_version says how many of these a file has. Never change one that was released: add another
 LAYOUTS = tuple(tuple(filter(str.strip, layout.split(";"))) for layout in (_SCORES, _TRIPLETS))

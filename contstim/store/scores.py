@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
 
+# SQLite before 3.32 takes 999 values in one statement
 _MOST_VARIABLES = 500
 
 
@@ -31,6 +32,7 @@ class Store(Database):
         Raises:
             StoreError: the file is damaged.
         """
+        # Keyed by text: Sentence.text, or the words before and after of a continuation
         stored: dict[str, float] = {}
         for start in range(0, len(sentences), _MOST_VARIABLES):
             some = sentences[start : start + _MOST_VARIABLES]
@@ -56,6 +58,8 @@ class Store(Database):
                 "INSERT OR IGNORE INTO model (fingerprint, convention) VALUES (?, ?)",
                 (fingerprint, convention),
             )
+            # The model's id is looked up in the statement: SELECT id, ?, ? is a row of the three
+            # columns
             connection.executemany(
                 "INSERT OR REPLACE INTO score SELECT id, ?, ? FROM model WHERE fingerprint = ?",
                 [(s, p, fingerprint) for s, p in zip(sentences, log_probs.tolist(), strict=True)],

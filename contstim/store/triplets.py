@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from contstim.store.database import Database
 
+# Behind the identifier, two models and three sentences: six log-probabilities, and Eq. 4's value
 _SCORES = tuple(field.name for field in fields(Triplet)[6:])
 _STEP = "round, visit, position, old, new, sentence, log_prob_accept, log_prob_reject"
 _EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject"
@@ -111,6 +112,7 @@ class TripletStore:
         different = [
             f"  {name}: {stored.get(name, '(none)')} → {settings.get(name, '(none)')}"
             for name in dict.fromkeys((*stored, *settings))
+            # A new store has no settings, and agrees with any
             if stored and not _agree(stored.get(name), settings.get(name), name in may_grow)
         ]
         if different:
@@ -127,6 +129,7 @@ class TripletStore:
     def models(self) -> list[str]:
         """The models of the settings kept before, in their order; none in a new store."""
         settings = dict(self._database.rows("SELECT name, value FROM setting"))
+        # Settings are texts by name: "model 1", "model 2", … stand for a list
         numbers = takewhile(lambda number: f"model {number}" in settings, count(1))
         return [settings[f"model {number}"] for number in numbers]
 
@@ -143,7 +146,13 @@ class TripletStore:
                 (*pair, place, natural, outcome.state, outcome.reason),
             ).lastrowid
             if outcome.triplet is not None:
-                _insert_triplet(connection, job, outcome.triplet)
+                triplet = outcome.triplet
+                values = [getattr(triplet, name) for name in _SCORES]
+                texts = (str(triplet.synthetic_1), str(triplet.synthetic_2))
+                connection.execute(
+                    f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
+                    (job, triplet.triplet_id, *texts, *values),
+                )
             for trail in outcome.trails:
                 _insert_trail(connection, job, trail)
 
@@ -189,6 +198,8 @@ class TripletStore:
         names = ["triplet_id", "accept", "reject", "number", *columns.split(", ")]
         rows = self._database.rows(
             f"SELECT {', '.join(names)} FROM {table} {_FROM_SEARCH} "
+            # By the study's order and not by time: the order in which workers finished is left to
+            # chance
             "ORDER BY model_1, model_2, place, search, number"
         )
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
@@ -197,15 +208,8 @@ class TripletStore:
 def _agree(before: str | None, now: str | None, may_grow: bool) -> bool:
     if before is None or now is None or not may_grow:
         return before == now
+    # More sentences for a pair add jobs and change none of those kept
     return int(now) >= int(before)
-
-
-def _insert_triplet(connection: sqlite3.Connection, job: int | None, triplet: Triplet) -> None:
-    values = [getattr(triplet, name) for name in _SCORES]
-    connection.execute(
-        f"INSERT INTO triplet VALUES (?, ?, ?, ?{', ?' * len(values)})",
-        (job, triplet.triplet_id, str(triplet.synthetic_1), str(triplet.synthetic_2), *values),
-    )
 
 
 def _insert_trail(connection: sqlite3.Connection, job: int | None, trail: Trail) -> None:
@@ -219,6 +223,7 @@ def _insert_trail(connection: sqlite3.Connection, job: int | None, trail: Trail)
     )
     for table, entries in (("step", trail.steps), ("evaluation", trail.evaluations)):
         rows = [(search, number, *entry) for number, entry in enumerate(entries)]
+        # A search that accepted nothing has no steps
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)

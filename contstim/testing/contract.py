@@ -1,9 +1,11 @@
 """What every scorer and every language model guarantees, as tests to inherit.
 
-class TestMine(LanguageModelContract):
-@pytest.fixture
-def model(self) -> LanguageModel:
-return MyModel()
+Tests of a model of your own are then:
+
+    class TestMine(LanguageModelContract):
+        @pytest.fixture
+        def model(self) -> LanguageModel:
+            return MyModel()
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from contstim.models.base import Continuation, LanguageModel, Scorer, require_la
 from contstim.models.costs import Tally, counting
 from contstim.sentence import Sentence
 
+# Different lengths, so that batches are padded; a question; and the first sentence once more
 SENTENCES = [
     Sentence.parse(text)
     for text in (
@@ -28,6 +31,7 @@ SENTENCES = [
         "The old teacher reads a book in the garden",
     )
 ]
+# zyzzyva is in no training text: models of words read it as unknown, others in many tokens
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
@@ -62,6 +66,7 @@ SIGNS = (
 )
 """Words that are signs of some model, alone and glued to letters."""
 
+# Unknown words, other scripts, and 200 words, which not every model can read
 ODD = ("zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200)
 
 
@@ -78,6 +83,7 @@ class ScorerContract:
         assert scores.shape == (len(SENTENCES),)
         assert not np.isnan(scores).any()
 
+    # Proves that padding and neighbours are masked: a score may move by rounding and no more
     def test_a_batch_equals_one_by_one_in_any_order(self, model: Scorer) -> None:
         together = model.scores(SENTENCES)
         alone = np.array([model.scores([s])[0] for s in SENTENCES])
@@ -89,6 +95,7 @@ class ScorerContract:
         scores = model.scores(SENTENCES)
         assert scores[0] == pytest.approx(scores[4], abs=1e-5)
 
+    # A model that answered a constant would pass nearly all other tests of this class
     def test_the_sentence_matters(self, model: Scorer) -> None:
         scores = model.scores(SENTENCES[:4])
         assert len(set(scores.round(6).tolist())) == 4
@@ -102,6 +109,8 @@ class ScorerContract:
         assert model.unscorable([]) == []
 
     @pytest.mark.parametrize("text", ODD)
+    # `unscorable` must foretell what `scores` does: with the very reason, and for this sentence
+    # alone
     def test_odd_sentences_have_an_answer_or_a_clear_error(self, model: Scorer, text: str) -> None:
         sentence = Sentence.parse(text)
         reasons = model.unscorable([SENTENCES[0], sentence, SENTENCES[1]])
@@ -124,6 +133,7 @@ class ScorerContract:
             return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
         tokenizer = checkpoint.tokenizer
         ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
+        # Any text may lead to the unknown token. Not so where it begins texts as well, as in GPT-2
         unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
         named = str(tokenizer.unk_token) in sentence.words[position]
         return not named and not ids & (set(tokenizer.all_special_ids) - unknown)
@@ -132,6 +142,8 @@ class ScorerContract:
         """Witness: another word that the model does not know, or the tokens that it reads."""
         sentence = SENTENCES[0]
         for sign in SIGNS:
+            # First, inner and last word: tokenizers add or drop the space before a word by its
+            # place
             for position in (0, 3, len(sentence) - 1):
                 odd = sentence.replace(position, sign)
                 (reason,) = model.unscorable([odd])
@@ -180,6 +192,8 @@ class LanguageModelContract(ScorerContract):
         assert (model.scores(scorable) == log_probs).all()
         assert model.convention.unit == "nats"
 
+    # Proves the shortcuts of adapters, such as keys and values kept of the words before: the
+    # witness is each sentence written out and scored by itself
     def test_replacement_log_probs_equal_scores_of_rewritten_sentences(
         self, model: LanguageModel
     ) -> None:
@@ -189,6 +203,7 @@ class LanguageModelContract(ScorerContract):
                 fresh = model.log_probs([sentence.replace(position, w) for w in WORDS])
                 np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
 
+    # A search discards words by these bounds: a bound that is too low would lose the best word
     def test_exact_values_and_upper_bounds_are_true(self, model: LanguageModel) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(len(sentence)):
@@ -203,6 +218,7 @@ class LanguageModelContract(ScorerContract):
                 assert (known.upper_bound >= fresh - tolerance(fresh)).all()
                 assert not np.isnan(known.estimate).any()
 
+    # Costs of a search are reproducible only if nothing of an earlier one is left to spare passes
     def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:
         costs = []
         for _ in range(2):
@@ -230,6 +246,7 @@ class LanguageModelContract(ScorerContract):
                     with pytest.raises(ModelError):
                         model.continuation_log_probs([Continuation(odd, 1)])
 
+    # Signs that the model reads as text must score as candidates what they score in a sentence
     def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: LanguageModel) -> None:
         sentence = SENTENCES[0]
         read = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
@@ -258,6 +275,8 @@ class LanguageModelContract(ScorerContract):
         (terms,) = model.token_log_probs([continuation.sentence])
         return sum(log_prob for word, _, log_prob in terms if word >= continuation.start)
 
+    # Chain rule: log p(words | those before) is the sum of the terms of these words, from `start`
+    # on
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
         asked = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
         if not self.continues(model):

@@ -101,6 +101,8 @@ class TableModel(LanguageModel):
 
     def number(self, *words: str) -> float:
         """The number of a word or a pair of words, -10 to 0."""
+        # A hash and not a generator: the number depends on the words alone, not on when they are
+        # asked
         digest = hashlib.sha256(f"{self.seed} {words}".encode()).digest()
         return -10 * int.from_bytes(digest[:4], "big") / 2**32
 
@@ -123,10 +125,13 @@ class TableModel(LanguageModel):
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
             return Replacements.all_exact(np.array([self.score(s) for s in changed], np.float64))
+        # Exact answers come from a table; an estimate or a bound costs one pass, as with a network
         count(1, len(sentence))
         if self.says == "estimate":
             numbers = np.array([self.number(word) for word in words], np.float64)
             return Replacements(unknown, numbers, np.full(len(words), np.inf))
+        # All numbers are negative, so that leaving out the words behind the position gives a bound
+        # from above
         bound = np.array([self.score(s, position + 1) for s in changed], np.float64)
         return Replacements(unknown, bound, bound, self.score(sentence, position))
 
@@ -137,6 +142,8 @@ class TableModel(LanguageModel):
 
 class _Draft(TableModel):
     def __init__(self, model: TableModel, effort: int) -> None:
+        # The seed of the model itself: a draft differs from it by the error alone, and has none of
+        # its own
         super().__init__(model.seed, model.says)
         self.error = (model.draft_error or 0.0) / (1 + effort)
 

@@ -56,13 +56,16 @@ HOSTILE = (
 )
 """Sentences that a careless export would lose, run, or let run; the last has 10,000 characters."""
 
+# A formula to a spreadsheet, a tag to a browser, and a comma to a careless writer of CSV
 NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
 """Of people, as recruiting platforms or jokers may have them."""
 
 DAMAGES: dict[str, bytes | None] = {
     "is empty": b"",
     "is not text": bytes(range(256)) * 8,
+    # As Excel saves "Unicode text"
     "is not UTF-8": "\ufefftrial_id,left,participant\nt1,1,Zoë\n".encode("utf-16-le"),
+    # What a download gives once the session of a platform has ended
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,
 }
@@ -122,6 +125,7 @@ class PlantedAnswers:
         self.responses.append(
             Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
         )
+        # Buttons count from the left, 1 to 6; ratings go from sentence_1 to sentence_2
         return (rating if left == "1" else 7 - rating), rt_ms
 
     def rate(self, trial_id: str) -> int:
@@ -167,6 +171,8 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+# Proves that what people see is what the table of trials says, whatever the sentences hold, and
+# that no file of others is lost
 class ExportContract:
     """What every export guarantees: inherit, and name the platform.
 
@@ -206,7 +212,9 @@ class ExportContract:
         left, right = (row[column] for column in self.sentence_columns)
         if self.is_html:
             (left, left_tags), (right, right_tags) = read_html(left), read_html(right)
+            # A sentence that holds tags is text: none of them may reach the page as a tag
             assert left_tags == right_tags == []
+        # The mark by which cells that people read are kept from running as formulas
         return left.removeprefix(NO_BREAK_SPACE), right.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
@@ -218,6 +226,7 @@ class ExportContract:
         }
         for rows in lists.values():
             group = by_id[rows[0]["trial_id"]].group
+            # Every trial of the group once; the order is each list's own
             assert sorted(row["trial_id"] for row in rows) == sorted(
                 trial.trial_id for trial in trials if trial.group == group
             )
@@ -241,6 +250,7 @@ class ExportContract:
         except InputError as error:
             refusal = str(error)
         if refusal:
+            # Either refused by the name of its trial, and nothing written; or shown as it is
             assert trials[0].trial_id in refusal
             assert trials[1].trial_id not in refusal
             assert list(tmp_path.iterdir()) == []
@@ -248,6 +258,8 @@ class ExportContract:
         self.check_shown(trials, tmp_path / "out")
         for path in (tmp_path / "out").rglob("*.csv"):
             for row in read_csv_rows(path):
+                # No cell of any table, of trials or of anything else, may run when a spreadsheet
+                # opens it
                 assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values())
 
     def test_the_readme_says_what_to_do(self, tmp_path: Path) -> None:
@@ -285,6 +297,7 @@ class ExportContract:
         assert contents(tmp_path) == {**before, "out/notes.txt": b"added"}
 
 
+# Proves that what people pressed is what is read: side, order, participant and group
 class ReadContract:
     """What every reader guarantees: inherit, name the platform, and say how answers become data.
 
@@ -332,6 +345,8 @@ class ReadContract:
         self.prepare(out / "out")
         lists = self.lists(out / "out")
         answers = PlantedAnswers(TRIALS)
+        # Hostile names first, so that every platform meets them; then plain ones for its further
+        # lists
         names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers

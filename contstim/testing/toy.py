@@ -50,6 +50,7 @@ class ToyModel(LanguageModel):
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         count(len(sentences), sum(len(sentence.bare) for sentence in sentences))
+        # The boundary begins the sentence and ends it
         totals = (self._sum((_BOUNDARY, *_spell(s.bare), _BOUNDARY)) for s in sentences)
         return np.fromiter(totals, np.float64, len(sentences))
 
@@ -73,6 +74,7 @@ class ToyModel(LanguageModel):
         prefix = self._sum((_BOUNDARY, *_spell(before)))
         space, last = (" ", before[-1:]) if before else ("", "")
         starts = _spell(last) or (_BOUNDARY,)
+        # From the last sign before the word, so that prefix and own term add up without an overlap
         own = [self._sum((*starts, *_spell(space + word))) for word in words]
         bounds = prefix + np.array(own, np.float64)
         return Replacements(np.full(len(words), np.nan), bounds, bounds, prefix)
@@ -91,6 +93,7 @@ class ToyModel(LanguageModel):
         places = np.cumsum([token == " " for token in tokens]).tolist()
         numbers = (_BOUNDARY, *_spell(sentence.bare), _BOUNDARY)
         terms = self._log_probs[numbers[:-1], numbers[1:]].tolist()
+        # -1: the end belongs to no word
         return [TokenScore(*term) for term in zip([*places[:-1], -1], tokens, terms, strict=True)]
 
     def _sum(self, numbers: tuple[int, ...]) -> float:
@@ -105,6 +108,7 @@ def _transitions(seed: int) -> FloatArray:
     """Log p(next | letter), (n_signs, n_signs), nats; spaces and boundaries begin a word."""
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1
+    # Rows: the sign before (letters, others, space, boundary). Columns: the letter that follows
     weights = np.exp(2 * rng.standard_normal((_BOUNDARY + 1, n_letters)))
     probabilities = np.zeros((_BOUNDARY + 1, _BOUNDARY + 1))
     probabilities[:, :n_letters] = weights / weights.sum(axis=1, keepdims=True)

@@ -112,6 +112,7 @@ def acceptability(
         raise InputError("--column chooses from one table: give --scores once.")
     if scores_as_given and model:
         raise InputError("--scores-as-given is for tables: scores of a --model are not z-scores.")
+    # Without δ: the BLiMP criterion
     criteria = (Criterion(), *map(Criterion, delta or DELTAS))
     columns = JudgementColumns(
         id=id_column,

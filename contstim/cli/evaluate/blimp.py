@@ -137,6 +137,7 @@ def blimp(
                 f"for {named.specification}."
             )
     fields = Fields(good_column, bad_column, paradigm_column, phenomenon_column, pair_column)
+    # Before models are loaded: a wrong folder or column is told at once
     files = pair_files(data)
     pairs = read_minimal_pairs(files, fields)
     if sample:

@@ -90,6 +90,7 @@ def desiderata(
         scoring_progress(total, quiet=quiet) as progress,
     ):
         results = evaluate_desiderata(
+            # A reference of its own is the last of those loaded, and is not evaluated
             loaded[: len(model)],
             chosen,
             wanted,

@@ -89,6 +89,7 @@ class CatchRule:
             lapses: share of trials that they answer without looking, rightly in half of them; 1 for
                 people who always guess.
         """
+        # Dropped is who has fewer right than required
         return float(_fewer_right(self.required(n_trials), n_trials, lapses))
 
 
@@ -158,12 +159,14 @@ def admit(
     report.raise_errors()
     reasons = {}
     for finding in report.of(Problem.UNFINISHED):
+        # Only now, and for few: the report names who did not finish, not how far they came
         theirs = [r for r in responses if r.participant == finding.participant]
         rated = sum(response.choice > 0 for response in theirs)
         expected = sum(trial.group == theirs[0].group for trial in trials)
         reasons[finding.participant] = f"rated {rated:,} of {expected:,} trials"
     if catch is not None:
         for participant, (right, n_trials) in catch_scores(trials, responses).items():
+            # Who did not finish is named for that; catch trials left unseen are not failed ones
             if participant in reasons or not n_trials:
                 continue
             if right < (needed := catch.required(n_trials)):

@@ -102,6 +102,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
         key = (response.participant, response.trial_id)
         if key in chosen:
             repeated[response.participant].append(response.trial_id)
+        # A dictionary keeps the place of the first rating, whichever of them stays
         if which == "last" or key not in chosen:
             chosen[key] = response
     left_out = [
@@ -130,6 +131,7 @@ def _with_group_numbers(
         InputError: a stated group is neither.
     """
     about = _answers_by_group(answers, trials)
+    # "" is the group of an answer whose platform states none, and stays so
     numbers = {trial.group for trial in trials}
     meant: dict[str, str] = {"": ""}
     for name in dict.fromkeys(answer.group for answer in answers if answer.group):
@@ -165,6 +167,7 @@ def _answers_by_group(
         by_pair[frozenset(bare(texts_of(trial)))].add(trial.group)
     about: dict[str, Counter[int]] = defaultdict(Counter)
     for answer in answers:
+        # As in _TrialFinder: the trial_id where there is one, else the words of both sentences
         if answer.trial_id or not all(answer.shown):
             groups = by_id.get(answer.trial_id, set())
         else:
@@ -222,6 +225,7 @@ def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
     left = _left_sentence(answer, trial)
     return Response(
         answer.participant,
+        # Stated groups are numbers by now; an impossible one is left for `check_responses` to name
         int(answer.group) if answer.group.isdecimal() else trial.group,
         trial.trial_id,
         # platforms count from left to right, responses from sentence_1 to sentence_2

@@ -120,6 +120,7 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
         for problem, about in _problems(groups, theirs).items()
         if about
     ]
+    # The order of the enum; sorting is stable, so participants stay in theirs
     order = list(Problem)  # worst first
     findings.sort(key=lambda finding: order.index(finding.problem))
     return CheckReport(len(responses), tuple(by_participant), tuple(findings))
@@ -137,9 +138,11 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
     # trials shown without an answer are responses too, with an unknown rating
     rated = {response.trial_id for response in theirs if response.rating != UNKNOWN}
     ratings = {response.rating for response in theirs if response.rating != UNKNOWN}
+    # Of all stated groups: who is in two is told so by name, and unfinished in both
     expected = [trial_id for trial_id, group in groups.items() if group in stated]
     return {
         Problem.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
+        # An identifier counts once however often it was rated, also where no rating was given
         Problem.DUPLICATE: [t for t, count in counts.items() if count > 1],
         Problem.OUTSIDE_SCALE: [
             f"{r.trial_id}: {r.rating}" for r in theirs if r.rating not in (UNKNOWN, *SCALE)

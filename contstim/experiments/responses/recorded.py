@@ -125,6 +125,7 @@ def milliseconds(where: str, cell: str, name: str, *, unit: float = 1.0) -> floa
         InputError: it is not a number.
     """
     try:
+        # Three decimals: seconds times 1000 would else end in digits of rounding
         return round(float(number(cell)) * unit, 3) if cell.strip() else math.nan
     except ValueError:
         raise InputError(f"{where}: {shortened(cell)} under {name} is not a number.") from None

@@ -28,4 +28,5 @@ def unescape_formula(text: str, mark: str = APOSTROPHE) -> str:
 
 
 def _is_formula(text: str, mark: str) -> bool:
+    # Any number of marks: a text that begins with a mark and a sign gets one more, and loses one
     return re.match(f"{mark}*[{re.escape(FORMULA_SIGNS)}]", text) is not None

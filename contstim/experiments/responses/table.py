@@ -49,12 +49,14 @@ class Response:
     simulated: bool = False  # whether an artificial participant answered
 
     def __post_init__(self) -> None:
+        # Past the frozen dataclass: a table that lost the column must not pass for people's
         if self.participant.startswith(SIMULATED_NAME):
             object.__setattr__(self, SIMULATED, True)
 
     @property
     def choice(self) -> int:
         """The preferred sentence, 1 or 2; 0 where no rating was recorded."""
+        # 1 to 3 prefer sentence_1, 4 to 6 sentence_2; the scale has no middle
         return 0 if self.rating == UNKNOWN else 1 + (self.rating > 3)
 
 
@@ -80,15 +82,14 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     rows = list(responses)
     columns = columns_of(Response, rows)
     for name in _OPTIONAL:
-        columns[name] = [None if _is_unknown(value) else value for value in columns[name]]
+        # 0 or nan: not recorded, an empty cell
+        cells = columns[name]
+        columns[name] = [None if cell == UNKNOWN or math.isnan(cell) else cell for cell in cells]
     for name in ("participant", "trial_id"):
         columns[name] = list(map(escape_formula, columns[name]))
+    # Tables of people alone have no such column
     marks = columns.pop(SIMULATED)
     return columns | ({SIMULATED: [str(mark).lower() for mark in marks]} if any(marks) else {})
-
-
-def _is_unknown(value: float) -> bool:
-    return value == UNKNOWN or math.isnan(value)
 
 
 def read_responses(path: Path | str) -> tuple[Response, ...]:
@@ -151,6 +152,7 @@ def _reader(
 _OPTIONAL = ("rating", "left", "position", "rt_ms")
 _READERS = {
     "participant": _reader(lambda cell: unescape_formula(text(cell)), "text"),
+    # Groups count from 1: `count` takes what is left of 1 or more
     "group": _reader(lambda cell: 1 + count(whole_number(cell) - 1), "whole number"),
     "trial_id": _reader(lambda cell: unescape_formula(text(cell)), "text"),
     "rating": _reader(whole_number, "whole number", UNKNOWN),
