@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ import pytest
 import torch
 
 from contstim.errors import ModelError, VerificationError
-from contstim.models import precision
 from contstim.models.base import Convention
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
@@ -115,13 +115,17 @@ def test_records_from_before_precision_was_told_are_read() -> None:
 def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_room(*_: object) -> None:
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+    cast, n_casts = torch.Tensor.to, itertools.count(1)
+
+    def room_for_two(tensor: torch.Tensor, *options: Any, **more: Any) -> torch.Tensor:
+        if options == (torch.float32,) and next(n_casts) > 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return cast(tensor, *options, **more)
 
     model = make("gpt2")
     assert isinstance(model, CausalModel)
     before = fingerprint_of_network(model._checkpoint.model)
-    monkeypatch.setattr(precision, "_cast", no_room)
+    monkeypatch.setattr(torch.Tensor, "to", room_for_two)
     with pytest.raises(ModelError, match="computed in float32, for which the memory of cpu"):
         synthesize(model, make("pythia"), NATURALS[0], WORDS)
     assert fingerprint_of_network(model._checkpoint.model) == before
