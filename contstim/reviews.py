@@ -1,0 +1,286 @@
+"""What reviewers decided about stimuli, item by item: review.csv.
+
+An item is a pair, a triplet or a trial. A review says itself what was reviewed: each row holds the
+item's sentences, so that a review of another set, or of an item that has changed since, is noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.documents import shortened
+from contstim.errors import InputError
+from contstim.sentence import Sentence
+from contstim.stimuli import Pair, Trial, Triplet
+from contstim.tables import columns_of, listed, read_rows, text, whole_number, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+Stimulus = Pair | Triplet | Trial
+
+
+class Decision(StrEnum):
+    """What a reviewer decided about an item; empty where nothing was decided."""
+
+    NONE = ""
+    KEEP = "keep"
+    REJECT = "reject"
+
+
+class ItemKind(StrEnum):
+    """What was reviewed."""
+
+    PAIR = "pair"
+    TRIPLET = "triplet"
+    TRIAL = "trial"
+
+
+@dataclass(frozen=True)
+class ReviewedItem:
+    """An item and what a reviewer decided about it; fields are the columns of review.csv.
+
+    Attributes:
+        reviewer: who decides.
+        item_id: the pair's or trial's `trial_id`, the triplet's `triplet_id`.
+        kind: what the item is.
+        source_id: of a trial, the pair or triplet that it was made of; of others empty.
+        condition: of a trial; of others empty.
+        group: of a trial, from 1; of others 0.
+        model_1: empty for trials that compare no models.
+        model_2: likewise.
+        sentence_1: of a triplet the natural sentence.
+        sentence_2: of a triplet the sentence that model_1 rejects.
+        sentence_3: of a triplet the sentence that model_2 rejects; of others None.
+        decision: what was decided.
+        reason: why, in the reviewer's words.
+    """
+
+    reviewer: str
+    item_id: str
+    kind: ItemKind
+    source_id: str
+    condition: str
+    group: int
+    model_1: str
+    model_2: str
+    sentence_1: Sentence
+    sentence_2: Sentence
+    sentence_3: Sentence | None
+    decision: Decision
+    reason: str
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The item's two or three sentences."""
+        every = (self.sentence_1, self.sentence_2, self.sentence_3)
+        return tuple(sentence for sentence in every if sentence is not None)
+
+
+def _optional_text(cell: Any) -> str:
+    return "" if cell is None else text(cell)
+
+
+def _optional_sentence(cell: Any) -> Sentence | None:
+    return Sentence.parse(cell) if _optional_text(cell) else None
+
+
+_READERS = {
+    "str": (_optional_text, "text"),
+    "int": (whole_number, "whole number"),
+    "ItemKind": (ItemKind, f"kind of item ({', '.join(ItemKind)})"),
+    "Sentence": (Sentence.parse, "sentence"),
+    "Sentence | None": (_optional_sentence, "sentence"),
+    # spreadsheets hand back what was typed, such as "Reject "
+    "Decision": (
+        lambda cell: Decision(_optional_text(cell).strip().lower()),
+        "decision (keep, reject or empty)",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Review:
+    """What one or several reviewers decided, in the order of the files and their rows.
+
+    Raises:
+        InputError: a reviewer decided twice about an item, and differently, or two reviewers had
+            different sentences before them under one identifier.
+    """
+
+    decisions: tuple[ReviewedItem, ...]
+
+    def __post_init__(self) -> None:
+        for item_id, decisions in self.by_item.items():
+            if len({(d.kind, d.sentences) for d in decisions}) > 1:
+                raise InputError(
+                    f"{item_id} has different sentences in two reviews, so that they are about "
+                    f"different items: review the table as it stands now."
+                )
+            of_reviewer: dict[str, Decision] = {}
+            for made in decisions:
+                if not made.decision:
+                    continue
+                if of_reviewer.setdefault(made.reviewer, made.decision) is not made.decision:
+                    raise InputError(
+                        f"The reviewer {made.reviewer!r} both keeps and rejects {item_id}: leave "
+                        f"one decision. If two persons decided, give each a name in the column "
+                        f"reviewer."
+                    )
+
+    @property
+    def by_item(self) -> dict[str, list[ReviewedItem]]:
+        """All decisions about each item, empty ones too, by its identifier."""
+        items: dict[str, list[ReviewedItem]] = {}
+        for item in self.decisions:
+            items.setdefault(item.item_id, []).append(item)
+        return items
+
+    @property
+    def rejected(self) -> frozenset[str]:
+        """Identifiers of the items that a reviewer rejects, and of what rejected trials are of."""
+        rejected = [item for item in self.decisions if item.decision is Decision.REJECT]
+        sources = (item.source_id for item in rejected if item.source_id)
+        return frozenset((*(item.item_id for item in rejected), *sources))
+
+    @property
+    def disagreements(self) -> dict[str, list[ReviewedItem]]:
+        """Decisions about the items that a reviewer keeps and another rejects."""
+        disagreements = {}
+        for item_id, decisions in self.by_item.items():
+            made = [item for item in decisions if item.decision]
+            if len({item.decision for item in made}) > 1:
+                disagreements[item_id] = made
+        return disagreements
+
+    def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
+        """The items of a kind, each once, with the first decision about it, by identifier."""
+        return {
+            item_id: decisions[0]
+            for item_id, decisions in self.by_item.items()
+            if decisions[0].kind is kind
+        }
+
+    def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
+        """Check that every reviewed item of the stimuli's kind is one of them, and as it was.
+
+        Args:
+            stimuli: pairs, triplets or trials, of one kind; there may be more than were reviewed.
+            table: what messages call them.
+
+        Raises:
+            InputError: items are not among them, or have changed; says how many and which is first.
+        """
+        now = undecided(stimuli)
+        if not now:
+            return
+        reviewed = self.of_kind(now[0].kind)
+        by_id = {item.item_id: item for item in now}
+        absent = [item_id for item_id in reviewed if item_id not in by_id]
+        if absent:
+            raise InputError(
+                f"The review is of another set: {len(absent):,} of {len(reviewed):,} reviewed "
+                f"{now[0].kind}s are not in {table}, such as {shortened(absent[0])}."
+            )
+        changed = [i for i, item in reviewed.items() if item.sentences != by_id[i].sentences]
+        if changed:
+            before, after = reviewed[changed[0]], by_id[changed[0]]
+            old, new = next(
+                (old, new)
+                for old, new in zip(before.sentences, after.sentences, strict=True)
+                if old != new
+            )
+            raise InputError(
+                f"{len(changed):,} of {len(reviewed):,} reviewed {now[0].kind}s have changed since "
+                f"the review: {changed[0]} had {old.text!r}, and {table} has {new.text!r}. Review "
+                f"them again."
+            )
+
+
+def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
+    """Stimuli as items about which nothing has been decided.
+
+    Raises:
+        InputError: a pair has no texts.
+    """
+    items = []
+    for stimulus in stimuli:
+        third, source_id, condition, group = None, "", "", 0
+        if isinstance(stimulus, Triplet):
+            item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
+            first, second, third = stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2
+        elif isinstance(stimulus, Trial):
+            item_id, kind = stimulus.trial_id, ItemKind.TRIAL
+            first, second = stimulus.sentence_1, stimulus.sentence_2
+            source_id, condition, group = (
+                stimulus.source_id,
+                str(stimulus.condition),
+                stimulus.group,
+            )
+        elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
+            raise InputError(
+                f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs "
+                f"from scores that have a column 'sentence'."
+            )
+        else:
+            item_id, kind = stimulus.trial_id, ItemKind.PAIR
+            first, second = stimulus.sentence_1, stimulus.sentence_2
+        items.append(
+            ReviewedItem(
+                reviewer,
+                item_id,
+                kind,
+                source_id,
+                condition,
+                group,
+                stimulus.model_1,
+                stimulus.model_2,
+                first,
+                second,
+                third,
+                Decision.NONE,
+                "",
+            )
+        )
+    return tuple(items)
+
+
+def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
+    """Write review.csv (or `.parquet`, `.jsonl`): the fields of `ReviewedItem`, in that order.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    columns = columns_of(ReviewedItem, decisions)
+    columns["sentence_3"] = [sentence or "" for sentence in columns["sentence_3"]]
+    write_table(path, columns)
+
+
+def read_reviews(paths: Sequence[Path | str]) -> Review:
+    """Read what `write_review` or the page of `contstim review` wrote, of one or several reviewers.
+
+    Where no reviewer is named, the file's name stands for the reviewer.
+
+    Raises:
+        InputError: a file cannot be read, lacks a column, or holds something else than a decision;
+            an identifier is empty; or see `Review`.
+    """
+    decisions: list[ReviewedItem] = []
+    for path in paths:
+        rows = read_rows(path, ReviewedItem, _READERS)
+        for row, item in enumerate(rows):
+            if not item.item_id:
+                raise InputError(f"{path}, row {row}: the item_id is empty.")
+            if (item.sentence_3 is None) is (item.kind is ItemKind.TRIPLET):
+                raise InputError(
+                    f"{path}, row {row}: a triplet has three sentences, a pair or trial two."
+                )
+        # two downloads without a name are two reviewers: review.csv and review (1).csv
+        decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
+    if not any(item.decision for item in decisions):
+        raise InputError(f"{listed(paths)} holds no decision: nothing was kept or rejected.")
+    return Review(tuple(decisions))

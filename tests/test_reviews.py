@@ -1,0 +1,119 @@
+"""Reviews of stimuli: what they hold on disk, and which reviews are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.design.building import triplet_trials
+from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
+from contstim.sentence import Sentence
+from contstim.stimuli import Triplet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.reviews import ReviewedItem
+
+
+def triplet(number: int) -> Triplet:
+    natural, first, second = (
+        Sentence.parse(f"{word} stands at place {number}") for word in ("It", "She", "Nothing")
+    )
+    log_probs = (-1.0, -1.0, -2.0, -1.0, -1.0, -2.0)
+    return Triplet(f"triplet-{number}", "a", "b", natural, first, second, *log_probs, 2.0)
+
+
+TRIPLETS = [triplet(number) for number in range(4)]
+
+
+def decided(reviewer: str, *decisions: str) -> tuple[ReviewedItem, ...]:
+    return tuple(
+        replace(item, decision=Decision(decision), reason="odd" if decision == "reject" else "")
+        for item, decision in zip(undecided(TRIPLETS, reviewer), decisions, strict=True)
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_a_review_comes_back(tmp_path: Path, suffix: str) -> None:
+    written = decided("Ann", "keep", "", "reject", "")
+    write_review(tmp_path / f"review{suffix}", written)
+    assert read_reviews([tmp_path / f"review{suffix}"]).decisions == written
+
+
+def test_columns_of_review_csv_are_the_contract(tmp_path: Path) -> None:
+    write_review(tmp_path / "review.csv", ())
+    assert (tmp_path / "review.csv").read_text() == (
+        '"reviewer","item_id","kind","source_id","condition","group","model_1","model_2",'
+        '"sentence_1","sentence_2","sentence_3","decision","reason"\n'
+    )
+
+
+def test_reviewers_merge_and_disagreements_are_known(tmp_path: Path) -> None:
+    write_review(tmp_path / "ann.csv", decided("Ann", "keep", "reject", "reject", ""))
+    write_review(tmp_path / "unnamed.csv", decided("", "reject", "reject", "", ""))
+    review = read_reviews([tmp_path / "ann.csv", tmp_path / "unnamed.csv"])
+    assert review.rejected == {"triplet-0", "triplet-1", "triplet-2"}
+    assert {
+        item_id: [(item.reviewer, str(item.decision)) for item in items]
+        for item_id, items in review.disagreements.items()
+    } == {"triplet-0": [("Ann", "keep"), ("unnamed", "reject")]}
+
+
+def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
+    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2]))
+    review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
+    assert review.rejected == {trials[0].item_id, "triplet-2"}
+
+
+def test_decisions_typed_into_a_spreadsheet_are_read_whatever_their_case(tmp_path: Path) -> None:
+    path = tmp_path / "review.csv"
+    write_review(path, decided("Ann", "keep", "", "reject", ""))
+    path.write_text(path.read_text().replace('"reject"', '" Reject"'))
+    assert read_reviews([path]).rejected == {"triplet-2"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"reject"', '"perhaps"', "under decision is not a decision"),
+        ('"triplet-2"', '""', "row 2: the item_id is empty"),
+        ('"Nothing stands at place 2."', '""', "row 2: a triplet has three sentences"),
+        ('"reject"', '""', "holds no decision"),
+        ('"decision"', '"judgement"', "it lacks decision"),
+    ],
+)
+def test_damaged_reviews_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "review.csv"
+    write_review(path, decided("Ann", "", "", "reject", ""))
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_reviews([path])
+
+
+def test_contradictory_decisions_of_a_reviewer_are_named() -> None:
+    with pytest.raises(InputError, match="'Ann' both keeps and rejects triplet-1"):
+        Review((*decided("Ann", "", "keep", "", ""), *decided("Ann", "", "reject", "", "")))
+
+
+def test_items_that_differ_between_reviewers_are_named() -> None:
+    other = replace(TRIPLETS[0], natural=Sentence.parse("It is another sentence"))
+    with pytest.raises(InputError, match="triplet-0 has different sentences in two reviews"):
+        Review((*undecided(TRIPLETS, "Ann"), *undecided([other], "Bea")))
+
+
+def test_a_review_of_another_set_or_of_changed_items_is_refused() -> None:
+    review = Review(decided("Ann", "keep", "", "reject", ""))
+    review.require_items_of([*TRIPLETS, triplet(9)], "t.csv")  # more than were reviewed
+    with pytest.raises(InputError, match="another set: 1 of 4 reviewed triplets are not in t"):
+        review.require_items_of(TRIPLETS[1:], "t.csv")
+    changed = replace(TRIPLETS[3], synthetic_2=Sentence.parse("Nobody stands at place 3"))
+    message = (
+        "1 of 4 reviewed triplets have changed since the review: triplet-3 had 'Nothing stands"
+    )
+    with pytest.raises(InputError, match=message):
+        review.require_items_of([*TRIPLETS[:3], changed], "t.csv")
