@@ -122,12 +122,12 @@ class Review:
                     f"different items: review the table as it stands now."
                 )
             of_reviewer: dict[str, Decision] = {}
-            for made in decisions:
-                if not made.decision:
+            for item in decisions:
+                if not item.decision:
                     continue
-                if of_reviewer.setdefault(made.reviewer, made.decision) is not made.decision:
+                if of_reviewer.setdefault(item.reviewer, item.decision) is not item.decision:
                     raise InputError(
-                        f"The reviewer {made.reviewer!r} both keeps and rejects {item_id}: leave "
+                        f"The reviewer {item.reviewer!r} both keeps and rejects {item_id}: leave "
                         f"one decision. If two persons decided, give each a name in the column "
                         f"reviewer."
                     )
@@ -152,9 +152,9 @@ class Review:
         """Decisions about the items that a reviewer keeps and another rejects."""
         disagreements = {}
         for item_id, decisions in self.by_item.items():
-            made = [item for item in decisions if item.decision]
-            if len({item.decision for item in made}) > 1:
-                disagreements[item_id] = made
+            keep_or_reject = [item for item in decisions if item.decision]
+            if len({item.decision for item in keep_or_reject}) > 1:
+                disagreements[item_id] = keep_or_reject
         return disagreements
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
