@@ -1,4 +1,4 @@
-"""The options of `contstim synthesize` about the words of a sentence, and about its fluency."""
+"""The options of searches about the words of a sentence, and about its fluency."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.search.constraints import Constraint
-    from contstim.sentence import Sentence
+    from contstim.optimization.search.constraints import WordLimits
 
 Fluency = Annotated[
     str | None,
@@ -25,7 +24,7 @@ Fluency = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordLimits:
+class WordOptions:
     """Which words of a natural sentence may be replaced, how many, and by which others."""
 
     fix: Annotated[
@@ -51,41 +50,21 @@ class WordLimits:
         typer.Option(min=0, help="Keep the number of characters, within a margin of so many."),
     ] = None
 
-    def constraints(self, natural: Sentence) -> tuple[Constraint, ...]:
-        """The same as constraints of a search that starts from a natural sentence.
+    def limits(self) -> WordLimits:
+        """The same with the words of files read.
 
         Raises:
-            InputError: a position or word to fix is not in the sentence, or a file cannot be read.
+            InputError: a file cannot be read.
         """
-        from contstim.optimization.search import constraints
+        from contstim.optimization.search.constraints import WordLimits
 
-        chosen: list[Constraint] = []
-        if self.fix:
-            positions = [place for text in self.fix for place in _positions(text, natural)]
-            chosen.append(constraints.Fixed(frozenset(positions)))
-        if self.max_changes is not None:
-            chosen.append(constraints.MaxChanges(self.max_changes))
-        if self.allow:
-            chosen.append(constraints.OnlyWords(_words(self.allow)))
-        if self.exclude:
-            chosen.append(constraints.WithoutWords(_words(self.exclude)))
-        if self.same_length is not None:
-            chosen.append(constraints.SameLength(self.same_length))
-        return tuple(chosen)
-
-
-def _positions(text: str, natural: Sentence) -> list[int]:
-    """Where a word stands; a number is a position only where the sentence has no such word."""
-    # In "The 2 men saw 2 dogs" --fix 2 means both words 2, not the word at position 2.
-    positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
-    if not positions and text in map(str, range(len(natural))):
-        positions = [int(text)]
-    if not positions:
-        raise InputError(
-            f"--fix {text}: {natural.text!r} has no such word, and positions go from 0 to "
-            f"{len(natural) - 1}."
+        return WordLimits(
+            fix=tuple(self.fix or ()),
+            max_changes=self.max_changes,
+            allow=_words(self.allow) if self.allow else None,
+            exclude=_words(self.exclude or ()),
+            same_length=self.same_length,
         )
-    return positions
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:

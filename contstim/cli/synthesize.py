@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.constraints import Fluency, WordLimits, read_fluency
+from contstim.cli.constraints import Fluency, WordOptions, read_fluency
 from contstim.cli.options import AllowUnknown, Loading, Quiet, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
@@ -60,7 +60,7 @@ def synthesize(
             help="One sentence; or a pair of them on which two models disagree as much as can be."
         ),
     ] = "accept-reject",
-    limits: WordLimits,
+    word_options: WordOptions,
     fluency: Fluency = None,
     loading: Loading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -82,7 +82,7 @@ def synthesize(
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
-    constraints = limits.constraints(natural)
+    constraints = word_options.limits().constraints(natural, every_fix=True)
     # A fluency model is the last of the models, where there is one.
     judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
     way = recipe_named(recipe)  # an unknown recipe is refused before models are loaded
@@ -93,14 +93,13 @@ def synthesize(
         "constraints": constraints,
         "seed": seed,
         "on_step": None if as_json or quiet else _print_step,
+        "fluency": (models[-1], floor) if judges else None,
     }
     # In the order of loading: those that accept, those that reject, the model of fluency
     accepting, rejecting = models[: len(accept)], models[len(accept) :][: len(reject)]
     if objective == "symmetric":
-        if len(models) != 2:
-            raise InputError(
-                "--objective symmetric takes one --accept, one --reject, no --fluency."
-            )
+        if len(accepting) != 1 or len(rejecting) != 1:
+            raise InputError("--objective symmetric takes one --accept and one --reject.")
         from contstim.optimization.search.symmetric import synthesize_pair
 
         pair = synthesize_pair(rejecting[0], accepting[0], natural, words, **options)
@@ -108,7 +107,6 @@ def synthesize(
     else:
         from contstim.optimization.search.synthesize import synthesize as run
 
-        options["fluency"] = (models[-1], floor) if judges else None
         result = run(accepting, rejecting, natural, words, **options)
     if as_json:
         facts = {"models": conventions(models), "words_dropped": n_dropped, "seed": seed}
@@ -157,14 +155,15 @@ def _print_result(result: Synthesis | SymmetricPair) -> None:
     from contstim.optimization.search.symmetric import SymmetricPair
 
     if isinstance(result, SymmetricPair):
-        names = names_for_tables((result.model_1, result.model_2))
+        names = names_for_tables(result.models)
         columns = list(names.values())
         climbs = result.climbs
         # Log-probabilities are models × sentences; a row of the table is a sentence. The first
         # climb scores model_2, which is to accept, before model_1.
         of_1, of_2 = zip(*result.log_probs, strict=True)
+        of_natural = climbs[0].start_log_probs.tolist()
         rows = [
-            ("natural", result.natural, climbs[0].start_log_probs[::-1].tolist()),
+            ("natural", result.natural, (of_natural[1], of_natural[0], *of_natural[2:])),
             (f"{columns[0]} rejects", result.sentence_1, of_1),
             (f"{columns[1]} rejects", result.sentence_2, of_2),
         ]

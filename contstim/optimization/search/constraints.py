@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.errors import InputError
 from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
@@ -196,6 +197,130 @@ class MaxChanges(Constraint):
         return f"{changed} of its words are new" if changed > self.words else ""
 
 
+@dataclass(frozen=True)
+class Capitals(Constraint):
+    """New words are capitalised only at the start of a sentence, and small only inside it.
+
+    Names are capitalised anywhere: they are the capitalised words of the vocabulary that stand
+    nowhere in it in small letters. The natural sentence's words stay as they are.
+
+    Attributes:
+        capitalised: words that may not stand inside a sentence.
+        small: words that may not start one.
+    """
+
+    capitalised: frozenset[str]
+    small: frozenset[str]
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Capitals:
+        """The words of a vocabulary that also stand there with the other case.
+
+        A list that was made by the rules for words has none of them; one of every word of a text
+        holds `The` beside `the` for words inside sentences, from headings and from quotations.
+        """
+        inner, initial = set(vocabulary.inner), set(vocabulary.initial)
+        return cls(
+            frozenset(
+                word
+                for word in inner
+                if (word[0] != word[0].lower() and word[0].lower() + word[1:] in inner)
+                or (word != word.lower() and word.lower() in inner)
+            ),
+            frozenset(word for word in initial if _capitalise(word) in initial - {word}),
+        )
+
+    def allowed(
+        self, natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
+    ) -> BoolArray:
+        """See `Constraint.allowed`."""
+        del sentence
+        misplaced = self.capitalised if position else self.small
+        return ~_members(words, misplaced - {natural.words[position]})
+
+    def broken(self, natural: Sentence, sentence: Sentence) -> str:
+        """See `Constraint.broken`."""
+        misplaced = [
+            new
+            for place, (old, new) in enumerate(zip(natural.words, sentence.words, strict=True))
+            if new != old and new in (self.capitalised if place else self.small)
+        ]
+        return f"it has capitals where none may stand: {', '.join(misplaced)}" if misplaced else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordLimits:
+    """Which words of natural sentences may be replaced, how many, and by which others.
+
+    What a study says once, for all of its sentences.
+
+    Attributes:
+        fix: words to leave as they are, compared in lower case, or 0-based positions as numbers. A
+            number is a position only where the sentence has no such word: in "The 2 men saw 2
+            dogs" `2` is both words, and not the second position after the first.
+        max_changes: how many words may differ from the natural sentence's; None for all.
+        allow: the only words that may be put in, in lower case; None for all of the vocabulary.
+        exclude: words that may not be put in, in lower case.
+        same_length: by how many characters the length may change; None for any number.
+
+    Raises:
+        InputError: a number is out of range.
+    """
+
+    fix: tuple[str, ...] = ()
+    max_changes: int | None = None
+    allow: frozenset[str] | None = None
+    exclude: frozenset[str] = frozenset()
+    same_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_changes is not None and self.max_changes < 1:
+            raise InputError(f"Words that may change must be 1 or more, not {self.max_changes}.")
+        if self.same_length is not None and self.same_length < 0:
+            raise InputError(f"The margin of length must not be negative, but {self.same_length}.")
+
+    def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
+        """The same as constraints of a search that starts from a natural sentence.
+
+        Args:
+            natural: the sentence.
+            every_fix: whether the sentence must have each word or position to fix; otherwise what
+                it does not have fixes nothing in it.
+
+        Raises:
+            InputError: a position or word to fix is not in the sentence.
+        """
+        chosen: list[Constraint] = []
+        fixed: list[int] = []
+        for text in self.fix:
+            positions = fixed_positions(text, natural)
+            if every_fix and not positions:
+                raise InputError(
+                    f"--fix {text}: {natural.text!r} has no such word, and positions go from 0 to "
+                    f"{len(natural) - 1}."
+                )
+            fixed += positions
+        if fixed:
+            chosen.append(Fixed(frozenset(fixed)))
+        if self.max_changes is not None:
+            chosen.append(MaxChanges(self.max_changes))
+        if self.allow is not None:
+            chosen.append(OnlyWords(self.allow))
+        if self.exclude:
+            chosen.append(WithoutWords(self.exclude))
+        if self.same_length is not None:
+            chosen.append(SameLength(self.same_length))
+        return tuple(chosen)
+
+
+def fixed_positions(text: str, natural: Sentence) -> list[int]:
+    """The 0-based positions that a word or a number fixes in a sentence; see `WordLimits`."""
+    positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
+    if not positions and text in map(str, range(len(natural))):
+        positions = [int(text)]
+    return positions
+
+
 @dataclass(frozen=True, eq=False)
 class Position:
     """A position of a sentence where a better word is looked for, and the words for it.
@@ -275,6 +400,10 @@ class Candidates:
         return faults + [fault for fault in broken if fault]
 
 
+def _capitalise(word: str) -> str:
+    return word[0].upper() + word[1:]  # not str.capitalize, which writes `iPhone` as `Iphone`
+
+
 def _new_words(natural: Sentence, sentence: Sentence) -> list[str]:
     pairs = zip(natural.words, sentence.words, strict=True)
     return [new for old, new in pairs if new != old]
@@ -299,6 +428,11 @@ def _count_characters(words: tuple[str, ...]) -> IntArray:
     return np.fromiter(map(len, words), np.int64, len(words))
 
 
+def _which_are(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
+    return np.fromiter((word in chosen for word in words), np.bool_, len(words))
+
+
 # A vocabulary's tens of thousands of words are asked about at every visit: computed once.
 _by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
 _lengths = SizedCache(_count_characters, len, WORDS)
+_members = SizedCache(_which_are, len, WORDS)

@@ -21,8 +21,10 @@ def json_facts(result: Synthesis | SymmetricPair) -> dict[str, Any]:
         "costs": {name: asdict(cost) for name, cost in result.costs.items()},
     }
     if isinstance(result, SymmetricPair):
-        pair = (result.model_1, result.model_2)
-        of_1, of_2 = (dict(zip(pair, s, strict=True)) for s in zip(*result.log_probs, strict=True))
+        names = result.models
+        of_1, of_2 = (dict(zip(names, s, strict=True)) for s in zip(*result.log_probs, strict=True))
+        # The first model of a climb is the one that is to prefer its sentence.
+        turned = (names[1], names[0], *names[2:])
         return shared | {
             "model_1": result.model_1,
             "model_2": result.model_2,
@@ -32,7 +34,7 @@ def json_facts(result: Synthesis | SymmetricPair) -> dict[str, Any]:
             "log_probs_sentence_2": of_2,
             "disagreement": result.disagreement,
             "climbs": [
-                _climb(climb, pair if turn % 2 else pair[::-1])  # first who is to prefer it
+                _climb(climb, names if turn % 2 else turned)
                 for turn, climb in enumerate(result.climbs)
             ],
         }

@@ -23,15 +23,19 @@ class Recipe:
         name: what it is called on the command line and in records.
         proposer: how a better word is looked for.
         perturbation: how new starts are made; None for a single round.
+        capitals: whether studies, unless told otherwise, put in capitalised words only where
+            capitals may stand (`constraints.Capitals`).
     """
 
     name: str
     proposer: Proposer
     perturbation: Perturbation | None = None
+    capitals: bool = False
 
 
 DEFAULT = Recipe(
     name="default",
+    capitals=True,
     proposer=ScreeningProposer(
         draft_share=0.25,
         min_draft_passes=32,

@@ -12,9 +12,10 @@ from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.objectives import AgainstOther
+from contstim.optimization.search.objectives import AgainstOther, WithFloor
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.verification import (
+    check_floor,
     check_input,
     check_models,
     computes_coarsely,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
+    from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -43,10 +45,12 @@ class SymmetricPair:
         natural: where both searches started.
         sentence_1: the one that model_1 rejects.
         sentence_2: the one that model_2 rejects.
-        log_probs: of sentence_1 and sentence_2 (columns) under model_1 and model_2 (rows), nats.
+        log_probs: of sentence_1 and sentence_2 (columns) under model_1, model_2 and the model of
+            fluency if there is one (rows), nats.
         climbs: of sentence_1, sentence_2, sentence_1 again, and so on.
         recipe: the recipe's name.
         costs: what each model computed, by its name.
+        fluency: the name of the model of fluency; empty where there is none.
     """
 
     model_1: str
@@ -54,10 +58,16 @@ class SymmetricPair:
     natural: Sentence
     sentence_1: Sentence
     sentence_2: Sentence
-    log_probs: tuple[tuple[float, float], tuple[float, float]]
+    log_probs: tuple[tuple[float, float], ...]
     climbs: tuple[Climb, ...]
     recipe: str
     costs: Mapping[str, Cost]
+    fluency: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models, in the order of the rows of log-probabilities."""
+        return (self.model_1, self.model_2, *filter(None, (self.fluency,)))
 
     @property
     def changed(self) -> bool:
@@ -67,7 +77,7 @@ class SymmetricPair:
     @property
     def disagreement(self) -> float:
         """The difference of the two models' log-ratios of the sentences, nats; not below zero."""
-        (first_1, second_1), (first_2, second_2) = self.log_probs
+        (first_1, second_1), (first_2, second_2) = self.log_probs[:2]
         return (second_1 - first_1) + (first_2 - second_2)
 
 
@@ -79,6 +89,7 @@ def synthesize_pair(
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
+    fluency: tuple[LanguageModel, float] | None = None,
     seed: int = 0,
     on_step: Callable[[Step], None] | None = None,
 ) -> SymmetricPair:
@@ -91,24 +102,33 @@ def synthesize_pair(
 
     Raises what `synthesize` raises; see there for the arguments.
     """
+    judges = () if fluency is None else (fluency[0],)
     models = (model_1, model_2)
-    check_models((model_1,), (model_2,))
+    check_models((model_1,), (model_2,), judges)
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
     # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
-    # prefer. The models of a side: first the one that is to prefer its sentence.
-    evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
+    # prefer. The models of a side: first the one that is to prefer its sentence, last the judge.
+    evaluators = [Evaluator((models[1 - side], models[side], *judges)) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
     _, scores = (natural_log_probs(evaluator, natural) for evaluator in evaluators)  # of side 1
-    log_probs = np.stack([scores, scores], axis=1)  # (model_1, model_2) × (sentence_1, sentence_2)
+    if fluency is not None:
+        check_floor(*fluency, natural, scores[-1])
+    # (model_1, model_2, judge if any) × (sentence_1, sentence_2)
+    log_probs = np.stack([scores, scores], axis=1)
     sentences = [natural, natural]
     climbs: list[Climb] = []
     while len(climbs) < 2 or any(turn.sentence != turn.start for turn in climbs[-2:]):
         side = len(climbs) % 2
-        rows = [1 - side, side]  # the side's models among the rows of log_probs
-        preferred, rejected = log_probs[rows, 1 - side].tolist()
-        objective = AgainstOther((models[1 - side], models[side]), (preferred, rejected))
+        # The side's models among the rows of log_probs
+        rows = [1 - side, side, *range(2, len(log_probs))]
+        preferred, rejected = log_probs[rows[:2], 1 - side].tolist()
+        objective: Objective = AgainstOther(
+            (models[1 - side], models[side]), (preferred, rejected)
+        )
+        if fluency is not None:
+            objective = WithFloor(objective, *fluency)
         result = climb(
             sentences[side],
             candidates,
@@ -123,36 +143,44 @@ def synthesize_pair(
         climbs.append(verify(result, candidates, objective, evaluators[side]))
         sentences[side] = climbs[-1].sentence
         log_probs[rows, side] = climbs[-1].log_probs
-    if computes_coarsely(models):
-        log_probs = _in_float32(evaluators[0], sentences)
-    (a, b), (c, d) = log_probs.tolist()
+    if computes_coarsely((*models, *judges)):
+        log_probs = _in_float32(evaluators[0], sentences, fluency)
     return SymmetricPair(
         model_1=model_1.name,
         model_2=model_2.name,
         natural=natural,
         sentence_1=sentences[0],
         sentence_2=sentences[1],
-        log_probs=((a, b), (c, d)),
+        log_probs=tuple((first, second) for first, second in log_probs.tolist()),
         climbs=tuple(climbs),
         recipe=recipe.name,
-        costs={m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in models},
+        costs={
+            m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in (*models, *judges)
+        },
+        fluency="".join(judge.name for judge in judges),
     )
 
 
-def _in_float32(evaluator: Evaluator, sentences: Sequence[Sentence]) -> FloatArray:
+def _in_float32(
+    evaluator: Evaluator,
+    sentences: Sequence[Sentence],
+    fluency: tuple[LanguageModel, float] | None,
+) -> FloatArray:
     """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
 
     Raises:
-        VerificationError: in these scores one of the models does not.
+        VerificationError: in these scores one of the models does not, or a sentence is below the
+            floor of fluency.
     """
-    # Side 0's evaluator has model_2 first.
-    columns = [evaluator.float32_log_probs(sentence)[::-1] for sentence in sentences]
+    columns = [evaluator.float32_log_probs(sentence) for sentence in sentences]
     log_probs = np.stack(columns, axis=1)
-    (first_1, second_1), (first_2, second_2) = log_probs
-    if second_1 < first_1 or first_2 < second_2:
+    log_probs[[0, 1]] = log_probs[[1, 0]]  # side 0's evaluator has model_2 first
+    (first_1, second_1), (first_2, second_2) = log_probs[:2]
+    is_fluent = fluency is None or bool((log_probs[2] >= fluency[1]).all())
+    if second_1 < first_1 or first_2 < second_2 or not is_fluent:
+        fault = "a model prefers the wrong sentence" if is_fluent else "one is below the floor"
         raise VerificationError(
             f"{sentences[0].text!r} and {sentences[1].text!r} are a pair only in the precision of "
-            f"the search: scored in float32, a model prefers the wrong sentence. Search with "
-            f"--dtype float32."
+            f"the search: scored in float32, {fault}. Search with --dtype float32."
         )
     return log_probs

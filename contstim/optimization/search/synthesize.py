@@ -17,6 +17,7 @@ from contstim.optimization.search.objectives import AcceptReject, AllAgree, With
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.verification import (
     InFloat32,
+    check_floor,
     check_input,
     check_models,
     computes_coarsely,
@@ -200,11 +201,7 @@ def _objective(
     if fluency is None:
         return objective
     judge, floor = fluency
-    if not scores[-1] >= floor:
-        raise InputError(
-            f"{judge.name} gives {natural.text!r} {scores[-1]:.2f} nats, below the floor of "
-            f"{floor:g}. Lower the floor, or choose another natural sentence."
-        )
+    check_floor(judge, floor, natural, scores[-1])
     return WithFloor(objective, judge, floor)
 
 
@@ -216,6 +213,7 @@ def synthesize_triplet(
     *,
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
+    fluency: tuple[LanguageModel, float] | None = None,
     seed: int = 0,
     seeds: int = 1,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
@@ -232,13 +230,15 @@ def synthesize_triplet(
         vocabulary: the words.
         recipe: how to search.
         constraints: what the words must keep besides.
+        fluency: a third model and the least log-probability, nats, that it must give both
+            synthetic sentences.
         seed: of the first search in each direction.
         seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
             direction has found: seed, seed + 1 and so on. The costs are those of all.
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
-    options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
+    options: dict[str, Any] = {"recipe": recipe, "constraints": constraints, "fluency": fluency}
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         # The natural sentence is no result, nor is what the first direction has found already.
@@ -251,10 +251,10 @@ def synthesize_triplet(
                 break
         syntheses.append(replace(synthesis, costs=costs))
     first, second = syntheses
-    # Scores of a search are those of its accept model, then of its reject model.
-    natural_2, natural_1 = first.natural_log_probs
-    synthetic_1_model_2, synthetic_1_model_1 = first.log_probs
-    synthetic_2_model_1, synthetic_2_model_2 = second.log_probs
+    # Scores of a search are those of its accept model, its reject model, and a model of fluency.
+    natural_2, natural_1 = first.natural_log_probs[:2]
+    synthetic_1_model_2, synthetic_1_model_1 = first.log_probs[:2]
+    synthetic_2_model_1, synthetic_2_model_2 = second.log_probs[:2]
     sentences = (natural, first.synthetic, second.synthetic)
     triplet = Triplet(
         content_id("triplet", model_1.name, model_2.name, *sentences),

@@ -112,6 +112,25 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, .
     return tuple(scores)
 
 
+def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob: float) -> None:
+    """Refuse a natural sentence that is less likely than synthetic ones may be.
+
+    Args:
+        judge: the model of the floor.
+        floor: the least log-probability that it may give, nats.
+        natural: the sentence.
+        log_prob: what it gives the sentence, nats.
+
+    Raises:
+        InputError: that is below the floor.
+    """
+    if not log_prob >= floor:
+        raise InputError(
+            f"{judge.name} gives {natural.text!r} {log_prob:.2f} nats, below the floor of "
+            f"{floor:g}. Lower the floor, or choose another natural sentence."
+        )
+
+
 def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
     """Whether one of the models computes in less than float32."""
     return any(model.convention.precision != FLOAT32 for model in models)
