@@ -12,6 +12,8 @@ from contstim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.models.specifications import NamedSpecification
+    from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.search.constraints import WordLimits
 
 Fluency = Annotated[
@@ -19,6 +21,17 @@ Fluency = Annotated[
     typer.Option(
         metavar="[NAME=]MODEL:FLOOR",
         help="A further model, and the least log-probability (nats) that it must give.",
+    ),
+]
+
+
+Plausible = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[[NAME=]MODEL:]QUANTILE",
+        help="No sentence may be rarer than this quantile of natural ones with as many words, "
+        "under a further model or each under the one that accepts it; none for no floor. By "
+        "default 0.25 with the default recipe.",
     ),
 ]
 
@@ -65,6 +78,25 @@ class WordOptions:
             exclude=_words(self.exclude or ()),
             same_length=self.same_length,
         )
+
+
+def read_plausible(text: str) -> tuple[Plausibility, NamedSpecification | None]:
+    """A floor of plausibility, and the model that judges if one is named.
+
+    Raises:
+        InputError: there is no quantile.
+        ModelError: the model is not a specification.
+    """
+    from dataclasses import replace
+
+    from contstim.models.specifications import parse_models
+    from contstim.optimization.jobs.plausibility import Plausibility
+
+    plausible = Plausibility.parse(text)
+    if not plausible.model:
+        return plausible, None
+    (judge,) = parse_models([plausible.model])
+    return replace(plausible, model=judge.specification), judge
 
 
 def _words(texts: Sequence[str]) -> frozenset[str]:

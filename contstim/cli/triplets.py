@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from contstim.cli.constraints import (
+    Fluency,
+    Plausible,
+    WordOptions,
+    read_fluency,
+    read_plausible,
+)
 from contstim.cli.options import AllowUnknown, Loading, Model, Quiet, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
@@ -22,7 +29,11 @@ from contstim.errors import InputError
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.models.specifications import NamedSpecification
     from contstim.optimization.jobs.executors import Executor
+    from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.results import TripletResults
 
 
@@ -37,6 +48,16 @@ def triplets(
     ] = 100,
     recipe: Annotated[str, typer.Option(help="How to search: default or golan2023.")] = "default",
     allow_unknown: AllowUnknown = False,
+    word_options: WordOptions,
+    capitals: Annotated[
+        Literal["rules", "anywhere"] | None,
+        typer.Option(
+            help="Put capitalised words that are no names only at the start of sentences (rules), "
+            "or anywhere. By default rules with the default recipe."
+        ),
+    ] = None,
+    fluency: Fluency = None,
+    plausible: Plausible = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Where results are kept as they come; contstim.sqlite beside --out."),
@@ -78,6 +99,10 @@ def triplets(
     and the number of workers. A search that fails three times, or finds nothing with three seeds,
     is listed at the end, and the others go on; the exit status is then 3.
 
+    A natural sentence is passed over, and the next one takes its place, where a model finds it
+    impossible, where it is below a floor (`--plausible`, `--fluency`) or holds an excluded word. A
+    word to fix that a sentence does not have fixes nothing in it.
+
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
     """
@@ -98,14 +123,27 @@ def triplets(
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
     given = parse_models(model)
+    judges = []
+    fluent: tuple[str, float] | None = None
+    if fluency is not None:
+        (fluency_model,), floor = read_fluency(fluency)
+        (judge,) = parse_models([fluency_model])
+        judges.append(judge)
+        fluent = (judge.specification, floor)
+    floor_wanted = None
+    if plausible is not None:
+        floor_wanted, named_judge = read_plausible(plausible)
+        judges += [] if named_judge is None else [named_judge]
     study = SynthesisPlan(
-        tuple(named.specification for named in given),
-        tuple(read_stimuli(sentences)),
-        None if vocabulary is None else Vocabulary.load(vocabulary),
-        per_pair,
-        recipe,
-        seed,
-        allow_unknown,
+        models=tuple(named.specification for named in given),
+        sentences=tuple(read_stimuli(sentences)),
+        vocabulary=None if vocabulary is None else Vocabulary.load(vocabulary),
+        per_pair=per_pair,
+        recipe=recipe,
+        seed=seed,
+        allow_unknown=allow_unknown,
+        limits=word_options.limits(),
+        fluency=fluent,
     )
     context = WorkerContext(
         loading.device,
@@ -118,6 +156,11 @@ def triplets(
     )
     chosen_executor = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as opened:
+        study = study.with_defaults(
+            TripletStore(opened).settings(),
+            capitals=None if capitals is None else capitals == "rules",
+            plausible=floor_wanted,
+        )
         with search_progress(quiet=quiet) as (say, progress):
             results = find_triplets(
                 study,
@@ -137,9 +180,10 @@ def triplets(
                 )
                 for named in given
             },
+            **_constraint_facts(study, results, judges),
         }
         # The store knows models by specification; tables call them as the user does.
-        results = renamed(results, given)
+        results = renamed(results, [*judges, *given])
         for path, export in (
             (trajectories, TripletStore(opened).trajectories),
             (evaluations, TripletStore(opened).evaluations),
@@ -172,6 +216,36 @@ def triplets(
     # Whatever failed is said before the status, which scripts can wait for.
     if not results.complete:
         raise typer.Exit(INCOMPLETE)
+
+
+def _constraint_facts(
+    study: SynthesisPlan, results: TripletResults, judges: Sequence[NamedSpecification]
+) -> dict[str, Any]:
+    """What sentences had to keep, for the record: what was asked for, and floors in nats."""
+    from contstim.models.base import record_entry
+
+    limits = study.limits
+    wishes = {
+        "fix": list(limits.fix),
+        "max_changes": limits.max_changes,
+        "allow": None if limits.allow is None else sorted(limits.allow),
+        "exclude": sorted(limits.exclude),
+        "same_length": limits.same_length,
+        "capitals": "rules" if study.capitals else "anywhere",
+        "fluency": None if study.fluency is None else study.fluency[1],
+        "plausible": study.plausible.quantile or None,
+        "floors": results.floors,
+    }
+    # In the record as on the command line: what was not asked for is not there.
+    facts: dict[str, Any] = {
+        name: value for name, value in wishes.items() if value not in (None, [], {})
+    }
+    if study.judge is not None and results.judge is not None:
+        names = {judge.specification: judge.name for judge in judges}
+        facts["judge"] = {
+            names.get(study.judge, study.judge): record_entry(study.judge, results.judge)
+        }
+    return facts
 
 
 def _executor(
@@ -234,9 +308,9 @@ def _tell_failures(results: TripletResults, *, quiet: bool) -> None:
         remark("Run the same command with --retry-failed to try them again.")
     for pair in results.pairs:
         if pair.inadmissible:
+            reasons = ", ".join(f"{number:,} {reason}" for reason, number in pair.reasons.items())
             remark(
                 f"{pair.model_1} × {pair.model_2}: {pair.inadmissible:,} natural sentences are "
-                f"left out because one of the models finds them impossible, {pair.missing:,} "
-                f"of them without another in their place.",
+                f"left out ({reasons}), {pair.missing:,} of them without another in their place.",
                 quiet=quiet and not pair.missing,
             )

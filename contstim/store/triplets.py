@@ -98,22 +98,40 @@ class TripletStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def settle(self, settings: Mapping[str, str], *, may_grow: frozenset[str]) -> None:
+    def settings(self) -> dict[str, str]:
+        """Name and value of the settings kept before; none in a new store."""
+        return dict(self._database.rows("SELECT name, value FROM setting"))
+
+    def settle(
+        self,
+        settings: Mapping[str, str],
+        *,
+        may_grow: frozenset[str],
+        may_gain: frozenset[str] = frozenset(),
+    ) -> None:
         """Keep the study's settings, or make sure that they are the ones kept before.
 
         Args:
             settings: name and value of all that decides which triplets are found.
             may_grow: names of numbers that may be larger than before.
+            may_gain: names of lists, words set apart by spaces, that may have more than before.
 
         Raises:
             StoreError: the triplets kept here were made with other settings; shows each difference.
         """
-        stored = dict(self._database.rows("SELECT name, value FROM setting"))
+        stored = self.settings()
+
+        def agree(name: str) -> bool:
+            before, now = stored.get(name), settings.get(name)
+            if name in may_gain:
+                return {*(before or "").split()} <= {*(now or "").split()}
+            return _agree(before, now, name in may_grow)
+
         different = [
             f"  {name}: {stored.get(name, '(none)')} → {settings.get(name, '(none)')}"
             for name in dict.fromkeys((*stored, *settings))
             # A new store has no settings, and agrees with any
-            if stored and not _agree(stored.get(name), settings.get(name), name in may_grow)
+            if stored and not agree(name)
         ]
         if different:
             raise StoreError(
@@ -128,7 +146,7 @@ class TripletStore:
 
     def models(self) -> list[str]:
         """The models of the settings kept before, in their order; none in a new store."""
-        settings = dict(self._database.rows("SELECT name, value FROM setting"))
+        settings = self.settings()
         # Settings are texts by name: "model 1", "model 2", … stand for a list
         numbers = takewhile(lambda number: f"model {number}" in settings, count(1))
         return [settings[f"model {number}"] for number in numbers]

@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.models.base import FLOAT32
 from contstim.models.specifications import parse_models
+from contstim.optimization.jobs.plausibility import NO_FLOOR, Plausibility
+from contstim.optimization.search.constraints import NO_LIMITS, WordLimits, fixed_positions
 from contstim.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from contstim.optimization.jobs.plausibility import Floors
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 MAY_GROW = frozenset({"per pair"})
 """The settings that may be larger than those that a store was made with."""
+
+MAY_GAIN = frozenset({"exclude"})
+"""The settings, words set apart by spaces, that may have words more than in a store."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,17 @@ class SynthesisPlan:
         recipe: the name of the way to search.
         seed: decides which sentences each pair gets, and every search.
         allow_unknown: also use words that a word-level model cannot tell.
+        limits: which words may be replaced, and by which. What a sentence does not have of the
+            words to fix fixes nothing in it; a natural sentence with an excluded word is passed
+            over.
+        capitals: put capitalised words only where capitals may stand.
+        fluency: the specification of a further model, and the least log-probability, nats, that it
+            must give every sentence; None for no such model.
+        plausible: how rare sentences may be, as a quantile of the natural ones.
 
     Raises:
-        InputError: fewer than two models, an unknown recipe, or a number out of range.
+        InputError: fewer than two models, an unknown recipe, a number out of range, a word to fix
+            that no sentence has, or two further models.
         ModelError: a model is given twice or is no specification.
     """
 
@@ -49,6 +63,10 @@ class SynthesisPlan:
     recipe: str = "default"
     seed: int = 0
     allow_unknown: bool = False
+    limits: WordLimits = NO_LIMITS
+    capitals: bool = False
+    fluency: tuple[str, float] | None = None
+    plausible: Plausibility = NO_FLOOR
 
     def __post_init__(self) -> None:
         from contstim.optimization.search.recipes import recipe_named
@@ -62,11 +80,53 @@ class SynthesisPlan:
         # For their errors alone: a wrong name is told before any worker loads a model.
         recipe_named(self.recipe)
         parse_models(self.models)
+        for text in self.limits.fix:
+            if not any(fixed_positions(text, sentence) for sentence in self.sentences):
+                raise InputError(f"--fix {text}: no sentence has such a word or position.")
+        if self.fluency is not None and self.plausible.model and self.plausible.quantile:
+            raise InputError(
+                f"One further model judges sentences: give --fluency {self.fluency[0]}:… or "
+                f"--plausible {self.plausible.model}:…, not both."
+            )
+        if self.judge is not None:
+            parse_models((self.judge,))
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """All unordered pairs of models, in the order of the models."""
         return tuple(combinations(self.models, 2))
+
+    @property
+    def judge(self) -> str | None:
+        """The specification of the further model that every sentence must please; None for none."""
+        if self.fluency is not None:
+            return self.fluency[0]
+        return self.plausible.model or None if self.plausible.quantile else None
+
+    def with_defaults(
+        self,
+        stored: Mapping[str, str],
+        *,
+        capitals: bool | None,
+        plausible: Plausibility | None,
+    ) -> SynthesisPlan:
+        """The plan with what a user may leave open: as in the store, in a new one as usual.
+
+        Args:
+            stored: the settings of the store; none if it is new.
+            capitals: as in the plan; None for what is usual.
+            plausible: as in the plan; None for what is usual.
+        """
+        from contstim.optimization.search.recipes import recipe_named
+
+        usual = recipe_named(self.recipe)
+        if capitals is None:
+            capitals = "capitals" in stored if stored else usual.capitals
+        if plausible is None:
+            # Stores from before there were floors have none, and go on without.
+            kept = Plausibility.parse(stored.get("plausible", "none"))
+            plausible = kept if stored else Plausibility(usual.plausible)
+        return replace(self, capitals=capitals, plausible=plausible)
 
     def ordered(self, before: Sequence[str]) -> SynthesisPlan:
         """The plan with its models in the order that decides pairs, their sentences and seeds.
@@ -80,11 +140,21 @@ class SynthesisPlan:
         models = sorted(self.models)
         return replace(self, models=tuple(before if sorted(before) == models else models))
 
-    def settings(self, profiles: Sequence[ModelProfile]) -> dict[str, str]:
+    def settings(
+        self,
+        profiles: Sequence[ModelProfile],
+        judge: ModelProfile | None = None,
+        floors: Floors | None = None,
+    ) -> dict[str, str]:
         """Name and value of everything that decides the triplets, as texts to be compared.
+
+        Constraints and floors that are not wanted are not there, as in stores from before there
+        were any.
 
         Args:
             profiles: of the models, in their order.
+            judge: of the further model, where there is one.
+            floors: of plausibility.
         """
         # Neither order nor repetition of sentences matters to what each pair gets.
         texts = sorted({sentence.text for sentence in self.sentences})
@@ -97,15 +167,55 @@ class SynthesisPlan:
             "vocabulary": _describe(self.vocabulary, "the models' own"),
             "allow unknown": str(self.allow_unknown).lower(),
         }
-        for number, (name, profile) in enumerate(zip(self.models, profiles, strict=True), start=1):
-            settings[f"model {number}"] = name
-            settings[f"model {number} words"] = _describe(profile.words, "all")
+        limits = self.limits
+        wishes = {
+            "fix": ", ".join(sorted({text.lower() for text in limits.fix})),
+            "max changes": str(limits.max_changes or ""),
+            "allow": "" if limits.allow is None else _describe_words(limits.allow),
+            "exclude": " ".join(sorted(limits.exclude)),
+            "same length": "" if limits.same_length is None else str(limits.same_length),
+            "capitals": "only where they may stand" if self.capitals else "",
+            "fluency": "" if self.fluency is None else f"{self.fluency[0]}:{self.fluency[1]!r}",
+            "plausible": str(self.plausible) if self.plausible.quantile else "",
+        }
+        settings |= {name: value for name, value in wishes.items() if value}
+        for model, by_length in (floors or {}).items():
+            for n_words, floor in by_length.items():
+                settings[_floor_setting(model, n_words)] = repr(floor)
+        models = [
+            (f"model {number}", name, profile)
+            for number, (name, profile) in enumerate(
+                zip(self.models, profiles, strict=True), start=1
+            )
+        ]
+        if judge is not None and self.judge is not None:
+            models.append(("judge", self.judge, judge))
+        for role, name, profile in models:
+            settings[role] = name
+            settings[f"{role} words"] = _describe(profile.words, "all")
             for aspect, value in asdict(profile.convention).items():
-                settings[f"model {number} {aspect}"] = str(value)
-            del settings[f"model {number} tolerance"]  # measured: another machine's may differ
+                settings[f"{role} {aspect}"] = str(value)
+            del settings[f"{role} tolerance"]  # measured: another machine's may differ
             if profile.convention.precision == FLOAT32:  # as stores made before it was recorded
-                del settings[f"model {number} precision"]
+                del settings[f"{role} precision"]
         return settings
+
+
+def stored_floors(settings: Mapping[str, str], models: Iterable[str]) -> Floors | None:
+    """The floors of plausibility that a store was made with; None if it lacks some model's."""
+    floors: Floors = {}
+    for model in models:
+        beginning, end = _floor_setting(model, 0).removesuffix("0 words"), " words"
+        floors[model] = {
+            int(name.removeprefix(beginning).removesuffix(end)): float(value)
+            for name, value in settings.items()
+            if name.startswith(beginning) and name.endswith(end)
+        }
+    return floors if all(floors.values()) else None
+
+
+def _floor_setting(model: str, n_words: int) -> str:
+    return f"floor of {model}, {n_words} words"
 
 
 def seed_for(seed: int, fingerprints: Iterable[str], natural: str) -> int:
@@ -120,6 +230,10 @@ def _describe(vocabulary: Vocabulary | None, default: str) -> str:
         return default
     lists = (vocabulary.initial, vocabulary.inner, sorted(vocabulary.repeatable))
     return f"{len(vocabulary.words):,} words, {_digest(' '.join(words) for words in lists)}"
+
+
+def _describe_words(words: frozenset[str]) -> str:
+    return f"{len(words):,} words, {_digest(sorted(words))}"
 
 
 def _digest(texts: Iterable[str]) -> str:

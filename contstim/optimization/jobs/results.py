@@ -35,6 +35,9 @@ class TripletResults:
         pairs: statistics of each pair of models.
         conventions: how each model's scores came about, by its name.
         training_texts: the sentences that each was trained on, where they are known.
+        floors: of plausibility, by the models' names and the number of words, nats; none if no
+            floor was wanted.
+        judge: how the scores of the further model came about, where there is one.
     """
 
     triplets: tuple[Triplet, ...]
@@ -43,6 +46,8 @@ class TripletResults:
     pairs: tuple[PairStatistics, ...]
     conventions: Mapping[str, Convention]
     training_texts: Mapping[str, TrainingText | None]
+    floors: Mapping[str, Mapping[int, float]]
+    judge: Convention | None
 
     @property
     def complete(self) -> bool:
@@ -62,8 +67,8 @@ class PairStatistics:
         triplets: how many were found.
         unchanged: natural sentences for which no search found anything, or both the same.
         failed: jobs that failed three times.
-        inadmissible: natural sentences that one of the models finds impossible, and that others
-            took the place of.
+        inadmissible: natural sentences that were passed over, and that others took the place of.
+        reasons: why they were passed over, and how many for each reason.
         missing: triplets wanted for which there was no sentence left.
         controversiality: mean of Eq. 4 of Golan et al. (2023).
         drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1).
@@ -78,6 +83,7 @@ class PairStatistics:
     unchanged: int
     failed: int
     inadmissible: int
+    reasons: Mapping[str, int]
     missing: int
     controversiality: float | None
     drop_1: float | None
@@ -106,7 +112,12 @@ def pair_statistics(
         else:
             unchanged[pair] += 1
     # Failed and inadmissible jobs have no triplet: their states tell of them.
-    states = [(job.model_1, job.model_2, job.state) for job in store.jobs()]
+    states: list[tuple[str, str, JobState]] = []
+    reasons: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for job in store.jobs():
+        states.append((job.model_1, job.model_2, job.state))
+        if job.state is JobState.INADMISSIBLE:
+            reasons[job.model_1, job.model_2][inadmissibility(job.reason)] += 1
     costs = store.costs()
     return tuple(
         PairStatistics(
@@ -115,6 +126,7 @@ def pair_statistics(
             unchanged=unchanged[pair],
             failed=states.count((*pair, JobState.FAILED)),
             inadmissible=states.count((*pair, JobState.INADMISSIBLE)),
+            reasons=dict(reasons[pair].most_common()),
             missing=missing[pair],
             controversiality=_mean([t.controversiality for t in triplets[pair]]),
             # What each model loses by the sentence that it rejects: the two terms of Eq. 4.
@@ -135,6 +147,13 @@ def pair_statistics(
         )
         for pair in pairs
     )
+
+
+def inadmissibility(reason: str) -> str:
+    """What kind of reason a natural sentence was passed over for."""
+    if reason.endswith("gives it probability zero"):  # behind the model's name
+        return "impossible to one of the models"
+    return reason.partition(":")[0]
 
 
 def _mean(values: list[float]) -> float | None:
@@ -159,6 +178,8 @@ def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> Tri
         pairs=rename(results.pairs),
         conventions={names[model]: how for model, how in results.conventions.items()},
         training_texts={names[model]: text for model, text in results.training_texts.items()},
+        # A judge that the user has not named in this run bears its specification.
+        floors={names.get(model, model): floors for model, floors in results.floors.items()},
     )
 
 

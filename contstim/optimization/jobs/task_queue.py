@@ -12,7 +12,9 @@ from contstim.errors import ModelError, WorkerError
 from contstim.optimization.jobs.plan import seed_for
 from contstim.optimization.jobs.tasks import (
     InspectionTask,
+    Judge,
     ModelProfile,
+    ScoringTask,
     SynthesisTask,
     TripletTask,
 )
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.plan import SynthesisPlan
+    from contstim.optimization.jobs.plausibility import Floors
     from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
+    from contstim.sentence import Sentence
     from contstim.store.triplets import Job
 
 _ATTEMPTS = 3
@@ -106,6 +110,60 @@ class ModelInspection(TaskQueue[InspectionTask]):
         self._waiting.append(task)
 
 
+class NaturalScores(TaskQueue[ScoringTask]):
+    """Scores of natural sentences under models, a few hundred sentences a task.
+
+    Attributes:
+        scores: of each model, by its name: log-probabilities of sentences, nats.
+
+    Raises, as results come in:
+        ModelError: a model cannot score.
+    """
+
+    _SENTENCES_PER_TASK = 200
+
+    def __init__(self, sentences: Mapping[str, Sequence[Sentence]]) -> None:
+        """Begin with nothing scored.
+
+        Args:
+            sentences: for each model, by its specification.
+        """
+        self.scores: dict[str, dict[Sentence, float]] = {model: {} for model in sentences}
+        size = self._SENTENCES_PER_TASK
+        self._waiting = [
+            ScoringTask(model, tuple(some[start : start + size]))
+            for model, some in sentences.items()
+            for start in range(0, len(some), size)
+        ]
+        self._running = 0
+
+    @property
+    def finished(self) -> bool:
+        """See `TaskQueue.finished`."""
+        return not self._waiting and not self._running
+
+    def take(self, loaded: Sequence[str]) -> ScoringTask | None:
+        """See `TaskQueue.take`: of a model that is loaded, if there is one."""
+        if not self._waiting:
+            return None
+        self._running += 1
+        task = min(self._waiting, key=lambda waiting: waiting.model not in loaded)
+        self._waiting.remove(task)
+        return task
+
+    def done(self, task: ScoringTask, result: Mapping[Sentence, float]) -> None:
+        """See `TaskQueue.done`."""
+        self._running -= 1
+        self.scores[task.model].update(result)
+
+    def failed(self, task: ScoringTask, error: ContstimError, attempt: int) -> None:
+        """See `TaskQueue.failed`: again after a worker's death, but not if a model cannot score."""
+        self._running -= 1
+        if not isinstance(error, WorkerError) or attempt == _ATTEMPTS:
+            raise error
+        self._waiting.append(task)
+
+
 class PairQueue:
     """The searches of one pair of models, by their places among the sentences assigned to it.
 
@@ -127,6 +185,7 @@ class PairQueue:
         settled: Mapping[int, JobState],
         wanted: int,
         has_sentence: Callable[[int], bool],
+        admit: Callable[[int], bool],
     ) -> None:
         """Begin where settled jobs, by place, leave off.
 
@@ -135,6 +194,7 @@ class PairQueue:
             settled: what became of jobs before.
             wanted: how many triplets.
             has_sentence: whether there is a sentence at a place.
+            admit: whether a place's sentence may be searched; asked once, when it is planned.
         """
         self.pair = pair
         self.missing = 0
@@ -142,7 +202,7 @@ class PairQueue:
         self.settled = sum(state is not JobState.INADMISSIBLE for state in settled.values())
         self.running = 0
         self.waiting: deque[int] = deque()
-        self._has_sentence = has_sentence
+        self._has_sentence, self._admit = has_sentence, admit
         self._length = 0  # places that are planned so far, whatever became of them
         for _ in range(wanted):
             self._plan_one_more(settled)
@@ -151,6 +211,8 @@ class PairQueue:
         """Plan the next place that is not inadmissible already."""
         while self._has_sentence(self._length):
             place, self._length = self._length, self._length + 1
+            if place not in settled and not self._admit(place):
+                continue
             if place not in settled:
                 self.waiting.append(place)
             if settled.get(place) is not JobState.INADMISSIBLE:
@@ -177,6 +239,9 @@ class TripletQueue(TaskQueue[TripletTask]):
         settled: the jobs that came to an end before.
         save: told of each outcome as it comes.
         progress: told how many jobs have come to an end, and how many are wanted.
+        floors: of plausibility.
+        unsuitable: why a natural sentence is not to be searched, before any model sees it; empty
+            where it is.
 
     Attributes:
         pairs: each pair's searches.
@@ -190,18 +255,28 @@ class TripletQueue(TaskQueue[TripletTask]):
         settled: Sequence[Job],
         save: Callable[[TripletTask, Outcome], None],
         progress: Callable[[int, int], None],
+        *,
+        floors: Floors | None = None,
+        unsuitable: Callable[[Sentence], str] = lambda _sentence: "",
     ) -> None:
+        self._floors, self._unsuitable = floors or {}, unsuitable
         self._plan, self._profiles, self._allocator = plan, profiles, allocator
         self._save, self._progress = save, progress
         states: dict[tuple[str, str], dict[int, JobState]] = {pair: {} for pair in plan.pairs}
         for job in settled:
             states[job.model_1, job.model_2][job.place] = job.state
-        self.pairs = {
-            pair: PairQueue(pair, states[pair], plan.per_pair, partial(self._has_sentence, number))
-            for number, pair in enumerate(plan.pairs)
-        }
         # The allocator's own lists, which further rounds lengthen.
         self._assigned = dict(zip(plan.pairs, allocator.assigned, strict=True))
+        self.pairs = {
+            pair: PairQueue(
+                pair,
+                states[pair],
+                plan.per_pair,
+                partial(self._has_sentence, number),
+                partial(self._admit, pair),
+            )
+            for number, pair in enumerate(plan.pairs)
+        }
         self._order = [self.pairs[pair] for pair in pairs_sharing_models(plan.models)]
         self._report_progress()
 
@@ -211,6 +286,13 @@ class TripletQueue(TaskQueue[TripletTask]):
             if not self._allocator.assign_round():
                 return False
         return True
+
+    def _admit(self, pair: tuple[str, str], place: int) -> bool:
+        """Whether a natural sentence may be searched; if not, that is saved as its outcome."""
+        reason = self._unsuitable(self._assigned[pair][place])
+        if reason:
+            self._save(self._task(pair, place), Outcome(JobState.INADMISSIBLE, reason))
+        return not reason
 
     def _report_progress(self) -> None:
         missing = sum(pair.missing for pair in self._order)
@@ -234,11 +316,30 @@ class TripletQueue(TaskQueue[TripletTask]):
             return None
         chosen = min(open_pairs, key=lambda p: (len({*p.pair} - {*loaded}), p.running))
         chosen.running += 1
-        place = chosen.waiting.popleft()
-        natural = self._assigned[chosen.pair][place]
-        first, second = (self._profiles[model].convention.fingerprint for model in chosen.pair)
-        seed = seed_for(self._plan.seed, (first, second), natural.text)
-        return TripletTask(chosen.pair, (first, second), place, natural, seed, self._plan.recipe)
+        return self._task(chosen.pair, chosen.waiting.popleft())
+
+    def _task(self, pair: tuple[str, str], place: int) -> TripletTask:
+        plan, natural = self._plan, self._assigned[pair][place]
+        first, second = (self._profiles[model].convention.fingerprint for model in pair)
+        floors = {model: self._floors[model][len(natural)] for model in plan.plausible.judges(pair)}
+        judge = None
+        if plan.judge is not None:
+            floor = floors[plan.judge] if plan.fluency is None else plan.fluency[1]
+            judge = Judge(plan.judge, self._profiles[plan.judge].convention.fingerprint, floor)
+        return TripletTask(
+            models=pair,
+            fingerprints=(first, second),
+            place=place,
+            natural=natural,
+            seed=seed_for(plan.seed, (first, second), natural.text),
+            recipe=plan.recipe,
+            limits=plan.limits,
+            capitals=plan.capitals,
+            judge=judge,
+            # A judge's floor is part of the search. Without a judge, that of the natural sentence
+            # under its two models is all: what they accept is no less likely.
+            floors=None if judge or not floors else (floors[pair[0]], floors[pair[1]]),
+        )
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
+from contstim.optimization.search.constraints import (
+    NO_LIMITS,
+    Candidates,
+    Capitals,
+    Fixed,
+    NoRepeats,
+    WordLimits,
+)
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.search.verification import computes_coarsely
 from contstim.store.triplets import JobState, Outcome, Trail
 
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
-    from contstim.models.base import Convention
+    from contstim.models.base import Convention, LanguageModel
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -67,6 +78,43 @@ class InspectionTask(SynthesisTask):
 
 
 @dataclass(frozen=True)
+class ScoringTask(SynthesisTask):
+    """Score sentences, where need be with weights as float32 numbers.
+
+    Attributes:
+        model: its specification.
+        sentences: what to score.
+    """
+
+    model: str
+    sentences: tuple[Sentence, ...]
+
+    def perform(self, context: WorkerContext) -> dict[Sentence, float]:
+        """Log-probabilities, nats, of those sentences that the model can score."""
+        (model,) = context.models((self.model,))
+        reasons = model.unscorable(self.sentences)
+        some = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
+        coarse = computes_coarsely((model,))
+        scores = model.float32_log_probs(some) if coarse else model.log_probs(some)
+        return dict(zip(some, scores.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A further model, and the least log-probability that it must give a task's sentences.
+
+    Attributes:
+        model: its specification.
+        fingerprint: what the model was when the job began.
+        floor: nats.
+    """
+
+    model: str
+    fingerprint: str
+    floor: float
+
+
+@dataclass(frozen=True)
 class TripletTask(SynthesisTask):
     """Search for the triplet of one natural sentence and two models.
 
@@ -77,6 +125,11 @@ class TripletTask(SynthesisTask):
         natural: the sentence.
         seed: decides what is left to chance.
         recipe: the name of the way to search.
+        limits: which words may be replaced, and by which.
+        capitals: whether capitalised words stand only where capitals may.
+        judge: a further model that every sentence must please.
+        floors: the least log-probability that each of the two models must give the sentence that it
+            accepts, and so the natural one, nats; None for none.
     """
 
     models: tuple[str, str]
@@ -85,40 +138,106 @@ class TripletTask(SynthesisTask):
     natural: Sentence
     seed: int
     recipe: str
+    limits: WordLimits = NO_LIMITS
+    capitals: bool = False
+    judge: Judge | None = None
+    floors: tuple[float, float] | None = None
 
     def perform(self, context: WorkerContext) -> Outcome:
         """See `SynthesisTask.perform`.
 
-        A sentence that one of the models finds impossible is no failure, but inadmissible. A search
-        that finds nothing is tried with further seeds, `SEEDS` in all; if all of them find nothing,
-        the outcome's triplet is not distinct and its reason says so.
+        A sentence that one of the models finds impossible, that is below a floor, or in which
+        nothing may be changed is no failure, but inadmissible. A search that finds nothing is tried
+        with further seeds, `SEEDS` in all; if all of them find nothing, the outcome's triplet is
+        not distinct and its reason says so.
 
         Raises:
             ModelError: a model is no longer what it was when the job began.
             ContstimError: see `synthesize_triplet`.
         """
-        first, second = models = context.models(self.models)
+        judges = () if self.judge is None else (self.judge,)
+        # A judge that is one of the two models is loaded once.
+        names = tuple(dict.fromkeys((*self.models, *(judge.model for judge in judges))))
+        loaded = dict(zip(names, context.models(names), strict=True))
+        models = [loaded[name] for name in self.models]
+        fingerprints = {judge.model: judge.fingerprint for judge in judges}
+        fingerprints |= dict(zip(self.models, self.fingerprints, strict=True))
         # Files may have been overwritten since, and scores of two models must not share a name.
-        for model, fingerprint in zip(models, self.fingerprints, strict=True):
-            if model.convention.fingerprint != fingerprint:
+        for name, model in loaded.items():
+            if model.convention.fingerprint != fingerprints[name]:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")
+
+        limits = [(loaded[judge.model], judge.floor) for judge in judges]
+        limits += zip(models, self.floors or (), strict=False)
+        for model, floor in limits:
+            log_prob = _least_log_prob(model, self.natural)
+            if not log_prob >= floor:
+                return Outcome(
+                    JobState.INADMISSIBLE,
+                    f"below the floor of plausibility: {model.name} gives it {log_prob:.2f} nats, "
+                    f"and the floor for {len(self.natural)} words is {floor:.2f}",
+                )
+        vocabulary = context.words(names)
+        constraints = self._constraints(vocabulary)
+        # Without constraints, a position where no word fits is the user's vocabulary's fault.
+        if constraints:
+            candidates = Candidates(
+                vocabulary, self.natural, (NoRepeats(vocabulary.repeatable), *constraints)
+            )
+            blocked = [
+                p for p in candidates.positions if not candidates.allowed(self.natural, p).any()
+            ]
+            if len(blocked) == len(candidates.positions):
+                return Outcome(
+                    JobState.INADMISSIBLE,
+                    "nothing may be put in: the constraints allow no other word at any position",
+                )
+            constraints = (*constraints, Fixed(frozenset(blocked)))
+
+        fluency = None
+        if self.judge is not None:
+            judge_model = loaded[self.judge.model]
+            if self.judge.model in self.models:
+                # Its second role has a name of its own; weights and caches are shared.
+                judge_model = copy(judge_model)
+                judge_model.name = f"{judge_model.name} (judge)"
+            fluency = (judge_model, self.judge.floor)
         try:
             triplet, *syntheses = synthesize_triplet(
-                first,
-                second,
+                models[0],
+                models[1],
                 self.natural,
-                context.words(self.models),
+                vocabulary,
                 recipe=recipe_named(self.recipe),
+                constraints=constraints,
+                fluency=fluency,
                 seed=self.seed,
                 seeds=SEEDS,
             )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
-            for model in models:
+            for model in loaded.values():
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")
             raise
         return Outcome(JobState.FOUND, triplet.alike, triplet, tuple(map(_trail, syntheses)))
+
+    def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
+        constraints = self.limits.constraints(self.natural, every_fix=False)
+        if self.capitals:
+            capitals = Capitals.of(vocabulary)
+            if capitals.capitalised or capitals.small:
+                constraints = (*constraints, capitals)
+        return constraints
+
+
+def _least_log_prob(model: LanguageModel, sentence: Sentence) -> float:
+    """What a model gives a sentence, in the precision of the search or in float32, nats."""
+    log_prob = float(model.log_probs([sentence])[0])
+    if computes_coarsely((model,)):
+        # A floor holds in float32, and the search must be able to start from the sentence too.
+        log_prob = min(log_prob, float(model.float32_log_probs([sentence])[0]))
+    return log_prob
 
 
 def _trail(synthesis: Synthesis) -> Trail:
@@ -143,5 +262,5 @@ def _trail(synthesis: Synthesis) -> Trail:
 
 def _two(log_probs: FloatArray) -> tuple[float, float]:
     """Of the accept and the reject model, nats."""
-    accept, reject = log_probs.tolist()
+    accept, reject = log_probs.tolist()[:2]
     return accept, reject

@@ -5,19 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from contstim.optimization.jobs.plan import MAY_GROW
+from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW, stored_floors
+from contstim.optimization.jobs.plausibility import floors_of, reference_sentences
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
-from contstim.optimization.jobs.task_queue import ModelInspection, TripletQueue
+from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores, TripletQueue
 from contstim.optimization.jobs.words import shared_words
 from contstim.store.triplets import JobState, TripletStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from contstim.optimization.jobs.executors.base import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
+    from contstim.optimization.jobs.plausibility import Floors
+    from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.sentence import Sentence
     from contstim.store.database import Database
@@ -68,15 +71,31 @@ def find_triplets(
         inspection = ModelInspection(plan.models)
         scheduler.work_off(inspection)
         profiles = {name: inspection.profiles[name] for name in plan.models}
+        judge = plan.judge
+        if judge is not None and judge not in profiles:
+            # Alone: it may be one of the models under another specification.
+            inspection = ModelInspection((judge,))
+            scheduler.work_off(inspection)
+            profiles[judge] = inspection.profiles[judge]
 
-        # Natural sentences for each pair, of words that both models know.
-        words = [shared_words(p, (profiles[p[0]].words, profiles[p[1]].words)) for p in plan.pairs]
+        # Natural sentences for each pair, of words that both models, and a judge, know.
+        judges = () if judge is None else (judge,)
+        groups = [tuple(dict.fromkeys((*pair, *judges))) for pair in plan.pairs]
+        words = [shared_words(names, tuple(profiles[n].words for n in names)) for names in groups]
         usable = [partial(_is_usable, vocabulary) for vocabulary in words]
         allocator = SentenceAllocator(plan.sentences, usable, seed=plan.seed)
         allocator.assign(plan.per_pair, plan.pairs)
 
+        # Floors are computed once: a store that was made on another machine keeps its own.
+        floor_models = plan.plausible.judges(plan.models)
+        floors = stored_floors(store.settings(), floor_models)
+        if floors is None:
+            floors = _floors(plan, profiles, scheduler, say)
+
         # Nothing is stored before all input has been found to be good.
-        store.settle(plan.settings(tuple(profiles.values())), may_grow=MAY_GROW)
+        of_models = tuple(profiles[name] for name in plan.models)
+        settings = plan.settings(of_models, None if judge is None else profiles[judge], floors)
+        store.settle(settings, may_grow=MAY_GROW, may_gain=MAY_GAIN)
         if retry_failed:
             store.forget_failures()
         queue = TripletQueue(
@@ -88,6 +107,8 @@ def find_triplets(
                 task.models, task.place, task.natural.text, outcome
             ),
             progress=progress,
+            floors=floors,
+            unsuitable=partial(_unsuitable, plan.limits.exclude),
         )
         scheduler.work_off(queue)
 
@@ -100,9 +121,39 @@ def find_triplets(
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
         failures=tuple(sorted(failures, key=lambda job: order[job.model_1, job.model_2])),
         pairs=pair_statistics(plan.pairs, store, missing),
-        conventions={name: profile.convention for name, profile in profiles.items()},
-        training_texts={name: profile.training_text for name, profile in profiles.items()},
+        conventions={name: profiles[name].convention for name in plan.models},
+        training_texts={name: profiles[name].training_text for name in plan.models},
+        floors=floors,
+        judge=None if judge is None else profiles[judge].convention,
     )
+
+
+def _floors(
+    plan: SynthesisPlan,
+    profiles: Mapping[str, ModelProfile],
+    scheduler: Scheduler,
+    say: Callable[[str], None],
+) -> Floors:
+    """The floors of plausibility, from scores of the natural sentences that workers compute."""
+    sentences = {
+        model: reference_sentences(plan.sentences, profiles[model].words)
+        for model in plan.plausible.judges(plan.models)
+    }
+    for model, some in sentences.items():
+        say(
+            f"Scoring {len(some):,} natural sentences under {model}, for the floor of plausibility."
+        )
+    queue = NaturalScores(sentences)
+    scheduler.work_off(queue)
+    return {
+        model: floors_of(scores, plan.plausible.quantile) for model, scores in queue.scores.items()
+    }
+
+
+def _unsuitable(excluded: frozenset[str], sentence: Sentence) -> str:
+    """Why a natural sentence is not to be searched, whatever models say of it."""
+    words = [word for word in sentence.words if word.lower() in excluded]
+    return f"holds an excluded word: {', '.join(words)}" if words else ""
 
 
 def _is_usable(words: Vocabulary, sentence: Sentence) -> bool:

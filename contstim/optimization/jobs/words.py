@@ -1,4 +1,4 @@
-"""The words that a search between two models may use, from what each model knows by itself."""
+"""The words that a search between models may use, from what each model knows by itself."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def usable_words(
     return wanted if allow_unknown else wanted.restrict(model.knows)[0]
 
 
-def shared_words(pair: tuple[str, str], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
-    """What two models' usable words have in common; the embedded English where any word will do.
+def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
+    """What models' usable words have in common; the embedded English where any word will do.
 
     Args:
-        pair: the models' names.
+        models: the models' names.
         words: what `usable_words` says of each.
 
     Raises:
@@ -49,8 +49,9 @@ def shared_words(pair: tuple[str, str], words: tuple[Vocabulary | None, ...]) ->
     ):
         if not set.intersection(*words_there):
             raise VocabularyError(
-                f"No word of the vocabulary that may {place} is known to both {pair[0]} and "
-                f"{pair[1]}. Give a vocabulary in the models' language and case."
+                f"No word of the vocabulary that may {place} is known to "
+                f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Give a "
+                f"vocabulary in the models' language and case."
             )
     for other in others:
         first = first.intersect(other)

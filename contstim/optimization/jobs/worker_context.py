@@ -65,7 +65,7 @@ class WorkerContext:
     loads: int = field(default=0, init=False)
     # In order of use, the least recently used first.
     _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
-    _words: dict[tuple[str, str], Vocabulary] = field(default_factory=dict, init=False)
+    _words: dict[tuple[str, ...], Vocabulary] = field(default_factory=dict, init=False)
 
     def fresh(self) -> WorkerContext:
         """A copy with the same options and nothing loaded."""
@@ -116,17 +116,17 @@ class WorkerContext:
             del self._models[name]
             free_memory()
 
-    def words(self, pair: tuple[str, str]) -> Vocabulary:
-        """The words that a search between two models may use.
+    def words(self, names: tuple[str, ...]) -> Vocabulary:
+        """The words that a search between two models, and a judge if any, may use.
 
         Raises:
             VocabularyError: there is none.
         """
-        if pair not in self._words:
-            usable = tuple(self.usable_words(model) for model in self.models(pair))
+        if names not in self._words:
+            usable = tuple(self.usable_words(model) for model in self.models(names))
             # Of one pair only: a worker mostly stays with a pair, and vocabularies are large.
-            self._words = {pair: shared_words(pair, usable)}
-        return self._words[pair]
+            self._words = {names: shared_words(names, usable)}
+        return self._words[names]
 
     def usable_words(self, model: LanguageModel) -> Vocabulary | None:
         """The words that a model lets a search use; see `words.usable_words`."""

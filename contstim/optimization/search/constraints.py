@@ -313,6 +313,9 @@ class WordLimits:
         return tuple(chosen)
 
 
+NO_LIMITS = WordLimits()
+
+
 def fixed_positions(text: str, natural: Sentence) -> list[int]:
     """The 0-based positions that a word or a number fixes in a sentence; see `WordLimits`."""
     positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]

@@ -124,9 +124,7 @@ def synthesize_pair(
         # The side's models among the rows of log_probs
         rows = [1 - side, side, *range(2, len(log_probs))]
         preferred, rejected = log_probs[rows[:2], 1 - side].tolist()
-        objective: Objective = AgainstOther(
-            (models[1 - side], models[side]), (preferred, rejected)
-        )
+        objective: Objective = AgainstOther((models[1 - side], models[side]), (preferred, rejected))
         if fluency is not None:
             objective = WithFloor(objective, *fluency)
         result = climb(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contstim.errors import VocabularyError
+from contstim.english.words import english_rules
+from contstim.errors import InputError, VocabularyError
+from contstim.models.vocabularies import default_vocabulary
 from contstim.optimization.search.constraints import (
     Candidates,
+    Capitals,
     Constraint,
     Fixed,
     MaxChanges,
@@ -15,10 +18,12 @@ from contstim.optimization.search.constraints import (
     OnlyWords,
     SameLength,
     WithoutWords,
+    WordLimits,
 )
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
+from contstim.word_rules import sort_words
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 DOG = Sentence.parse("The dog sees a cat")
@@ -127,3 +132,44 @@ def test_allowed_words_are_those_of_plain_loops() -> None:
         for w in ANIMALS.inner
     ]
     np.testing.assert_array_equal(allowed & [w != "Cat" for w in ANIMALS.inner], plain)
+
+
+def test_words_with_capitals_stand_where_capitals_may() -> None:
+    """`The` and `the` both stand inside sentences of a text with headings; a name stands alone."""
+    words = Vocabulary(("The", "the", "Ann"), ("the", "The", "THE", "Ann", "iPhone", "I"))
+    rule = Capitals.of(words)
+    assert rule == Capitals(frozenset({"The", "THE"}), frozenset({"the"}))
+    natural = Sentence(("Ann", "saw", "The", "the"))
+    inside = rule.allowed(natural, natural, 1, words.inner)
+    assert inside.tolist() == [True, False, False, True, True, True]
+    # The natural sentence's own word may always come back
+    assert rule.allowed(natural, natural, 2, words.inner).tolist()[1]
+    assert rule.allowed(natural, natural, 0, words.initial).tolist() == [True, False, True]
+    assert not rule.broken(natural, natural)
+    assert "The" in rule.broken(natural, natural.replace(1, "The"))
+    assert "the" in rule.broken(natural, natural.replace(0, "the"))
+
+
+def test_lists_made_by_the_rules_need_no_rule_of_capitals(english: list[Sentence]) -> None:
+    """Word lists of commands, and the embedded lexicon; a list of every word does need it."""
+    headings = [Sentence(tuple(w[:1].upper() + w[1:] for w in s.words)) for s in english[:300]]
+    text = [*english, *headings]
+    by_rules = sort_words(text, english_rules(names=False), min_count=2).vocabulary
+    for words in (by_rules, default_vocabulary(())):
+        assert Capitals.of(words) == Capitals(frozenset(), frozenset())
+    every = Capitals.of(Vocabulary.from_sentences(text, min_count=2))
+    assert "The" in every.capitalised
+
+
+def test_limits_of_a_study_fix_what_a_sentence_has() -> None:
+    """Witness: the positions, counted by hand."""
+    natural = Sentence.parse("The 2 men saw 2 dogs")
+    for fix, positions in (("2", {1, 4}), ("3", {3}), ("DOGS", {5}), ("cats", set()), ("6", set())):
+        constraints = WordLimits(fix=(fix,)).constraints(natural, every_fix=False)
+        assert constraints == ((Fixed(frozenset(positions)),) if positions else ())
+    with pytest.raises(InputError, match=r"--fix cats: 'The 2 men saw 2 dogs\.' has no such"):
+        WordLimits(fix=("cats",)).constraints(natural, every_fix=True)
+    with pytest.raises(InputError, match="1 or more, not 0"):
+        WordLimits(max_changes=0)
+    with pytest.raises(InputError, match="negative"):
+        WordLimits(same_length=-1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contstim.errors import ModelError
+from contstim.errors import InputError, ModelError
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.search.constraints import MaxChanges
+from contstim.optimization.search.json_facts import json_facts
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
-from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
@@ -66,3 +67,37 @@ def test_constraints_hold_for_both_sentences() -> None:
 def test_one_model_cannot_disagree_with_itself() -> None:
     with pytest.raises(ModelError, match="the same model"):
         synthesize_pair(TableModel(1), TableModel(1), NATURAL, WORDS)
+
+
+def test_a_model_of_fluency_keeps_both_sentences_above_its_floor() -> None:
+    """Witness: its scores computed afresh; without it a sentence falls below."""
+    models = TableModel(0), TableModel(50)
+    judge = TableModel(7)
+    floor = judge.score(NATURAL)
+    free = synthesize_pair(*models, NATURAL, WORDS)
+    assert min(judge.score(s) for s in (free.sentence_1, free.sentence_2)) < floor
+    pair = synthesize_pair(*models, NATURAL, WORDS, fluency=(judge, floor))
+    both = (pair.sentence_1, pair.sentence_2)
+    assert pair.models == (models[0].name, models[1].name, judge.name)
+    assert pair.log_probs == tuple(
+        tuple(model.score(s) for s in both) for model in (*models, judge)
+    )
+    assert min(pair.log_probs[2]) >= floor
+    assert pair.changed
+    facts = json_facts(pair)
+    assert facts["log_probs_sentence_1"][judge.name] == judge.score(pair.sentence_1)
+    with pytest.raises(InputError, match="below the floor"):
+        synthesize_pair(*models, NATURAL, WORDS, fluency=(judge, 0.0))
+
+
+def test_a_triplet_keeps_a_model_of_fluency_above_its_floor() -> None:
+    """Witness: `synthesize` in each direction."""
+    models = TableModel(0), TableModel(50)
+    judge = TableModel(7)
+    fluency = (judge, judge.score(NATURAL))
+    triplet, first, second = synthesize_triplet(*models, NATURAL, WORDS, fluency=fluency)
+    for found, (accept, reject) in ((first, models[::-1]), (second, models)):
+        alone = synthesize(accept, reject, NATURAL, WORDS, fluency=fluency)
+        assert (found.synthetic, found.log_probs) == (alone.synthetic, alone.log_probs)
+        assert judge.score(found.synthetic) >= fluency[1]
+    assert triplet.log_prob_synthetic_1_model_1 == models[0].score(triplet.synthetic_1)
