@@ -16,6 +16,7 @@ from contstim.cli import (
     generate,
     import_responses,
     models,
+    plausibility,
     reproduce,
     score,
     select,
@@ -58,6 +59,7 @@ app.add("sentences", sentences.sentences)
 app.add("score", score.score)
 app.add("synthesize", synthesize.synthesize)
 app.add("triplets", triplets.triplets)
+app.add("plausibility", plausibility.plausibility)
 app.add_typer(select.app, name="select")
 app.add("design", design.design)
 app.add_typer(export.app, name="export")

@@ -88,6 +88,13 @@ def triplets(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try those again that failed in an earlier run.")
     ] = False,
+    review: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A review of the triplets in the store: rejected ones are replaced, all others "
+            "stay. Repeatable."
+        ),
+    ] = None,
     loading: Loading,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -101,7 +108,9 @@ def triplets(
 
     A natural sentence is passed over, and the next one takes its place, where a model finds it
     impossible, where it is below a floor (`--plausible`, `--fluency`) or holds an excluded word. A
-    word to fix that a sentence does not have fixes nothing in it.
+    word to fix that a sentence does not have fixes nothing in it. After a review, `--review` and
+    the same store replace what was rejected; words that are excluded later have only those triplets
+    searched again that hold them.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
@@ -114,6 +123,7 @@ def triplets(
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.records import write_record
+    from contstim.reviews import read_reviews
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
@@ -154,6 +164,7 @@ def triplets(
         models_in_memory,
         loading.trust_remote_code,
     )
+    reviews = read_reviews(review) if review else None
     chosen_executor = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as opened:
         study = study.with_defaults(
@@ -168,6 +179,7 @@ def triplets(
                 chosen_executor,
                 context,
                 retry_failed=retry_failed,
+                review=reviews,
                 say=say,
                 progress=progress,
             )
@@ -209,6 +221,12 @@ def triplets(
         **contamination_facts(seen),
     )
     remark(f"{out}: {counted(len(results.triplets), 'triplet')}.", quiet=quiet)
+    if reviews is not None or results.gone:
+        remark(
+            f"{results.unaltered:,} stay as they were, {results.gone:,} are gone, and "
+            f"{results.new:,} are new.",
+            quiet=quiet,
+        )
     if not quiet:
         _print_statistics(results)
     warn_of_training_texts(seen, "natural sentences")

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 _SCORES = tuple(field.name for field in fields(Triplet)[6:])
 _STEP = "round, visit, position, old, new, sentence, log_prob_accept, log_prob_reject"
 _EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject"
-_FROM_SEARCH = "JOIN search ON search.id = search JOIN job ON job.id = job JOIN triplet USING (job)"
+_FROM_SEARCH = (
+    "JOIN search ON search.id = search JOIN job ON job.id = job JOIN triplet USING (job) "
+    # A triplet that reviewers rejected stays in the store, and is in no table
+    "WHERE state = 'found'"
+)
 
 
 class JobState(StrEnum):
@@ -187,11 +191,59 @@ class TripletStore:
         with self._database.transaction() as connection:
             return connection.execute("DELETE FROM job WHERE state = 'failed'").rowcount
 
-    def triplets(self) -> list[Triplet]:
-        """All triplets, in the order of the models' names and the jobs' places."""
+    def reject(self, reasons: Mapping[str, str]) -> None:
+        """Pass over the natural sentences of triplets that reviewers rejected, for good.
+
+        Args:
+            reasons: why, by the triplet's identifier.
+        """
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "UPDATE job SET state = 'inadmissible', reason = ? WHERE state = 'found' "
+                "AND id IN (SELECT job FROM triplet WHERE triplet_id = ?)",
+                [(reason, triplet_id) for triplet_id, reason in reasons.items()],
+            )
+
+    def forget_holding(self, words: frozenset[str]) -> int:
+        """Drop the jobs that hold a word in one of their sentences; how many they were.
+
+        Args:
+            words: in lower case.
+        """
+        rows = self._database.rows(
+            "SELECT id, natural, synthetic_1, synthetic_2 FROM job LEFT JOIN triplet ON job = id "
+            "WHERE state != 'inadmissible'"
+        )
+        jobs = [
+            (job,)
+            for job, *texts in rows
+            if any(
+                word.lower() in words
+                for text in filter(None, texts)
+                for word in Sentence.parse(text).words
+            )
+        ]
+        with self._database.transaction() as connection:
+            for table in ("cost", "step", "evaluation"):
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE search IN (SELECT id FROM search WHERE job = ?)",
+                    jobs,
+                )
+            for table in ("search", "triplet"):
+                connection.executemany(f"DELETE FROM {table} WHERE job = ?", jobs)
+            connection.executemany("DELETE FROM job WHERE id = ?", jobs)
+        return len(jobs)
+
+    def triplets(self, *, with_rejected: bool = False) -> list[Triplet]:
+        """All triplets, in the order of the models' names and the jobs' places.
+
+        Args:
+            with_rejected: also those that reviewers rejected.
+        """
+        which = "" if with_rejected else "WHERE state = 'found' "
         rows = self._database.rows(
             "SELECT triplet_id, model_1, model_2, natural, synthetic_1, synthetic_2, "
-            f"{', '.join(_SCORES)} FROM triplet JOIN job ON job.id = job "
+            f"{', '.join(_SCORES)} FROM triplet JOIN job ON job.id = job {which}"
             "ORDER BY model_1, model_2, place"
         )
         return [Triplet(*row[:3], *map(Sentence.parse, row[3:6]), *row[6:]) for row in rows]

@@ -64,12 +64,13 @@ class Plausibility:
         # Specifications have colons of their own, as kenlm:trigram.arpa, so the last one counts.
         model, _, quantile = text.rpartition(":")
         try:
-            return cls(number(quantile), model)
+            value = number(quantile)
         except ValueError:
             raise InputError(
                 f"--plausible {text} has no quantile: write none, a number such as 0.25, or a "
                 f"model, a colon and a number, such as hf:gpt2:0.25."
             ) from None
+        return cls(value, model)
 
     def __str__(self) -> str:
         if not self.quantile:

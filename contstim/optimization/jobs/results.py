@@ -6,7 +6,7 @@ Searches and stores know models by their specifications, so that another name co
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,10 @@ class TripletResults:
         floors: of plausibility, by the models' names and the number of words, nats; none if no
             floor was wanted.
         judge: how the scores of the further model came about, where there is one.
+        unaltered: triplets that stand in the store as before the run.
+        gone: triplets that stood there and do not any more, because reviewers rejected them or
+            they hold a word that has been excluded since.
+        new: triplets that did not stand there.
     """
 
     triplets: tuple[Triplet, ...]
@@ -48,6 +52,9 @@ class TripletResults:
     training_texts: Mapping[str, TrainingText | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
+    unaltered: int = field(compare=False)
+    gone: int = field(compare=False)
+    new: int = field(compare=False)
 
     @property
     def complete(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from contstim.errors import InputError
 from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW, stored_floors
 from contstim.optimization.jobs.plausibility import floors_of, reference_sentences
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
@@ -12,16 +13,19 @@ from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores, TripletQueue
 from contstim.optimization.jobs.words import shared_words
+from contstim.reviews import Decision, ItemKind
 from contstim.store.triplets import JobState, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from contstim.optimization.jobs.executors.base import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Floors
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.reviews import Review
     from contstim.sentence import Sentence
     from contstim.store.database import Database
     from contstim.vocabulary import Vocabulary
@@ -34,6 +38,8 @@ def find_triplets(
     context: WorkerContext,
     *,
     retry_failed: bool = False,
+    floors: Floors | None = None,
+    review: Review | None = None,
     say: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
@@ -51,6 +57,9 @@ def find_triplets(
         executor: runs the searches; is started and closed here.
         context: what every worker begins with, the plan's words among it.
         retry_failed: try those again that failed in an earlier run.
+        floors: of plausibility; None to compute them from the plan's sentences.
+        review: what reviewers decided about the triplets of the database. Those that are rejected
+            are replaced by searches from the next natural sentences; all others stay.
         say: told what the user should know.
         progress: told how many jobs have come to an end, and how many are wanted.
 
@@ -63,6 +72,8 @@ def find_triplets(
     """
     store = TripletStore(database)
     plan = plan.ordered(store.models())
+    rejected = {} if review is None else _rejected(review, store, database.path)
+    before = {triplet.triplet_id for triplet in store.triplets()}
     with executor:
         executor.start(context)
         scheduler = Scheduler(executor, say)
@@ -88,7 +99,7 @@ def find_triplets(
 
         # Floors are computed once: a store that was made on another machine keeps its own.
         floor_models = plan.plausible.judges(plan.models)
-        floors = stored_floors(store.settings(), floor_models)
+        floors = stored_floors(store.settings(), floor_models) or floors
         if floors is None:
             floors = _floors(plan, profiles, scheduler, say)
 
@@ -98,6 +109,10 @@ def find_triplets(
         store.settle(settings, may_grow=MAY_GROW, may_gain=MAY_GAIN)
         if retry_failed:
             store.forget_failures()
+        store.reject(rejected)
+        # What was found under these exclusions does not hold an excluded word, so that only what
+        # was found before a word was excluded is searched again.
+        store.forget_holding(plan.limits.exclude)
         queue = TripletQueue(
             plan,
             profiles,
@@ -114,6 +129,7 @@ def find_triplets(
 
     order = {pair: number for number, pair in enumerate(plan.pairs)}
     triplets = sorted(store.triplets(), key=lambda t: order[t.model_1, t.model_2])
+    after = {triplet.triplet_id for triplet in triplets}
     failures = [job for job in store.jobs() if job.state is JobState.FAILED]
     missing = {pair: searches.missing for pair, searches in queue.pairs.items()}
     return TripletResults(
@@ -125,6 +141,9 @@ def find_triplets(
         training_texts={name: profiles[name].training_text for name in plan.models},
         floors=floors,
         judge=None if judge is None else profiles[judge].convention,
+        unaltered=len(before & after),
+        gone=len(before - after),
+        new=len(after - before),
     )
 
 
@@ -148,6 +167,39 @@ def _floors(
     return {
         model: floors_of(scores, plan.plausible.quantile) for model, scores in queue.scores.items()
     }
+
+
+def _rejected(review: Review, store: TripletStore, path: Path) -> dict[str, str]:
+    """Why each triplet that reviewers reject is rejected, by its identifier.
+
+    Raises:
+        InputError: the review is of other triplets, or of triplets that have changed since.
+    """
+    triplets = {t.triplet_id: t for t in store.triplets(with_rejected=True)}
+    if not triplets:
+        raise InputError(
+            f"{path} holds no triplets yet, so that none of them can have been reviewed: name the "
+            f"store with which the reviewed table was made, with --store."
+        )
+    review.require_items_of(triplets.values(), path)
+    # Trials are made of triplets: with a trial, its triplet is rejected.
+    of_trials = [item for item in review.decisions if item.source_id in triplets]
+    if not of_trials and not review.of_kind(ItemKind.TRIPLET):
+        raise InputError(f"The review is of another set: it is not of triplets in {path}.")
+    for item in of_trials:
+        triplet = triplets[item.source_id]
+        if not {*item.sentences} <= {triplet.natural, triplet.synthetic_1, triplet.synthetic_2}:
+            raise InputError(
+                f"{item.item_id} has changed since the review: {item.source_id} in {path} has "
+                f"other sentences. Review it again."
+            )
+    reasons = {}
+    for item in review.decisions:
+        triplet_id = item.source_id or item.item_id
+        if item.decision is Decision.REJECT and triplet_id in triplets:
+            why = f" ({item.reason})" if item.reason else ""
+            reasons[triplet_id] = f"rejected in a review: by {item.reviewer}{why}"
+    return reasons
 
 
 def _unsuitable(excluded: frozenset[str], sentence: Sentence) -> str:
