@@ -115,6 +115,7 @@ def plausibility(
             new_executor,
             context,
             say=say,
+            note=(lambda _text: None) if quiet else say,
             progress=progress,
         )
     write_table(out, columns_of(CurvePoint, points))

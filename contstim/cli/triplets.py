@@ -181,6 +181,7 @@ def triplets(
                 retry_failed=retry_failed,
                 review=reviews,
                 say=say,
+                note=(lambda _text: None) if quiet else say,
                 progress=progress,
             )
         facts = {

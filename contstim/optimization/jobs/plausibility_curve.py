@@ -81,6 +81,7 @@ def plausibility_curve(
     context: WorkerContext,
     *,
     say: Callable[[str], None] = lambda _text: None,
+    note: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> list[CurvePoint]:
     """Search at each floor; a point for each, in their order.
@@ -95,6 +96,7 @@ def plausibility_curve(
         executor: makes what runs the searches.
         context: what every worker begins with.
         say: told what the user should know.
+        note: told what is done, for users who like to read it.
         progress: told how many searches have come to an end, and how many are wanted.
 
     Raises:
@@ -107,7 +109,7 @@ def plausibility_curve(
     # Models as workers call them, whatever their order on the command line.
     plan = plan.ordered([])
     judges = (judge,) if judge else plan.models
-    natural = _natural_scores(plan, judges, executor(), context, say)
+    natural = _natural_scores(plan, judges, executor(), context, say, note)
     least = {
         floor: {model: floors_of(_reference(scores), floor) for model, scores in natural.items()}
         for floor in floors
@@ -184,6 +186,7 @@ def _natural_scores(
     executor: Executor,
     context: WorkerContext,
     say: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> dict[str, dict[Sentence, float]]:
     """Scores, nats, of the natural sentences that each judge knows all words of."""
     with executor:
@@ -199,7 +202,7 @@ def _natural_scores(
             ]
             for model in judges
         }
-        say(f"Scoring {len({*plan.sentences}):,} natural sentences under {', '.join(judges)}.")
+        note(f"Scoring {len({*plan.sentences}):,} natural sentences under {', '.join(judges)}.")
         queue = NaturalScores(known)
         scheduler.work_off(queue)
     return queue.scores

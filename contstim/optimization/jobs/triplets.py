@@ -41,6 +41,7 @@ def find_triplets(
     floors: Floors | None = None,
     review: Review | None = None,
     say: Callable[[str], None] = lambda _text: None,
+    note: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
     """Search for both directions of every natural sentence that is assigned to a pair of models.
@@ -61,6 +62,7 @@ def find_triplets(
         review: what reviewers decided about the triplets of the database. Those that are rejected
             are replaced by searches from the next natural sentences; all others stay.
         say: told what the user should know.
+        note: told what is done, for users who like to read it.
         progress: told how many jobs have come to an end, and how many are wanted.
 
     Raises:
@@ -101,7 +103,7 @@ def find_triplets(
         floor_models = plan.plausible.judges(plan.models)
         floors = stored_floors(store.settings(), floor_models) or floors
         if floors is None:
-            floors = _floors(plan, profiles, scheduler, say)
+            floors = _floors(plan, profiles, scheduler, note)
 
         # Nothing is stored before all input has been found to be good.
         of_models = tuple(profiles[name] for name in plan.models)
@@ -151,7 +153,7 @@ def _floors(
     plan: SynthesisPlan,
     profiles: Mapping[str, ModelProfile],
     scheduler: Scheduler,
-    say: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> Floors:
     """The floors of plausibility, from scores of the natural sentences that workers compute."""
     sentences = {
@@ -159,7 +161,7 @@ def _floors(
         for model in plan.plausible.judges(plan.models)
     }
     for model, some in sentences.items():
-        say(
+        note(
             f"Scoring {len(some):,} natural sentences under {model}, for the floor of plausibility."
         )
     queue = NaturalScores(sentences)
