@@ -58,6 +58,17 @@ def triplets(
     ] = None,
     fluency: Fluency = None,
     plausible: Plausible = None,
+    word_cap: Annotated[
+        int | None,
+        typer.Option(min=3, help="In how many sentences of all triplets a word may stand."),
+    ] = None,
+    uncapped: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --word-cap: words that do not count, one a line, or a vocabulary file with "
+            "a list [repeatable]; by default English articles and prepositions."
+        ),
+    ] = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Where results are kept as they come; contstim.sqlite beside --out."),
@@ -121,18 +132,23 @@ def triplets(
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.results import rename_columns, renamed
     from contstim.optimization.jobs.triplets import find_triplets
+    from contstim.optimization.jobs.word_cap import WordCap
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.records import write_record
     from contstim.reviews import read_reviews
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
-    from contstim.vocabulary import Vocabulary
+    from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 
     # Names that no table can have are refused now, not after hours of searching.
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
     given = parse_models(model)
+    if uncapped is not None and word_cap is None:
+        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
+    free = REPEATABLE_ENGLISH if uncapped is None else read_repeatable(uncapped)
+    cap = None if word_cap is None else WordCap(word_cap, free)
     judges = []
     fluent: tuple[str, float] | None = None
     if fluency is not None:
@@ -154,6 +170,7 @@ def triplets(
         allow_unknown=allow_unknown,
         limits=word_options.limits(),
         fluency=fluent,
+        cap=cap,
     )
     context = WorkerContext(
         loading.device,
@@ -254,6 +271,8 @@ def _constraint_facts(
         "fluency": None if study.fluency is None else study.fluency[1],
         "plausible": study.plausible.quantile or None,
         "floors": results.floors,
+        "word_cap": None if study.cap is None else study.cap.sentences,
+        "uncapped": [] if study.cap is None else sorted(study.cap.uncapped),
     }
     # In the record as on the command line: what was not asked for is not there.
     facts: dict[str, Any] = {

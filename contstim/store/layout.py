@@ -88,5 +88,27 @@ CREATE TABLE evaluation (
 ) STRICT, WITHOUT ROWID;
 """
 
+_DECISIONS = """
+CREATE TABLE accepted (
+    job INTEGER PRIMARY KEY REFERENCES job (id)
+) STRICT;
+CREATE TABLE refused (
+    model_1 TEXT NOT NULL,
+    model_2 TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    excluded TEXT NOT NULL,
+    synthetic_1 TEXT NOT NULL,
+    synthetic_2 TEXT NOT NULL,
+    PRIMARY KEY (model_1, model_2, place, attempt)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE wave (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    end INTEGER NOT NULL
+) STRICT;
+"""
+
 # user_version says how many of these a file has. Never change one that was released: add another
-LAYOUTS = tuple(tuple(filter(str.strip, layout.split(";"))) for layout in (_SCORES, _TRIPLETS))
+LAYOUTS = tuple(
+    tuple(filter(str.strip, layout.split(";"))) for layout in (_SCORES, _TRIPLETS, _DECISIONS)
+)

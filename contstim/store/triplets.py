@@ -13,7 +13,7 @@ from contstim.stimuli import Triplet
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from contstim.store.database import Database
 
@@ -94,6 +94,21 @@ class Job:
     natural: str
     state: JobState
     reason: str
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What was decided about triplets under a cap on words; by their models and places.
+
+    Attributes:
+        accepted: those that stay.
+        refused: words that the next search of a refused one may not put in, in lower case.
+        wave_end: how many triplets each pair is to have after the present wave; 0 before the first.
+    """
+
+    accepted: frozenset[tuple[str, str, int]]
+    refused: Mapping[tuple[str, str, int], frozenset[str]]
+    wave_end: int
 
 
 class TripletStore:
@@ -189,7 +204,9 @@ class TripletStore:
     def forget_failures(self) -> int:
         """Drop the jobs that failed, so that they are tried again; how many they were."""
         with self._database.transaction() as connection:
-            return connection.execute("DELETE FROM job WHERE state = 'failed'").rowcount
+            jobs = connection.execute("SELECT id FROM job WHERE state = 'failed'").fetchall()
+            _delete_jobs(connection, jobs)
+        return len(jobs)
 
     def reject(self, reasons: Mapping[str, str]) -> None:
         """Pass over the natural sentences of triplets that reviewers rejected, for good.
@@ -202,6 +219,10 @@ class TripletStore:
                 "UPDATE job SET state = 'inadmissible', reason = ? WHERE state = 'found' "
                 "AND id IN (SELECT job FROM triplet WHERE triplet_id = ?)",
                 [(reason, triplet_id) for triplet_id, reason in reasons.items()],
+            )
+            connection.execute(
+                "DELETE FROM accepted WHERE job IN (SELECT id FROM job WHERE state != 'found' "
+                "AND state != 'failed')"
             )
 
     def forget_holding(self, words: frozenset[str]) -> int:
@@ -224,14 +245,7 @@ class TripletStore:
             )
         ]
         with self._database.transaction() as connection:
-            for table in ("cost", "step", "evaluation"):
-                connection.executemany(
-                    f"DELETE FROM {table} WHERE search IN (SELECT id FROM search WHERE job = ?)",
-                    jobs,
-                )
-            for table in ("search", "triplet"):
-                connection.executemany(f"DELETE FROM {table} WHERE job = ?", jobs)
-            connection.executemany("DELETE FROM job WHERE id = ?", jobs)
+            _delete_jobs(connection, jobs)
         return len(jobs)
 
     def triplets(self, *, with_rejected: bool = False) -> list[Triplet]:
@@ -247,6 +261,60 @@ class TripletStore:
             "ORDER BY model_1, model_2, place"
         )
         return [Triplet(*row[:3], *map(Sentence.parse, row[3:6]), *row[6:]) for row in rows]
+
+    def triplets_by_place(self) -> dict[tuple[str, str, int], Triplet]:
+        """All triplets that reviewers did not reject, by their models and places."""
+        places = self._database.rows(
+            "SELECT triplet_id, model_1, model_2, place FROM triplet JOIN job ON job.id = job "
+            "WHERE state = 'found'"
+        )
+        triplets = {triplet.triplet_id: triplet for triplet in self.triplets()}
+        return {(m1, m2, place): triplets[name] for name, m1, m2, place in places}
+
+    def decisions(self) -> Decisions:
+        """What was decided about triplets under a cap on words."""
+        accepted = self._database.rows(
+            "SELECT model_1, model_2, place FROM accepted JOIN job ON job.id = job"
+        )
+        refused = self._database.rows(
+            "SELECT model_1, model_2, place, excluded FROM refused ORDER BY attempt"
+        )
+        ends = self._database.rows("SELECT end FROM wave")
+        return Decisions(
+            frozenset(map(tuple, accepted)),
+            # The last attempt excludes what those before excluded, and more.
+            {(m1, m2, place): frozenset(words.split()) for m1, m2, place, words in refused},
+            ends[0][0] if ends else 0,
+        )
+
+    def decide(
+        self,
+        accepted: Iterable[tuple[str, str, int]],
+        refused: Mapping[tuple[str, str, int], frozenset[str]],
+        wave_end: int,
+    ) -> None:
+        """Keep decisions about triplets, by their models and places, all of them or none.
+
+        Args:
+            accepted: those that stay.
+            refused: those that are dropped, and what their next searches may not put in.
+            wave_end: how many triplets each pair is to have after the wave that comes now.
+        """
+        where = "model_1 = ? AND model_2 = ? AND place = ?"
+        with self._database.transaction() as connection:
+            connection.executemany(
+                f"INSERT INTO accepted SELECT id FROM job WHERE {where}", list(accepted)
+            )
+            for key, words in refused.items():
+                connection.execute(
+                    "INSERT INTO refused SELECT model_1, model_2, place, "
+                    f"(SELECT count(*) FROM refused WHERE {where}), ?, synthetic_1, synthetic_2 "
+                    f"FROM job JOIN triplet ON job = id WHERE {where}",
+                    (*key, " ".join(sorted(words)), *key),
+                )
+                ids = connection.execute(f"SELECT id FROM job WHERE {where}", key).fetchall()
+                _delete_jobs(connection, ids)
+            connection.execute("INSERT OR REPLACE INTO wave VALUES (1, ?)", (wave_end,))
 
     def costs(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Rows, tokens and calls spent on the triplets of each pair of models."""
@@ -273,6 +341,17 @@ class TripletStore:
             "ORDER BY model_1, model_2, place, search, number"
         )
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def _delete_jobs(connection: sqlite3.Connection, jobs: list[tuple[int]]) -> None:
+    """Drop jobs by their row's number, and all that hangs on them."""
+    for table in ("cost", "step", "evaluation"):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE search IN (SELECT id FROM search WHERE job = ?)", jobs
+        )
+    for table in ("search", "triplet", "accepted"):
+        connection.executemany(f"DELETE FROM {table} WHERE job = ?", jobs)
+    connection.executemany("DELETE FROM job WHERE id = ?", jobs)
 
 
 def _agree(before: str | None, now: str | None, may_grow: bool) -> bool:

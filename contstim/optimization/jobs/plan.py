@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from contstim.optimization.jobs.plausibility import Floors
     from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.optimization.jobs.word_cap import WordCap
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -49,6 +50,7 @@ class SynthesisPlan:
         fluency: the specification of a further model, and the least log-probability, nats, that it
             must give every sentence; None for no such model.
         plausible: how rare sentences may be, as a quantile of the natural ones.
+        cap: in how many sentences of the whole study a word may stand; None for any number.
 
     Raises:
         InputError: fewer than two models, an unknown recipe, a number out of range, a word to fix
@@ -67,6 +69,7 @@ class SynthesisPlan:
     capitals: bool = False
     fluency: tuple[str, float] | None = None
     plausible: Plausibility = NO_FLOOR
+    cap: WordCap | None = None
 
     def __post_init__(self) -> None:
         from contstim.optimization.search.recipes import recipe_named
@@ -177,6 +180,8 @@ class SynthesisPlan:
             "capitals": "only where they may stand" if self.capitals else "",
             "fluency": "" if self.fluency is None else f"{self.fluency[0]}:{self.fluency[1]!r}",
             "plausible": str(self.plausible) if self.plausible.quantile else "",
+            "word cap": "" if self.cap is None else str(self.cap.sentences),
+            "uncapped": "" if self.cap is None else _describe_words(self.cap.uncapped),
         }
         settings |= {name: value for name, value in wishes.items() if value}
         for model, by_length in (floors or {}).items():

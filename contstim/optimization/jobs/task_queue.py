@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -242,6 +243,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         floors: of plausibility.
         unsuitable: why a natural sentence is not to be searched, before any model sees it; empty
             where it is.
+        wanted: triplets for each pair by now; None for as many as the plan wants.
+        excluded: words, in lower case, that the search of a pair and place may not put in either.
 
     Attributes:
         pairs: each pair's searches.
@@ -258,8 +261,12 @@ class TripletQueue(TaskQueue[TripletTask]):
         *,
         floors: Floors | None = None,
         unsuitable: Callable[[Sentence], str] = lambda _sentence: "",
+        wanted: int | None = None,
+        excluded: Callable[[tuple[str, str], int], frozenset[str]] = lambda _pair, _place: (
+            frozenset()
+        ),
     ) -> None:
-        self._floors, self._unsuitable = floors or {}, unsuitable
+        self._floors, self._unsuitable, self._excluded = floors or {}, unsuitable, excluded
         self._plan, self._profiles, self._allocator = plan, profiles, allocator
         self._save, self._progress = save, progress
         states: dict[tuple[str, str], dict[int, JobState]] = {pair: {} for pair in plan.pairs}
@@ -271,7 +278,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             pair: PairQueue(
                 pair,
                 states[pair],
-                plan.per_pair,
+                plan.per_pair if wanted is None else wanted,
                 partial(self._has_sentence, number),
                 partial(self._admit, pair),
             )
@@ -333,7 +340,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             natural=natural,
             seed=seed_for(plan.seed, (first, second), natural.text),
             recipe=plan.recipe,
-            limits=plan.limits,
+            limits=replace(plan.limits, exclude=plan.limits.exclude | self._excluded(pair, place)),
             capitals=plan.capitals,
             judge=judge,
             # A judge's floor is part of the search. Without a judge, that of the natural sentence

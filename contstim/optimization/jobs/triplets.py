@@ -12,6 +12,7 @@ from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores, TripletQueue
+from contstim.optimization.jobs.word_cap import Waves
 from contstim.optimization.jobs.words import shared_words
 from contstim.reviews import Decision, ItemKind
 from contstim.store.triplets import JobState, TripletStore
@@ -115,19 +116,26 @@ def find_triplets(
         # What was found under these exclusions does not hold an excluded word, so that only what
         # was found before a word was excluded is searched again.
         store.forget_holding(plan.limits.exclude)
-        queue = TripletQueue(
-            plan,
-            profiles,
-            allocator,
-            settled=store.jobs(),
-            save=lambda task, outcome: store.keep(
-                task.models, task.place, task.natural.text, outcome
-            ),
-            progress=progress,
-            floors=floors,
-            unsuitable=partial(_unsuitable, plan.limits.exclude),
-        )
-        scheduler.work_off(queue)
+        waves = None if plan.cap is None else Waves(plan.cap, plan.pairs, plan.per_pair, store)
+        # Without a cap on words there is one wave of all searches.
+        while True:
+            queue = TripletQueue(
+                plan,
+                profiles,
+                allocator,
+                settled=store.jobs(),
+                save=lambda task, outcome: store.keep(
+                    task.models, task.place, task.natural.text, outcome
+                ),
+                progress=progress,
+                floors=floors,
+                unsuitable=partial(_unsuitable, plan.limits.exclude, waves),
+                wanted=None if waves is None else waves.wanted,
+                excluded=_nothing if waves is None else waves.excluded,
+            )
+            scheduler.work_off(queue)
+            if waves is None or not waves.decide():
+                break
 
     order = {pair: number for number, pair in enumerate(plan.pairs)}
     triplets = sorted(store.triplets(), key=lambda t: order[t.model_1, t.model_2])
@@ -204,10 +212,16 @@ def _rejected(review: Review, store: TripletStore, path: Path) -> dict[str, str]
     return reasons
 
 
-def _unsuitable(excluded: frozenset[str], sentence: Sentence) -> str:
+def _unsuitable(excluded: frozenset[str], waves: Waves | None, sentence: Sentence) -> str:
     """Why a natural sentence is not to be searched, whatever models say of it."""
     words = [word for word in sentence.words if word.lower() in excluded]
-    return f"holds an excluded word: {', '.join(words)}" if words else ""
+    if words:
+        return f"holds an excluded word: {', '.join(words)}"
+    return "" if waves is None else waves.no_room(sentence)
+
+
+def _nothing(_pair: tuple[str, str], _place: int) -> frozenset[str]:
+    return frozenset()
 
 
 def _is_usable(words: Vocabulary, sentence: Sentence) -> bool:
