@@ -34,5 +34,8 @@ tasks                what workers do: inspect a model, search for a triplet
 worker_context       where they do it: a worker's options and loaded models
 sentence_allocation  natural sentences for each pair of models
 words                the words that a search between two models may use
+plausibility         floors: how rare a sentence may be, as a quantile of natural ones
+plausibility_curve   what floors cost: the same searches at several of them
+word_cap             in how many sentences of the study a word may stand; searches in waves
 executors            workers in this process, in several processes, or on a Ray cluster
 """

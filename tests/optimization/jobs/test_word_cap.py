@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,11 +49,13 @@ def count(triplets: tuple[Triplet, ...], cap: WordCap) -> Counter[str]:
     return counts
 
 
-@pytest.fixture(autouse=True)
-def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def small_waves() -> Iterator[None]:
     """Several waves, and several triplets of a pair in each."""
-    monkeypatch.setattr(word_cap, "_TRIPLETS_PER_WAVE", 6)
-    monkeypatch.setattr(word_cap, "_LEAST_PER_PAIR", 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_cap, "_TRIPLETS_PER_WAVE", 6)
+        patch.setattr(word_cap, "_LEAST_PER_PAIR", 2)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +63,20 @@ def plan(study: SynthesisPlan) -> SynthesisPlan:
     return replace(study, per_pair=4, cap=CAP)
 
 
+@pytest.fixture(scope="module")
+def finished(
+    plan: SynthesisPlan, small_waves: None, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, TripletResults]:
+    del small_waves
+    path = tmp_path_factory.mktemp("finished") / "whole.sqlite"
+    return path, find(plan, path)
+
+
 @pytest.fixture
-def whole(plan: SynthesisPlan, tmp_path: Path) -> TripletResults:
-    return find(plan, tmp_path / "whole.sqlite")
+def whole(finished: tuple[Path, TripletResults], tmp_path: Path) -> TripletResults:
+    """What an uninterrupted run finds; a copy of its store is `whole.sqlite`."""
+    (tmp_path / "whole.sqlite").write_bytes(finished[0].read_bytes())
+    return finished[1]
 
 
 def test_no_word_stands_in_more_sentences_whoever_searches_and_wherever_it_is_killed(
