@@ -33,6 +33,7 @@ pages        files of the exported folder, and no others
 service      addresses, and what answers at each
 server       the running server
 exports      responses.csv and participants.csv
+review_server  a reviewer's page, and review.csv kept up to date as they decide
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.
 """
