@@ -68,9 +68,7 @@ def stimuli_report(
         parts.append(Heading("Trials"))
         parts += _sections(
             trials,
-            lambda trial: (
-                f"{_duel(trial)}: {trial.condition}" if trial.model_1 else trial.condition
-            ),
+            lambda t: f"{_duel(t)}, {t.condition}" if t.model_1 else t.condition,
             lambda of_duel: [_trials_table(of_duel, places, scores)],
         )
     if scores is not None and len(scores.models) > 1 and len(scores.log_probs) > 1:

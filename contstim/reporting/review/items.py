@@ -42,8 +42,11 @@ def item_contents(
     """
     changed, place_of = changed_words(stimuli), {name: i for i, name in enumerate(models)}
     kinds, decisions = list(FlagKind), {} if review is None else review.by_item
+    items = undecided(stimuli)
+    if scores is not None:
+        scores.rows_of(sentence for item in items for sentence in item.sentences)  # all at once
     contents = []
-    for item, stimulus in zip(undecided(stimuli), stimuli, strict=True):
+    for item, stimulus in zip(items, stimuli, strict=True):
         log_probs = _log_probs(stimulus, scores)
         rejected = _rejected(stimulus)
         controversiality, measure = _controversiality(stimulus, log_probs)

@@ -26,7 +26,7 @@ review.FILTERS = {
       case "open": return !decision;
       case "keep": return decision === "keep";
       case "reject": return decision === "reject";
-      case "rejected": return all.has("reject");
+      case "anybody": return all.has("reject");
       default: return all.has("keep") && all.has("reject"); // disagree
     }
   },
