@@ -111,7 +111,7 @@ def review(
     flagged = f"{len(flags.by_item):,} of {counted(len(content.items), kind)} have flags"
     if serve:
         try:
-            from contstim.experiments.collection.review_server import (
+            from contstim.experiments.collection.reviewing import (
                 ReviewFile,
                 review_file,
                 serve_review,

@@ -33,7 +33,8 @@ pages        files of the exported folder, and no others
 service      addresses, and what answers at each
 server       the running server
 exports      responses.csv and participants.csv
-review_server  a reviewer's page, and review.csv kept up to date as they decide
+platform     how `contstim import` reads what the server kept
+reviewing    a reviewer's page, and review.csv kept up to date as they decide
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.
 """

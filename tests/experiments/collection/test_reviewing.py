@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 
 from contstim.errors import InputError
-from contstim.experiments.collection.review_server import (
+from contstim.experiments.collection.reviewing import (
     ReviewFile,
     review_application,
     review_file,
