@@ -21,7 +21,7 @@ from contstim.word_rules import WordRules
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from contstim.reviews import ReviewedItem, Stimulus
     from contstim.sentence import Sentence
@@ -116,11 +116,10 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         item.item_id: item.sentences[:1] if item.condition == Condition.CATCH else item.sentences
         for item in items
     }
-    distinct = set().union(*sentences.values())
-    words = _WordLists.of(distinct, settings)
+    details, explanations = _word_details(set().union(*sentences.values()), settings)
     flags: dict[str, list[Flag]] = {item.item_id: [] for item in items}
     for item_id, of_item in sentences.items():
-        flags[item_id] += words.flags(item_id, of_item)
+        flags[item_id] += _flags_of_words(item_id, of_item, details, settings.repeatable)
     often = settings.often
     if often is None:
         often = max(
@@ -130,7 +129,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         flags[flag.item_id].append(flag)
     for flag in _similar(items, sentences):
         flags[flag.item_id].append(flag)
-    explanations = words.explanations | {
+    explanations |= {
         FlagKind.REPEATED: "A word stands twice or more in one sentence"
         + (" (articles and prepositions only in a row)." if settings.repeatable else "."),
         FlagKind.FREQUENT: f"A word stands in more than {counted(often, 'item')}. Of synthetic "
@@ -149,95 +148,110 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
     )
 
 
-@dataclass(frozen=True)
-class _WordLists:
-    """What is noticed of each word by itself, and of repetitions."""
+def _word_details(
+    sentences: Collection[Sentence], settings: FlagSettings
+) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
+    """What is noticed of each word by itself, one thing of each, and what that rests on."""
+    rules = settings.rules
+    words = {_bare(word) for s in sentences for word in s.words} - {""}
+    names, names_rest_on = _names(words, sentences, settings)
+    rare, rare_rests_on = _rare(words, sentences, settings)
+    details: dict[str, tuple[FlagKind, str]] = {}
+    for word in sorted(words):
+        reason = rules.misspelled(word)
+        if rules.unwanted(word) is not None:
+            details[word] = (FlagKind.BLOCKED, f"“{word}” is on the block list.")
+        elif reason is not None:
+            detail = f"“{word}” is not a word by its spelling: {reason}."
+            details[word] = (FlagKind.DEBRIS, detail)
+        elif word in names:
+            details[word] = (FlagKind.NAME, f"“{word}” is a name.")
+        elif word in rare:
+            details[word] = (FlagKind.RARE, f"“{word}” is rare (Zipf {rare[word]:.1f}).")
+    return details, {
+        FlagKind.BLOCKED: f"A word is on the block list of {len(rules.blocked):,} words."
+        if rules.blocked
+        else "There is no block list: give one with --blocked.",
+        FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another sign, or "
+        "is a single letter, an abbreviation, or a part that was cut off.",
+        FlagKind.NAME: names_rest_on,
+        FlagKind.RARE: rare_rests_on,
+    }
 
-    settings: FlagSettings
-    details: dict[str, tuple[FlagKind, str]]  # by the word without its punctuation
-    explanations: dict[FlagKind, str]
 
-    @classmethod
-    def of(cls, sentences: set[Sentence], settings: FlagSettings) -> _WordLists:
-        rules, frequencies = settings.rules, settings.frequencies
-        # Inside sentences a capital tells a name; a text's own capitals are those of names and of
-        # first words, which `is_name` sets against how often the word is small.
-        inside = Counter(_bare(word) for s in sentences for word in s.words[1:])
-        if frequencies is not None:
-            inside.update(frequencies.counts)
-        bare = {_bare(word) for s in sentences for word in s.words} - {""}
-        fine = {word for word in bare if rules.misspelled(word) is None}
-        names = {word for word in fine if inside[word] and rules.is_name(word, inside)}
-        n_inside = [_bare(word) in names for s in sentences for word in s.words[1:]]
-        # Where nouns are capitalised, as in German, case does not tell names
-        share = sum(n_inside) / max(1, len(n_inside))
-        looks_for_names = bool(rules.common) or share <= _MANY_NAMES
-        names = names if looks_for_names else set()
+def _names(
+    words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
+) -> tuple[set[str], str]:
+    """Words that are names, and what tells so."""
+    inner = [_bare(word) for s in sentences for word in s.words[1:]]
+    # A text's capitals are those of names and of first words, which `is_name` sets against how
+    # often the word is small
+    inside = Counter(inner)
+    if settings.frequencies is not None:
+        inside.update(settings.frequencies.counts)
+    rules = settings.rules
+    # Other capitalised words stand at the start alone, where a capital tells nothing
+    candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
+    names = {word for word in candidates if rules.is_name(word, inside)}
+    share = sum(word in names for word in inner) / max(1, len(inner))
+    if share > _MANY_NAMES and not rules.common:  # as in German, where nouns are capitalised
+        return set(), (
+            f"Names were not looked for: {share:.0%} of the words inside sentences are "
+            "capitalised, so that capitals do not tell names."
+        )
+    return names, "A word is always capitalised inside sentences."
 
-        source = settings.text
-        if frequencies is None:
-            source = "the text of the items"
-            frequencies = WordFrequencies.of(sentences) if sentences else WordFrequencies({"": 0})
-            lowest = min(map(frequencies.zipf, bare), default=0.0)
-        else:
-            lowest = frequencies.zipf("")  # a word that the text never has
-        looks_for_rare = lowest < settings.rare
 
-        details: dict[str, tuple[FlagKind, str]] = {}
-        for word in sorted(bare):
-            reason = rules.misspelled(word)
-            if rules.unwanted(word) is not None:
-                details[word] = (FlagKind.BLOCKED, f"“{word}” is on the block list.")
-            elif reason is not None:
-                details[word] = (
-                    FlagKind.DEBRIS,
-                    f"“{word}” is not a word by its spelling: {reason}.",
-                )
-            elif word in names:
-                details[word] = (FlagKind.NAME, f"“{word}” is a name.")
-            elif looks_for_rare and frequencies.zipf(word) < settings.rare:
-                zipf = f"{frequencies.zipf(word):.1f}"
-                details[word] = (FlagKind.RARE, f"“{word}” is rare (Zipf {zipf}).")
-        explanations = {
-            FlagKind.BLOCKED: f"A word is on the block list of {len(rules.blocked):,} words."
-            if rules.blocked
-            else "There is no block list: give one with --blocked.",
-            FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another "
-            "sign, or is a single letter, an abbreviation, or a part that was cut off.",
-            FlagKind.NAME: "A word is always capitalised inside sentences."
-            if looks_for_names
-            else f"Names were not looked for: {share:.0%} of the words inside sentences are "
-            "capitalised, so that capitals do not tell names.",
-            FlagKind.RARE: f"A word is below {settings.rare:g} on the Zipf scale (10 in a thousand "
-            f"million words is 1, a thousand is 3), by how often it stands in {source}."
-            if looks_for_rare
-            else f"Rare words were not looked for: {source} is so short that even the rarest word "
-            f"has Zipf {lowest:.1f}. Give a longer text with --text, or a higher --rare.",
-        }
-        return cls(settings, details, explanations)
+def _rare(
+    words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
+) -> tuple[dict[str, float], str]:
+    """The Zipf value of each word that is rare, and what tells so."""
+    frequencies, source = settings.frequencies, settings.text
+    rarest = ""  # a word that the text never has
+    if frequencies is None:
+        source = "the text of the items"
+        frequencies = WordFrequencies.of(sentences) if sentences else WordFrequencies({"": 0})
+        rarest = min(words, key=frequencies.zipf, default="")
+    lowest = frequencies.zipf(rarest)
+    if lowest >= settings.rare:
+        return {}, (
+            f"Rare words were not looked for: {source} is so short that even the rarest word has "
+            f"Zipf {lowest:.1f}. Give a longer text with --text, or a higher --rare."
+        )
+    zipfs = {word: frequencies.zipf(word) for word in words}
+    return {word: zipf for word, zipf in zipfs.items() if zipf < settings.rare}, (
+        f"A word is below {settings.rare:g} on the Zipf scale (10 in a thousand million words is "
+        f"1, a thousand is 3), by how often it stands in {source}."
+    )
 
-    def flags(self, item_id: str, sentences: Sequence[Sentence]) -> list[Flag]:
-        """The flags of an item's words: each word once, in the order of the kinds."""
-        noticed: dict[tuple[FlagKind, str], str] = {}
-        for sentence in sentences:
-            bare = [word for word in map(_bare, sentence.words) if word]
-            for word in bare:
-                if word in self.details:
-                    kind, detail = self.details[word]
-                    noticed[kind, word] = detail
-            folded = [word.lower() for word in bare]
-            doubled = {word for word, after in pairwise(folded) if word == after}
-            for word, times in Counter(folded).items():
-                # "in the house in the town" is well-formed, "in in the house" is not
-                if word in doubled or (times > 1 and word not in self.settings.repeatable):
-                    often = "twice" if times == 2 else f"{times} times"
-                    how = "twice in a row" if word in doubled else f"{often} in a sentence"
-                    noticed[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
-        order = list(FlagKind)
-        return [
-            Flag(item_id, kind, word, noticed[kind, word])
-            for kind, word in sorted(noticed, key=lambda entry: order.index(entry[0]))
-        ]
+
+def _flags_of_words(
+    item_id: str,
+    sentences: Iterable[Sentence],
+    details: Mapping[str, tuple[FlagKind, str]],
+    repeatable: Collection[str],
+) -> list[Flag]:
+    """The flags of an item's words: each word once, in the order of the kinds."""
+    noticed: dict[tuple[FlagKind, str], str] = {}
+    for sentence in sentences:
+        bare = [word for word in map(_bare, sentence.words) if word]
+        for word in bare:
+            if word in details:
+                kind, detail = details[word]
+                noticed[kind, word] = detail
+        folded = [word.lower() for word in bare]
+        doubled = {word for word, after in pairwise(folded) if word == after}
+        for word, times in Counter(folded).items():
+            # "in the house in the town" is well-formed, "in in the house" is not
+            if word in doubled or (times > 1 and word not in repeatable):
+                often = "twice" if times == 2 else f"{times} times"
+                how = "twice in a row" if word in doubled else f"{often} in a sentence"
+                noticed[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
+    order = list(FlagKind)
+    return [
+        Flag(item_id, kind, word, noticed[kind, word])
+        for kind, word in sorted(noticed, key=lambda entry: order.index(entry[0]))
+    ]
 
 
 def _bare(word: str) -> str:

@@ -82,7 +82,7 @@ class ReviewFile:
             InputError: the file is of another reviewer, of another set, or of items that have
                 changed since.
         """
-        reviewer, known = items[0].reviewer, {item.item_id: item for item in items}
+        reviewer, by_id = items[0].reviewer, {item.item_id: item for item in items}
         written: bytes | None = None
         if path.exists():
             try:
@@ -104,10 +104,10 @@ class ReviewFile:
             reviewer = reviewer or path.stem
         decisions = {
             decided.item_id: replace(
-                known[decided.item_id], decision=decided.decision, reason=decided.reason
+                by_id[decided.item_id], decision=decided.decision, reason=decided.reason
             )
             for decided in (earlier.decisions if earlier else ())
-            if decided.decision and decided.reviewer == reviewer and decided.item_id in known
+            if decided.decision and decided.reviewer == reviewer and decided.item_id in by_id
         }
         return cls(path, items, decisions, written)
 
@@ -119,8 +119,8 @@ class ReviewFile:
                 the file meanwhile.
             InputError: the file cannot be written.
         """
-        known = {item.item_id: item for item in self.items}
-        unknown = [change.item_id for change in changes if change.item_id not in known]
+        by_id = {item.item_id: item for item in self.items}
+        unknown = [change.item_id for change in changes if change.item_id not in by_id]
         if unknown:
             raise RequestRefusal(422, f"There is no item {unknown[0]!r}.")
         # Else what another server or a spreadsheet has saved there would be lost
@@ -133,7 +133,7 @@ class ReviewFile:
         decisions = dict(self.decisions)
         for change in changes:
             decided = replace(
-                known[change.item_id], decision=Decision(change.decision), reason=change.reason
+                by_id[change.item_id], decision=Decision(change.decision), reason=change.reason
             )
             decisions[change.item_id] = decided
         write_review(self.path, [decisions.get(item.item_id, item) for item in self.items])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from contstim.changed_words import changed_words
@@ -48,7 +49,6 @@ def item_contents(
     contents = []
     for item, stimulus in zip(items, stimuli, strict=True):
         log_probs = _log_probs(stimulus, scores)
-        rejected = _rejected(stimulus)
         controversiality, measure = _controversiality(stimulus, log_probs)
         own = [d for d in decisions.get(item.item_id, ()) if d.reviewer == reviewer]
         contents.append(
@@ -62,24 +62,7 @@ def item_contents(
                 "sentences": [sentence.text for sentence in item.sentences],
                 "changed": [sorted(places) for places in changed[item.item_id]],
                 "columns": [place_of[model] for model in log_probs],
-                "log_probs": [
-                    # As texts: JSON has no infinity, and here it is read by people alone
-                    [
-                        f"{column[row]:.2f}".replace("-", "\N{MINUS SIGN}")
-                        for column in log_probs.values()
-                    ]
-                    for row in range(len(item.sentences))
-                ],
-                "preferred": [
-                    [
-                        # In triplets, to the sentence that the model is to reject
-                        column[row] > column[rejected[model]]
-                        if len(column) == 3 and model in rejected
-                        else column[row] == max(column) > min(column)
-                        for model, column in log_probs.items()
-                    ]
-                    for row in range(len(item.sentences))
-                ],
+                **_numbers(log_probs, _rejected(stimulus) if len(item.sentences) == 3 else {}),
                 "controversiality": controversiality,
                 "measure": measure,
                 "flags": [
@@ -99,22 +82,48 @@ def item_contents(
 
 def _log_probs(stimulus: Stimulus, scores: ScoreTable | None) -> Mapping[str, list[float]]:
     """Each model's log-probabilities of the sentences, nats; the stimulus's own models first."""
-    known: dict[str, list[float]] = {}
+    columns: dict[str, list[float]] = {}
     if isinstance(stimulus, Triplet):
         sentences = [stimulus.natural, stimulus.synthetic_1, stimulus.synthetic_2]
         for number, model in enumerate((stimulus.model_1, stimulus.model_2), start=1):
-            known[model] = [
+            columns[model] = [
                 getattr(stimulus, f"log_prob_{kind}_model_{number}")
                 for kind in (Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
             ]
     else:
         sentences = [s for s in (stimulus.sentence_1, stimulus.sentence_2) if s is not None]
     if scores is None:
-        return known
+        return columns
     rows = scores.rows_of(sentences)
     of_models = {model: scores.column(model)[rows].tolist() for model in scores.models}
     first = [model for model in (stimulus.model_1, stimulus.model_2) if model in of_models]
-    return known | {model: of_models[model] for model in (*first, *of_models) if model not in known}
+    return columns | {
+        model: of_models[model] for model in (*first, *of_models) if model not in columns
+    }
+
+
+def _numbers(
+    log_probs: Mapping[str, list[float]], rejected: Mapping[str, int]
+) -> dict[str, list[list[Any]]]:
+    """Each sentence's numbers as texts (JSON has no infinity), and which are to be bold.
+
+    Args:
+        log_probs: of each model, those of the sentences.
+        rejected: the place of the sentence that a model is to reject: others are bold where the
+            model prefers them to it; else the sentence that it finds likeliest is.
+    """
+    rows = list(zip(*log_probs.values(), strict=True))
+    signed = [[f"{value:.2f}".replace("-", "\N{MINUS SIGN}") for value in row] for row in rows]
+    preferred = [
+        [
+            value > column[rejected[model]]
+            if model in rejected
+            else value == max(column) > min(column)
+            for value, (model, column) in zip(row, log_probs.items(), strict=True)
+        ]
+        for row in rows
+    ]
+    return {"log_probs": signed, "preferred": preferred}
 
 
 def _rejected(stimulus: Stimulus) -> dict[str, int]:
@@ -149,13 +158,13 @@ def _controversiality(
     """How far the models disagree, to sort by, and in words; None where nothing tells."""
     if isinstance(stimulus, Triplet):
         nats = stimulus.controversiality
-        return nats, f"controversiality {nats:.1f} nats"
-    if isinstance(stimulus, Pair):
+        return nats if math.isfinite(nats) else None, f"controversiality {nats:.1f} nats"
+    if isinstance(stimulus, Pair):  # Eq. 5 of the 2023 paper: the lower, the more controversial
         ranks = stimulus.rank_1_model_1 + stimulus.rank_2_model_2
-        return -ranks, f"ranks of the rejected sentences add up to {ranks:.2f} (Eq. 5)"
+        return -ranks, f"sum of ranks {ranks:.2f}"
     if {stimulus.model_1, stimulus.model_2} <= log_probs.keys():
         (a, b), (c, d) = log_probs[stimulus.model_1], log_probs[stimulus.model_2]
         apart = abs((b - a) - (d - c))
-        if apart < float("inf"):  # not where a model finds a sentence impossible
+        if math.isfinite(apart):  # not where a model finds a sentence impossible
             return apart, f"the models’ preferences lie {apart:.1f} nats apart"
     return None, ""

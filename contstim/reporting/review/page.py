@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.item_flags import FlagKind, flag_items
+from contstim.reporting.html import page_template
 from contstim.reporting.names import short_names
 from contstim.reporting.review.items import item_contents
 from contstim.reviews import ReviewedItem, undecided
@@ -103,8 +104,6 @@ class PageContent:
             file: where a server saves decisions as they are made; empty: the page keeps them in
                 the browser and hands them out as a download.
         """
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
         facts = dict(self.facts)
         if decisions is not None:
             facts["items"] = [
@@ -118,12 +117,6 @@ class PageContent:
             ]
         script = "\n".join((_PAGE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
         style = (_PAGE / "style.css").read_text(encoding="utf-8")
-        environment = Environment(
-            loader=PackageLoader("contstim.reporting.review", "form"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            keep_trailing_newline=True,
-        )
         # Scripts and styles of the page itself, and nothing from anywhere else
         server = "'self'" if file else "'none'"
         policy = (
@@ -131,7 +124,7 @@ class PageContent:
             f"img-src data:; connect-src {server}; base-uri 'none'; "
             "form-action 'none'"
         )
-        return environment.get_template("review.html.jinja").render(
+        return page_template("contstim.reporting.review", "form/review.html.jinja").render(
             title=self.facts["title"],
             policy=policy,
             style=style,

@@ -40,6 +40,7 @@ review.card = (item) => {
     const names = item.columns.map((place) => {
       const cell = model(models[place], "th");
       cell.scope = "col";
+      if (item.models.includes(models[place])) cell.classList.add("own");
       return cell;
     });
     table.append(element("thead", {}, element("tr", {},
@@ -50,7 +51,7 @@ review.card = (item) => {
     const [kind, rejecting] = item.labels[row];
     const label = element("th", { scope: "row", class: "label" }, kind);
     if (rejecting) label.append(element("small", {}, model(rejecting), " rejects"));
-    const numbers = item.log_probs[row].map((number, column) => element("td", {
+    const numbers = (item.log_probs[row] ?? []).map((number, column) => element("td", {
       class: "number", "data-model": review.data.short_names[models[item.columns[column]]],
     }, item.preferred[row][column] ? element("b", {}, number) : number));
     const sentence = review.sentence(text, item.changed[row]);

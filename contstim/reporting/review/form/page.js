@@ -106,7 +106,7 @@
       number.toLocaleString("en"));
     by("count").textContent = `${some} of ${of} decided, ${no} rejected`;
     by("progress").value = decided;
-    by("shown").textContent = list.length < n ? `${here} shown` : "";
+    by("shown").textContent = list.length < n ? `· ${here} shown` : "";
     const [sentence, worries] = deciding.whereabouts();
     by("kept").textContent = sentence;
     by("kept").classList.toggle("worry", worries);
