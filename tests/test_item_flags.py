@@ -21,13 +21,14 @@ ENGLISH = FlagSettings(english_rules(names=True, blocked=frozenset({"blast"})), 
 
 
 def pair(number: int, first: str, second: str) -> Pair:
-    sentences = map(Sentence.parse, (first, second))
-    return Pair(f"p{number}", "a", "b", *sentences, 0, 1, 0.1, 0.9, 0.9, 0.1)
+    one, two = map(Sentence.parse, (first, second))
+    return Pair(f"p{number}", "a", "b", one, two, 0, 1, 0.1, 0.9, 0.9, 0.1)
 
 
 def triplet(number: int, *texts: str) -> Triplet:
-    sentences = map(Sentence.parse, texts)
-    return Triplet(f"t{number}", "a", "b", *sentences, *(-1.0,) * 6, 1.0)
+    natural, first, second = map(Sentence.parse, texts)
+    log_probs = (-1.0, -1.0, -1.0, -1.0, -1.0, -1.0)
+    return Triplet(f"t{number}", "a", "b", natural, first, second, *log_probs, 1.0)
 
 
 def of_kind(flags: Iterable[Flag], kind: FlagKind) -> list[tuple[str, str]]:
@@ -105,8 +106,8 @@ def test_words_of_many_items_count_once_a_triplet_and_only_where_they_were_chang
 
 
 def test_shuffled_sentences_are_not_looked_at() -> None:
-    sentences = map(Sentence.parse, ("We saw the big dog", "dog We big the saw"))
-    catch = Trial("c", 1, Condition.CATCH, "", "", *sentences, Kind.NATURAL, Kind.SHUFFLED, "")
+    one, two = map(Sentence.parse, ("We saw the big dog", "dog We big the saw"))
+    catch = Trial("c", 1, Condition.CATCH, "", "", one, two, Kind.NATURAL, Kind.SHUFFLED, "")
     assert flag_items([catch], ENGLISH).flags == ()
 
 

@@ -63,7 +63,7 @@ def press(page: Any, keys: str) -> None:
 def download(page: Any, folder: Path) -> Path:
     with page.expect_download() as given:
         page.click("#download")
-    path = folder / given.value.suggested_filename
+    path: Path = folder / given.value.suggested_filename
     given.value.save_as(path)
     return path
 
