@@ -195,13 +195,13 @@ def _trials_table(
         if scores is not None:
             lines = scores.rows_of(sentences)
             first, second = ([float(scores.column(m)[line]) for m in models] for line in lines)
-        one, two = map(mark_changes, sentences, places[trial.trial_id])
+        marked_1, marked_2 = map(mark_changes, sentences, places[trial.trial_id])
         kinds = [str(kind).partition("_")[0] for kind in (trial.kind_1, trial.kind_2)]
         if trial.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL):
             kinds = ["", ""]
         label = f"group {trial.group}"
-        rows.append((label, kinds[0], one, *_numbers(first, second)))
-        rows.append(("", kinds[1], two, *_numbers(second, first)))
+        rows.append((label, kinds[0], marked_1, *_numbers(first, second)))
+        rows.append(("", kinds[1], marked_2, *_numbers(second, first)))
     return Table(("", "", "sentence", *models), rows, texts=3, is_wide=True)
 
 

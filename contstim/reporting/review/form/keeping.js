@@ -9,9 +9,9 @@
  */
 review.keeping = (() => {
   const name = (reviewer) => `contstim-review:${review.data.fingerprint}:${reviewer}`;
-  const known = new Set(review.data.items.map((item) => item.id));
+  const identifiers = new Set(review.data.items.map((item) => item.id));
   const is_decision = (entry) =>
-    Array.isArray(entry) && entry.length === 3 && known.has(entry[0]) &&
+    Array.isArray(entry) && entry.length === 3 && identifiers.has(entry[0]) &&
     ["", "keep", "reject"].includes(entry[1]) && typeof entry[2] === "string";
   let available = true;
   try {
