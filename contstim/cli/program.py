@@ -18,9 +18,11 @@ from contstim.cli import (
     models,
     plausibility,
     reproduce,
+    review,
     score,
     select,
     sentences,
+    show,
     simulate,
     synthesize,
     train,
@@ -61,6 +63,8 @@ app.add("synthesize", synthesize.synthesize)
 app.add("triplets", triplets.triplets)
 app.add("plausibility", plausibility.plausibility)
 app.add_typer(select.app, name="select")
+app.add("show", show.show)
+app.add("review", review.review)
 app.add("design", design.design)
 app.add_typer(export.app, name="export")
 app.add("collect", collect.collect)
