@@ -210,7 +210,7 @@ def triplets(
                 )
                 for named in given
             },
-            **_constraint_facts(study, results, judges),
+            **_constraint_facts(study, renamed(results, [*judges, *given]), judges),
         }
         # The store knows models by specification; tables call them as the user does.
         results = renamed(results, [*judges, *given])

@@ -1,0 +1,112 @@
+"""The options of `contstim triplets` about what sentences must keep, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from contstim.cli import app
+from contstim.errors import ContstimError
+from contstim.models.ngram.adapter import KenlmModel
+from contstim.reviews import Decision, undecided, write_review
+from contstim.stimuli import read_triplets
+
+INPUTS = (
+    *("--model", "small=kenlm:2.arpa", "--model", "kenlm:3.arpa"),
+    *("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "2"),
+)
+
+
+def triplets(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["triplets", *INPUTS, "--out", "t.csv", *arguments])
+
+
+def record(folder: Path) -> dict[str, object]:
+    facts: dict[str, object] = json.loads((folder / "t.csv.meta.json").read_text())
+    return facts
+
+
+def test_the_default_floor_is_recorded_in_nats_and_may_be_turned_off(folder: Path) -> None:
+    """Witness: no natural sentence below the floors that the record states."""
+    assert triplets("-q").exit_code == 0
+    facts = record(folder)
+    assert (facts["plausible"], facts["capitals"]) == (0.25, "rules")
+    floors = facts["floors"]
+    assert isinstance(floors, dict)
+    assert set(floors) == {"small", "kenlm:3.arpa"}
+    for triplet in read_triplets(folder / "t.csv"):
+        length = str(len(triplet.natural))
+        assert triplet.log_prob_natural_model_1 >= floors["small"][length]
+        assert triplet.log_prob_natural_model_2 >= floors["kenlm:3.arpa"][length]
+    off = triplets("-q", "--plausible", "none", "--store", "off.sqlite")
+    assert off.exit_code == 0
+    assert not {"plausible", "floors"} & {*record(folder)}
+    # A store goes on with the floor it has, unless another is asked for
+    assert triplets("-q", "--store", "off.sqlite").exit_code == 0
+    assert "plausible" not in record(folder)
+    refused = triplets("-q", "--store", "off.sqlite", "--plausible", ".5").exception
+    assert "plausible: (none) → 0.5" in str(refused)
+
+
+def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
+    (folder / "unwanted.txt").write_text("is\nwas\n")
+    options = ("--plausible", "judge=kenlm:1.arpa:.1", "--exclude", "unwanted.txt")
+    done = triplets(*options, "--max-changes", "3", "--word-cap", "6", "--fix", "0")
+    assert done.exit_code == 0, done.output
+    facts = record(folder)
+    assert (facts["exclude"], facts["max_changes"], facts["fix"]) == (["is", "was"], 3, ["0"])
+    assert facts["word_cap"] == 6
+    assert isinstance(facts["judge"], dict)
+    assert facts["judge"]["judge"]["specification"] == "kenlm:1.arpa"
+    assert isinstance(facts["floors"], dict)
+    floors = facts["floors"]["judge"]
+    judge = KenlmModel("1.arpa")
+    for triplet in read_triplets(folder / "t.csv"):
+        for sentence in (triplet.synthetic_1, triplet.synthetic_2):
+            pairs = list(zip(triplet.natural.words, sentence.words, strict=True))
+            assert pairs[0][0] == pairs[0][1]
+            assert sum(old != new for old, new in pairs) <= 3
+            assert judge.log_probs([sentence])[0] >= floors[str(len(sentence))]
+
+
+def test_a_review_replaces_what_it_rejects(folder: Path) -> None:
+    assert triplets("-q").exit_code == 0
+    first, second = read_triplets(folder / "t.csv")
+    items = [
+        replace(item, reviewer="Ann", decision=Decision.REJECT, reason="odd")
+        for item in undecided([first])
+    ]
+    write_review("review.csv", items)
+    done = triplets("--review", "review.csv")
+    assert done.exit_code == 0, done.output
+    assert "1 stay as they were, 1 are gone, and 1 are new" in done.stderr
+    stays, new = read_triplets(folder / "t.csv")
+    assert stays == second
+    assert new.natural not in (first.natural, second.natural)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--plausible", "kenlm:1.arpa"), "has no quantile"),
+        (("--plausible", "2"), "from 0 to below 1"),
+        (("--plausible", "kenlm:1.arpa:.1", "--fluency", "kenlm:1.arpa:-50"), "not both"),
+        (("--fix", "xylograph"), "no sentence has such a word"),
+        (("--uncapped", "vocab.txt"), "exceptions of --word-cap"),
+        (("--review", "none.csv"), "none.csv"),
+        (("--exclude", "none/of/these.txt"), ""),
+    ],
+)
+def test_bad_input_is_one_message(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = triplets("-q", *arguments)
+    if not message:  # a word that no sentence has excludes nothing
+        assert done.exit_code == 0
+        return
+    assert isinstance(done.exception, ContstimError), done.output
+    with pytest.raises(ContstimError, match=message):
+        raise done.exception
+    assert not (folder / "t.csv").exists()
