@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.optimization.jobs.executors import Executor
-    from contstim.optimization.jobs.plausibility_curve import CurvePoint
+    from contstim.optimization.jobs.plausibility_curve import FloorPoint
 
 
 def plausibility(
@@ -66,7 +66,7 @@ def plausibility(
     from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
-    from contstim.optimization.jobs.plausibility_curve import CurvePoint, plausibility_curve
+    from contstim.optimization.jobs.plausibility_curve import FloorPoint, plausibility_curve
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.recipes import recipe_named
     from contstim.records import write_record
@@ -118,7 +118,7 @@ def plausibility(
             note=(lambda _text: None) if quiet else say,
             progress=progress,
         )
-    write_table(out, columns_of(CurvePoint, points))
+    write_table(out, columns_of(FloorPoint, points))
     facts = {
         "models": {named.name: named.specification for named in given},
         "judge": judging or "the model that accepts",
@@ -139,11 +139,11 @@ def plausibility(
         terminal().print(table)
 
 
-def _name(point: CurvePoint) -> str:
+def _name(point: FloorPoint) -> str:
     return f"{point.floor:g}" if point.floor else "none"
 
 
-def _write_page(out: Path, points: Sequence[CurvePoint], judge: str) -> None:
+def _write_page(out: Path, points: Sequence[FloorPoint], judge: str) -> None:
     """The figure, and a report that says how to read it."""
     from contstim.files import write_text
     from contstim.reporting.canvas import BLUE, ORANGE, new_figure, save, styled

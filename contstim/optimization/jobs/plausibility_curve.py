@@ -38,7 +38,7 @@ _RESAMPLES = 10_000
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class FloorPoint:
     """What searches find above one floor; means over triplets with 95 % intervals over them.
 
     Attributes:
@@ -83,7 +83,7 @@ def plausibility_curve(
     say: Callable[[str], None] = lambda _text: None,
     note: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
-) -> list[CurvePoint]:
+) -> list[FloorPoint]:
     """Search at each floor; a point for each, in their order.
 
     Args:
@@ -125,7 +125,7 @@ def plausibility_curve(
             if natural[judge].get(sentence, -np.inf) >= highest.get(len(sentence), -np.inf)
         )
     per_floor = plan.per_pair * len(plan.pairs)
-    found: list[TripletResults] = []
+    searches: list[TripletResults] = []
     for number, floor in enumerate(floors):
 
         def advance(settled: int, _wanted: int, done: int = number * per_floor) -> None:
@@ -146,17 +146,17 @@ def plausibility_curve(
                 f"No triplet was found above the floor {floor:g}: give more natural sentences or "
                 f"words, or a lower floor."
             )
-        found.append(results)
+        searches.append(results)
 
     # The judge has no part in searches without a floor, so that it scores all results here. A
     # model that judges what it accepts has scored that already.
     scored: dict[Sentence, float] = {}
     if judge:
-        triplets = [triplet for results in found for triplet in results.triplets]
+        triplets = [triplet for results in searches for triplet in results.triplets]
         both = dict.fromkeys(s for t in triplets for s in (t.synthetic_1, t.synthetic_2))
         scored = _score({judge: tuple(both)}, executor(), context)[judge]
     points = []
-    for floor, results in zip(floors, found, strict=True):
+    for floor, results in zip(floors, searches, strict=True):
         eq_4 = np.array([triplet.controversiality for triplet in results.triplets])
         shares = []
         for t in results.triplets:
@@ -167,7 +167,7 @@ def plausibility_curve(
                 score = scored[sentence] if judge else log_prob
                 shares.append(_share_below(natural[judge or model], len(sentence), score))
         points.append(
-            CurvePoint(
+            FloorPoint(
                 floor,
                 len(results.triplets),
                 sum(pair.inadmissible for pair in results.pairs),

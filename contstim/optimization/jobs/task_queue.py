@@ -328,7 +328,11 @@ class TripletQueue(TaskQueue[TripletTask]):
     def _task(self, pair: tuple[str, str], place: int) -> TripletTask:
         plan, natural = self._plan, self._assigned[pair][place]
         first, second = (self._profiles[model].convention.fingerprint for model in pair)
-        floors = {model: self._floors[model][len(natural)] for model in plan.plausible.judges(pair)}
+        # No floor for a length at which the model can score no sentence: the search will say so.
+        floors = {
+            model: self._floors[model].get(len(natural), -float("inf"))
+            for model in plan.plausible.judges(pair)
+        }
         judge = None
         if plan.judge is not None:
             floor = floors[plan.judge] if plan.fluency is None else plan.fluency[1]
