@@ -72,7 +72,10 @@ class SearchBudget:
             raise InputError(f"The patience must be 1 search or more, not {self.patience}.")
         if not self.min_gain >= 0:
             raise InputError(f"The least gain must not be negative, but is {self.min_gain:g} nats.")
-        if (self.searches, self.seconds, self.patience, self.passes) == (None, None, None, None):
+        if self.passes is not None and self.passes < 0:
+            raise InputError(f"Passes must not be negative, but are {self.passes}.")
+        # Passes do not end searches between models without a network.
+        if self.searches is None and self.seconds is None and self.patience is None:
             raise InputError("Nothing ends the searches: give their number, seconds or a patience.")
 
     @property
