@@ -131,7 +131,7 @@ def measure(pair: str, n: int, n_searches: int, *, quick: bool) -> None:
         default = DEFAULT.restarts
         _, last = dry(np.array(losses[-1]), default.patience or n_searches, default.min_gain)
         spent = float(several_costs[-1][last])
-        limits: dict[str, float] = {"passes": spent}
+        limits: dict[str, Any] = {"passes": spent}
         if not is_network:
             limits = {"ends": process_time() + spent}
         recipe = replace(DEFAULT, perturbation=UntilSpent(**limits))

@@ -175,13 +175,13 @@ def test_the_default_is_to_restart_where_searching_is_cheap(
     """N-gram models make no pass; the published procedure and unknown models have one search."""
     words = Vocabulary.from_sentences(english, min_count=20)
     natural = next(s for s in unseen if not words.missing(s))
-    pair = [KenlmModel(trained / f"{n}gram.arpa") for n in (3, 2)]
-    found = synthesize(*pair, natural, words, seed=1)
+    trigram, bigram = (KenlmModel(trained / f"{n}gram.arpa") for n in (3, 2))
+    found = synthesize(trigram, bigram, natural, words, seed=1)
     assert found.history.budget == DEFAULT.restarts
     assert found.history.end is LastSearch.DRY
     assert found.history.in_vain == 5
     assert found.history.text.startswith(f"best of {len(found.history.searches)} searches, the las")
-    published = synthesize(*pair, natural, words, recipe=RECIPES["golan2023"])
+    published = synthesize(trigram, bigram, natural, words, recipe=RECIPES["golan2023"])
     assert len(published.history.searches) == 1
     assert published.history.text == ""
     unknown = synthesize(TableModel(1), TableModel(2), NATURAL, WORDS)
