@@ -15,7 +15,16 @@ from contstim.cli.constraints import (
     read_fluency,
     read_plausible,
 )
-from contstim.cli.options import AllowUnknown, Loading, Model, Quiet, Seed, Words
+from contstim.cli.options import (
+    AllowUnknown,
+    Loading,
+    Model,
+    Quiet,
+    Restarts,
+    Seconds,
+    Seed,
+    Words,
+)
 from contstim.cli.output import (
     INCOMPLETE,
     names_for_tables,
@@ -69,6 +78,8 @@ def triplets(
             "a list [repeatable]; by default English articles and prepositions."
         ),
     ] = None,
+    restarts: Restarts = None,
+    seconds: Seconds = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Where results are kept as they come; contstim.sqlite beside --out."),
@@ -112,10 +123,11 @@ def triplets(
 ) -> None:
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
-    Each pair has natural sentences of its own. Every result is kept as soon as it is found: a job
-    that was interrupted or killed, started again, goes on where it stopped, whatever the executor
-    and the number of workers. A search that fails three times, or finds nothing with three seeds,
-    is listed at the end, and the others go on; the exit status is then 3.
+    Each pair has natural sentences of its own, and each is searched several times where that is
+    cheap: --restarts and --seconds say how often and how long. Every result is kept as soon as it
+    is found: a job that was interrupted or killed, started again, goes on where it stopped,
+    whatever the executor and the number of workers. A search that fails three times, or finds
+    nothing with three seeds, is listed at the end, and the others go on; the exit status is then 3.
 
     A natural sentence is passed over, and the next one takes its place, where a model finds it
     impossible, where it is below a floor (`--plausible`, `--fluency`) or holds an excluded word. A
@@ -124,7 +136,7 @@ def triplets(
     searched again that hold them.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
-    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
+    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --restarts 5 --out triplets.csv`
     """
     from contstim.models.base import record_entry
     from contstim.models.contamination import contamination, contamination_facts
@@ -134,6 +146,7 @@ def triplets(
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.jobs.word_cap import WordCap
     from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.search.restarts import SINGLE, SearchBudget
     from contstim.records import write_record
     from contstim.reviews import read_reviews
     from contstim.stimuli import read_stimuli, write_triplets
@@ -171,6 +184,9 @@ def triplets(
         limits=word_options.limits(),
         fluency=fluent,
         cap=cap,
+        restarts=(
+            None if restarts is None and seconds is None else SearchBudget(restarts, seconds)
+        ),
     )
     context = WorkerContext(
         loading.device,
@@ -204,6 +220,9 @@ def triplets(
         facts = {
             "seed": seed,
             "recipe": recipe,
+            # As it stands in the store: an older one may have had a single search
+            "restarts": TripletStore(opened).settings().get("restarts", SINGLE.text),
+            "seconds": seconds,
             "models": {
                 named.name: record_entry(
                     named.specification, results.conventions[named.specification]

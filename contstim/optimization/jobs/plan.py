@@ -12,6 +12,8 @@ from contstim.models.base import FLOAT32
 from contstim.models.specifications import parse_models
 from contstim.optimization.jobs.plausibility import NO_FLOOR, Plausibility
 from contstim.optimization.search.constraints import NO_LIMITS, WordLimits, fixed_positions
+from contstim.optimization.search.recipes import recipe_named
+from contstim.optimization.search.restarts import SINGLE
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.plausibility import Floors
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.optimization.jobs.word_cap import WordCap
+    from contstim.optimization.search.restarts import SearchBudget
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -51,6 +54,8 @@ class SynthesisPlan:
             must give every sentence; None for no such model.
         plausible: how rare sentences may be, as a quantile of the natural ones.
         cap: in how many sentences of the whole study a word may stand; None for any number.
+        restarts: how often and how long to search in each direction; None as the recipe says, but
+            see `resumed`.
 
     Raises:
         InputError: fewer than two models, an unknown recipe, a number out of range, a word to fix
@@ -70,10 +75,9 @@ class SynthesisPlan:
     fluency: tuple[str, float] | None = None
     plausible: Plausibility = NO_FLOOR
     cap: WordCap | None = None
+    restarts: SearchBudget | None = None
 
     def __post_init__(self) -> None:
-        from contstim.optimization.search.recipes import recipe_named
-
         if len(self.models) < 2:
             raise InputError("Triplets need two models or more: give --model at least twice.")
         if self.per_pair < 1:
@@ -143,6 +147,16 @@ class SynthesisPlan:
         models = sorted(self.models)
         return replace(self, models=tuple(before if sorted(before) == models else models))
 
+    def resumed(self, before: Mapping[str, str]) -> SynthesisPlan:
+        """The plan with one search in each direction where a store was made so and none asks more.
+
+        Args:
+            before: the settings of the store; none if it is new.
+        """
+        if before and "restarts" not in before and self.restarts is None:
+            return replace(self, restarts=SINGLE)
+        return self
+
     def settings(
         self,
         profiles: Sequence[ModelProfile],
@@ -170,6 +184,9 @@ class SynthesisPlan:
             "vocabulary": _describe(self.vocabulary, "the models' own"),
             "allow unknown": str(self.allow_unknown).lower(),
         }
+        restarts = self.restarts or recipe_named(self.recipe).restarts
+        if restarts != SINGLE:  # as stores made before there were several searches
+            settings["restarts"] = restarts.text
         limits = self.limits
         wishes = {
             "fix": ", ".join(sorted({text.lower() for text in limits.fix})),

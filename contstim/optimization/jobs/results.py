@@ -82,6 +82,7 @@ class PairStatistics:
         drop_2: the same for model_2.
         rows: sequences that passed through the two networks.
         tokens: tokens in them.
+        searches: how many were made for its triplets, both directions together.
     """
 
     model_1: str
@@ -97,6 +98,7 @@ class PairStatistics:
     drop_2: float | None
     rows: int
     tokens: int
+    searches: int
 
 
 def pair_statistics(
@@ -125,7 +127,7 @@ def pair_statistics(
         states.append((job.model_1, job.model_2, job.state))
         if job.state is JobState.INADMISSIBLE:
             reasons[job.model_1, job.model_2][inadmissibility(job.reason)] += 1
-    costs = store.costs()
+    costs, searches = store.costs(), store.searches()
     return tuple(
         PairStatistics(
             *pair,
@@ -151,6 +153,7 @@ def pair_statistics(
             ),
             rows=costs.get(pair, (0, 0, 0))[0],
             tokens=costs.get(pair, (0, 0, 0))[1],
+            searches=searches.get(pair, 0),
         )
         for pair in pairs
     )

@@ -350,6 +350,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             # A judge's floor is part of the search. Without a judge, that of the natural sentence
             # under its two models is all: what they accept is no less likely.
             floors=None if judge or not floors else (floors[pair[0]], floors[pair[1]]),
+            restarts=plan.restarts,
         )
 
     def done(self, task: TripletTask, result: Outcome) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
+from contstim.models.costs import Cost
 from contstim.optimization.search.constraints import (
     NO_LIMITS,
     Candidates,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.constraints import Constraint
+    from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -130,6 +132,7 @@ class TripletTask(SynthesisTask):
         judge: a further model that every sentence must please.
         floors: the least log-probability that each of the two models must give the sentence that it
             accepts, and so the natural one, nats; None for none.
+        restarts: how often and how long to search in each direction; None as the recipe says.
     """
 
     models: tuple[str, str]
@@ -142,6 +145,7 @@ class TripletTask(SynthesisTask):
     capitals: bool = False
     judge: Judge | None = None
     floors: tuple[float, float] | None = None
+    restarts: SearchBudget | None = None
 
     def perform(self, context: WorkerContext) -> Outcome:
         """See `SynthesisTask.perform`.
@@ -213,6 +217,7 @@ class TripletTask(SynthesisTask):
                 fluency=fluency,
                 seed=self.seed,
                 seeds=SEEDS,
+                restarts=self.restarts,
             )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
@@ -256,6 +261,11 @@ def _trail(synthesis: Synthesis) -> Trail:
         tuple(
             (e.visit, e.position, e.word, e.sentence.text, *_two(e.log_probs))
             for e in synthesis.evaluations
+        ),
+        tuple(
+            (s.seed, s.loss, s.gain, s.visits, total.rows, total.tokens)
+            for s in synthesis.history.searches
+            for total in (sum(s.costs.values(), Cost()),)
         ),
     )
 

@@ -74,7 +74,7 @@ def find_triplets(
         WorkerError: workers cannot be started.
     """
     store = TripletStore(database)
-    plan = plan.ordered(store.models())
+    plan = plan.ordered(store.models()).resumed(store.settings())
     rejected = {} if review is None else _rejected(review, store, database.path)
     before = {triplet.triplet_id for triplet in store.triplets()}
     with executor:

@@ -9,6 +9,7 @@ from contstim.errors import InputError
 from contstim.optimization.search.perturbation import SlackPerturbation
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.regression import RegressionProposer
+from contstim.optimization.search.restarts import SINGLE, SearchBudget
 
 if TYPE_CHECKING:
     from contstim.optimization.search.perturbation import Perturbation
@@ -27,6 +28,7 @@ class Recipe:
             capitals may stand (`constraints.Capitals`).
         plausible: the quantile of natural sentences that, unless told otherwise, no sentence of a
             study is rarer than under the model that accepts it; 0 for no floor.
+        restarts: how often and how long a sentence is searched if nothing else is asked for.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Recipe:
     perturbation: Perturbation | None = None
     capitals: bool = False
     plausible: float = 0.0
+    restarts: SearchBudget = SINGLE
 
 
 DEFAULT = Recipe(
@@ -51,6 +54,7 @@ DEFAULT = Recipe(
         patience=5,
     ),
     perturbation=SlackPerturbation(max_words=3, max_drafts=8, draft_covers=1, patience=4, tries=4),
+    restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
 )
 """Our recipe, used where none is named: what it changes in the published one, and why.
 

@@ -179,7 +179,14 @@ def test_a_judge_finds_every_sentence_plausible(
         assert min(fourgram.log_probs([*sentences])) >= floor
         seed = seed_for(5, fingerprints, triplet.natural.text)
         expected, *_ = synthesize_triplet(
-            first, second, triplet.natural, words, fluency=(fourgram, floor), seed=seed, seeds=SEEDS
+            first,
+            second,
+            triplet.natural,
+            words,
+            fluency=(fourgram, floor),
+            seed=seed,
+            seeds=SEEDS,
+            restarts=plan.restarts,
         )
         assert triplet == expected
     assert results.judge == fourgram.convention
