@@ -7,17 +7,22 @@ study, one after the other, an item stays that no reviewer rejects in any of the
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import combinations
+from math import floor
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contstim.errors import InputError
+from contstim.optimization.selection.programs import LinearRule, priced_bound
 from contstim.reviews import ItemKind, Review
 from contstim.stimuli import Condition
-from contstim.tables import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from contstim.arrays import FloatArray
     from contstim.reviews import ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.stimuli import Triplet
@@ -75,31 +80,71 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
     return pairs
 
 
-def reviewed_triplets(review: Review, triplets: Sequence[Triplet]) -> frozenset[str]:
-    """Identifiers of the triplets that were reviewed, themselves or as trials.
+@dataclass(frozen=True)
+class ReviewedTriplets:
+    """What a review says of the triplets to choose from.
 
-    Args:
-        review: what was decided.
-        triplets: those to choose from; they must hold the reviewed ones that were not rejected.
-
-    Raises:
-        InputError: no triplet was reviewed, or one that was not rejected is absent or has changed.
+    Attributes:
+        reviewed: how many stood before.
+        rejected: how many of these were rejected.
+        places: of those that may stay.
+        gone: places of those that were rejected.
     """
-    trials = review.of_kind(ItemKind.TRIAL).values()
-    of_trials = {t.source_id for t in trials if t.condition in _OF_TRIPLETS}
-    reviewed = of_trials | review.of_kind(ItemKind.TRIPLET).keys()
-    if not reviewed:
-        raise InputError(
-            "The review holds no triplets: give the review of triplets or of trials made of them."
+
+    reviewed: int
+    rejected: int
+    places: tuple[int, ...]
+    gone: tuple[int, ...]
+
+    @classmethod
+    def of(cls, review: Review, triplets: Sequence[Triplet]) -> ReviewedTriplets:
+        """Look the reviewed triplets up, which were reviewed themselves or as trials.
+
+        Raises:
+            InputError: no triplet was reviewed, or one that was not rejected is absent or differs.
+        """
+        trials = review.of_kind(ItemKind.TRIAL).values()
+        of_trials = {t.source_id for t in trials if t.condition in _OF_TRIPLETS}
+        reviewed = of_trials | review.of_kind(ItemKind.TRIPLET).keys()
+        if not reviewed:
+            raise InputError(
+                "The review holds no triplets: give the review of triplets or of trials made of "
+                "them."
+            )
+        rejected = review.rejected
+        stay = Review(tuple(item for item in review.decisions if item.item_id not in rejected))
+        stay.require_items_of(triplets, "the triplets given")
+        absent = sorted(of_trials - {t.triplet_id for t in triplets} - rejected)
+        if absent:
+            raise InputError(
+                f"The review is of trials of other triplets: {len(absent):,} of {len(of_trials):,} "
+                f"are not among those given, such as {absent[0]}."
+            )
+        return cls(
+            len(reviewed),
+            len(reviewed & rejected),
+            tuple(i for i, t in enumerate(triplets) if t.triplet_id in reviewed - rejected),
+            tuple(i for i, t in enumerate(triplets) if t.triplet_id in rejected),
         )
-    rejected = review.rejected
-    stay = Review(tuple(item for item in review.decisions if item.item_id not in rejected))
-    stay.require_items_of(triplets, "the triplets given")
-    present = {triplet.triplet_id for triplet in triplets}
-    absent = sorted(of_trials - present - rejected)
-    if absent:
-        raise InputError(
-            f"The review is of trials of other triplets: {len(absent):,} of {len(of_trials):,} are "
-            f"not among those given, such as {listed(absent, 1)}."
-        )
-    return frozenset(reviewed)
+
+    @property
+    def without_rejected(self) -> LinearRule:
+        """The rule that no rejected triplet is chosen."""
+        return LinearRule("rejected triplets", self.gone, [1] * len(self.gone), 0, 0)
+
+    def keeping(self, least: int) -> LinearRule:
+        """The rule that so many, or more, stay."""
+        n = len(self.places)
+        return LinearRule("triplets that stay", self.places, [1] * n, least, n)
+
+    def costs(self, n_triplets: int) -> FloatArray:
+        """Less 1 for each triplet that may stay, (n_triplets,): what keeps most costs least."""
+        costs = np.zeros(n_triplets)
+        costs[list(self.places)] = -1
+        return costs
+
+    def proved(
+        self, n_triplets: int, rules: Sequence[LinearRule], prices: Mapping[str, float]
+    ) -> int:
+        """How many can stay at most under the rules, as prices prove without rounding."""
+        return floor(-priced_bound(self.costs(n_triplets).tolist(), rules, prices))
