@@ -123,7 +123,7 @@ def filter_sentences(
     seen: set[tuple[str, ...]] = set()
     for sentence in sentences:
         reason = next((rule.reason for rule in rules if rule.rejects(sentence)), None)
-        # Only sentences that stay are remembered: one that a rule rejects is no earlier occurrence
+        # Only sentences that stay are remembered: what a rule rejects does not count as earlier
         if reason is None and sentence.words in seen:
             reason = "it occurred before"
         if reason is None:

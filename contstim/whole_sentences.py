@@ -1,6 +1,6 @@
 """Rules that leave whole sentences of a text, and leave out its headings, references and debris.
 
-A text from books or the web has lines that are no sentences: titles, references, parts of lists,
+A text from books or the web has lines that are not sentences: titles, references, parts of lists,
 what stands beside a picture. Each rule here sees one sign of that; `contstim.filters` asks them.
 """
 

@@ -83,7 +83,7 @@ class WordRules:
             where a word was cut, such as `ndez` of a name with an accent.
         short_words: in lower case, the words of as many letters as these have; empty: every
             spelling may be one.
-        common: in lower case; words that are no names, even where a text has them only at the
+        common: in lower case; words that are not names, even where a text has them only at the
             start of sentences, as a small text has `Why`.
         unfinished: in lower case; words after which a sentence goes on, such as `the`.
         blocked: in lower case; words that nobody should meet in an experiment.

@@ -9,6 +9,7 @@ catalog         load models by their specifications, several at once or one afte
 specifications  `[NAME=][family:]location[@rule][+transform]`, and the 2023 study's models
 families        kinds of models, built in or of installed packages
 scoring         many sentences under several models, stored and resumable; scores word by word
+score_in_turn   one model in memory after the other, each model's scores in the store
 transforms      scores per token or per word, whatever the model
 vocabularies    the words that several models know
 contamination   sentences of a study that a model was trained on

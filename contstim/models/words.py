@@ -149,7 +149,7 @@ _OTHER_SPACE = re.compile(r"[^\S ]")
 def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
     """The text that each token stands for, with the spaces that it takes in.
 
-    Bytes that are no whole character are written as one that is not white space. Left out are
+    Bytes that are not a whole character are written as one that is not white space. Left out are
     special tokens, which no sentence may hold.
     """
     special = set(tokenizer.all_special_tokens)
@@ -268,7 +268,7 @@ def _end_token(tokenizer: Any, mark: str) -> int:
     )
 
 
-# Signs of beginnings and continuations, which are no letters of the text
+# Signs of beginnings and continuations, which are not letters of the text
 _MARKERS = ("</w>", "##", "▁", "Ġ")
 
 

@@ -122,7 +122,7 @@ def published_scores(
     Raises:
         ScoreError: a column is missing, a sentence has two scores or +inf, an identifier stands for
             another sentence (names the first), or sentences lack a score (lists the first).
-        InputError: the file cannot be read, or a value is no number.
+        InputError: the file cannot be read, or a value is not a number.
     """
     path = Path(path)
     table = _read_columns(path)

@@ -29,7 +29,7 @@ _BLOCK = 64
 
 @dataclass(frozen=True)
 class Carrier:
-    """A sentence with a gap for one word; the gap alone is no context.
+    """A sentence with a gap for one word; the gap alone is not a context.
 
     Raises:
         InputError: the text has no gap, or several.

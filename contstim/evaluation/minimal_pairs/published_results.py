@@ -116,7 +116,7 @@ def read_published_accuracies(path: Path | str) -> dict[str, dict[str, float]]:
     Its rows of averages are left out: averages are computed anew.
 
     Raises:
-        InputError: the file cannot be read, has no field `UID`, or an accuracy is no number.
+        InputError: the file cannot be read, has no field `UID`, or an accuracy is not a number.
     """
     columns = read_table(path)
     if "UID" not in columns:

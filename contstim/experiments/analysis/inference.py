@@ -152,7 +152,7 @@ def reach(units: ArrayLike, rate: float) -> Reach:
     """What a family of tests can find after Benjamini and Hochberg.
 
     Args:
-        units: (n_tests,) how many pairs each test compares; tests without any are no part.
+        units: (n_tests,) how many pairs each test compares; tests without any are not part.
         rate: the false-discovery rate; adjusted p-values below it are significant.
     """
     sizes = np.asarray(units, np.int64)
@@ -291,10 +291,10 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
 
 
 def false_discovery(p_values: FloatArray) -> FloatArray:
-    """P-values adjusted by Benjamini and Hochberg over the whole family; nan ones are no part."""
+    """P-values adjusted by Benjamini and Hochberg over the whole family; nan is not part of it."""
     from scipy.stats import false_discovery_control
 
-    # A test that could not be made is no part of the family: it costs the others nothing.
+    # A test that could not be made is not part of the family: it costs the others nothing.
     adjusted = np.full(p_values.shape, np.nan)
     tested = ~np.isnan(p_values)
     if tested.any():

@@ -104,7 +104,7 @@ def _cautions(
             "per nat compares with no other"
         )
     # 1 where a person chose the sentence that the model prefers, -1 where the other, 0 where the
-    # model ties; choices without a finite ratio are no part of the regression.
+    # model ties; choices without a finite ratio are not part of the regression.
     agreed = np.concatenate(
         [
             (np.sign(group.ratings - MIDDLE) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()

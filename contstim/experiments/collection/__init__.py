@@ -33,6 +33,7 @@ pages        files of the exported folder, and no others
 service      addresses, and what answers at each
 server       the running server
 exports      responses.csv and participants.csv
+platform     how `contstim import` reads what the server kept
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.
 """

@@ -134,7 +134,7 @@ def discoveries(differences: FloatArray, alpha: float) -> BoolArray:
     """Which of a family of paired comparisons are significant, (n_experiments, n_comparisons).
 
     Two-sided tests (`signed_rank_p_values`) over the units, and Benjamini-Hochberg over the
-    comparisons of each experiment. Comparisons without any unit are no part of the family.
+    comparisons of each experiment. Comparisons without any unit are not part of the family.
 
     Args:
         differences: (n_experiments, n_units, n_comparisons), nan where a unit is not compared: in

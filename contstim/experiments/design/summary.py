@@ -141,7 +141,7 @@ def _roles(
         times[trial.condition, role, (trial.model_1, trial.model_2), trial.group] += 1
     roles = {}
     # In a sound design all model pairs have as many trials of a role in every group; fewest and
-    # most over pairs and groups show whether they do. Trials without models are no model pair.
+    # most over pairs and groups show whether they do. Trials without models are not a model pair.
     for condition in Condition:
         for role in sorted({key[1] for key in times if key[0] == condition}):
             pairs = {key[2] for key in times if key[:2] == (condition, role)}

@@ -24,7 +24,7 @@ def counts_path(model: Path | str) -> Path:
 
 def write_counts(model: Path | str, estimate: Estimate) -> None:
     """Write every word with how often it starts a sentence and how often it stands elsewhere."""
-    specials = len(SPECIAL_WORDS)  # the first ids; they are no words of the text
+    specials = len(SPECIAL_WORDS)  # the first ids; they are not words of the text
     columns: dict[str, Column] = {
         "word": estimate.tables.words[specials:],
         "initial": estimate.initial_counts[specials:],

@@ -94,7 +94,7 @@ class _Counts:
 
 
 def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
-    """Train an n-gram model on the words of sentences; end marks are no words.
+    """Train an n-gram model on the words of sentences; end marks are not words.
 
     Raises:
         InputError: the order is not 1 to 6.

@@ -10,6 +10,7 @@ The parts, from what a user calls to what they rest on:
     loop          the training loop, and the task that it trains
     checkpoint    the state of a run on disk, and whether a run may be resumed from it
     record        the curve as numbers and as a picture
+    tokenizers    byte-level BPE and WordPiece, trained on the text
     batches       sentences in batches of similar length
     settings      settings of the networks and of the training
 """

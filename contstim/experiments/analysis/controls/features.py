@@ -26,7 +26,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     """Read a table with a column `sentence` and a column of numbers for each feature.
 
     Raises:
-        InputError: the file cannot be read, has no such columns, a cell that is no number, or a
+        InputError: the file cannot be read, has no such columns, a cell that is not a number, or a
             sentence twice with different values.
     """
     table = read_table(path)

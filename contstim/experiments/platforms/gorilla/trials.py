@@ -311,7 +311,7 @@ class _Builder:
             )
         leads = self._leads(answer, texts)
         lead = (leads[scored.index(models[0])], leads[scored.index(models[1])])
-        # Leads of one sign: both models prefer the same sentence, so the pair is no conflict.
+        # Leads of one sign: both models prefer the same sentence, so they do not disagree.
         if lead[0] * lead[1] >= 0:
             self._doubts["by the scores the two models do not prefer different sentences"] += 1
         return lead

@@ -139,8 +139,8 @@ def check_folder(folder: Path) -> None:
     """Make sure that nothing in a folder is lost when a page is written there.
 
     Raises:
-        InputError: it is a file, or holds files and is no earlier export; texts for the page are
-            no such files, for they are kept.
+        InputError: it is a file, or a folder of files that is not an earlier export. Texts for
+            the page may be there: they are kept.
     """
     if folder.is_file():
         raise InputError(f"{folder} is a file; name a folder for the page.")

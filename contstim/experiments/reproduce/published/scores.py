@@ -29,7 +29,7 @@ def read_natural_scores(folder: Path | str) -> ScoreTable:
     """Scores of 231,725 natural eight-word sentences under nine models; texts were not published.
 
     Raises:
-        InputError: a file is missing or is no array of numbers.
+        InputError: a file is missing or is not an array of numbers.
     """
     root = _resources(folder) / "precomputed_sentence_probabilities"
     paths = [root / _NATURAL.format(model) for model in MODELS]
@@ -69,7 +69,7 @@ def read_stimulus_features(folder: Path | str) -> dict[str, dict[str, float]]:
     correlation of their GloVe vectors.
 
     Raises:
-        InputError: a file is missing or is no array of numbers.
+        InputError: a file is missing or is not an array of numbers.
     """
     sentences = list(map(str, read_stimulus_scores(folder).sentences or ()))
     features = {}

@@ -78,7 +78,7 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
     model_1 rejects, as in Eq. 4.
 
     Raises:
-        InputError: the file is missing, lacks a column, or a score is no number.
+        InputError: the file is missing, lacks a column, or a score is not a number.
     """
     path = Path(folder) / _TRIPLETS.format("_best10" if selected else "")
     # In this order the columns are ours: natural, synthetic_1 (their S2), synthetic_2, each under
