@@ -112,7 +112,7 @@ def standing_fillers(
         catch_per_group: as in `filler_trials`.
     """
     texts = {sentence.bare for sentence in natural}
-    vacant = {
+    vacant: dict[tuple[str, int], int] = {
         (condition, group): per_group
         for condition, per_group in (
             (Condition.RANDOM_NATURAL, random_per_group),
@@ -130,7 +130,7 @@ def standing_fillers(
             and (is_catch or second.bare in texts)
             and used.isdisjoint((first.bare, second.bare))
         ):
-            vacant[Condition(item.condition), item.group] -= 1
+            vacant[item.condition, item.group] -= 1
             kind = Kind.SHUFFLED if is_catch else Kind.NATURAL
             trial = _trial(Condition(item.condition), first, second, kind, item.group)
             stay.append(replace(trial, trial_id=item.item_id))

@@ -73,6 +73,7 @@ def find_triplets(
         words = [shared_words(p, (profiles[p[0]].words, profiles[p[1]].words)) for p in plan.pairs]
         usable = [partial(_is_usable, vocabulary) for vocabulary in words]
         allocator = SentenceAllocator(plan.sentences, usable, seed=plan.seed)
+        say(allocator.supply(plan.per_pair, plan.pairs))
         allocator.assign(plan.per_pair, plan.pairs)
 
         # Nothing is stored before all input has been found to be good.

@@ -176,7 +176,8 @@ def _infeasible(
     # As many triplets as go together where no rule asks for a least number
     at_most = [replace(rule, lower=min(rule.lower, 0)) for rule in rules]
     largest = best_choice(np.full(len(triplets), -1.0), at_most, seconds=_EXPLAIN).chosen
-    has = Counter(model_pair(triplets[place]) for place in np.flatnonzero(largest).tolist())
+    places = [] if largest is None else np.flatnonzero(largest).tolist()
+    has = Counter(model_pair(triplets[place]) for place in places)
     lacking = [
         f"{first}-{second} lacks {needs - has[first, second]} of {needs}"
         for first, second in by_model_pair(triplets)
