@@ -59,18 +59,22 @@ def verify_natural(
     pairs, certificate = selection.pairs, selection.certificate
     question = Demand(table.models, per_pair, counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
-    _check_question(table, certificate, question, repeatable, len(banned), same_length=same_length)
     usable = usable_rows(table, repeatable, banned)
     strata = question.strata(table, same_length=same_length)
+    _check_question(certificate, question, strata, repeatable, len(usable), len(banned))
     # The pairs of each stratum, by their first sentence; the second must be of the same.
-    of_row = {row: n for n, stratum in enumerate(strata) for row in stratum.rows.tolist()}
+    of_row = np.full(len(usable), -1)
+    for number, stratum in enumerate(strata):
+        of_row[stratum.rows] = number
     parts: list[list[Pair]] = [[] for _ in strata]
     for pair in pairs:
         where = f"{pair.trial_id}, rows {pair.row_1} and {pair.row_2}"
-        known = pair.row_1 in of_row and pair.row_2 in of_row
-        _require(known, f"{where}: there is no such row, or it is of a length that needs no pairs")
-        _require(of_row[pair.row_1] == of_row[pair.row_2], f"{where}: lengths differ")
-        parts[of_row[pair.row_1]].append(pair)
+        least, most = sorted((pair.row_1, pair.row_2))
+        _require(least >= 0 and most < len(of_row), f"{where}: there is no such row")
+        number = int(of_row[pair.row_1])
+        _require(number == of_row[pair.row_2], f"{where}: lengths differ")
+        _require(number >= 0, f"{where}: no pairs are asked for of this length")
+        parts[number].append(pair)
     for stratum, part in zip(strata, parts, strict=True):
         # As many pairs as asked for each model pair, and none of any other.
         counts_of = Counter((pair.model_1, pair.model_2) for pair in part)
@@ -94,24 +98,23 @@ def _require(holds: bool, failure: str) -> None:
 
 
 def _check_question(
-    table: ScoreTable,
     certificate: Certificate,
     question: Demand,
+    strata: Sequence[Stratum],
     repeatable: frozenset[str] | None,
+    n_sentences: int,
     excluded: int,
-    *,
-    same_length: bool,
 ) -> None:
     rule = None if repeatable is None else tuple(sorted(repeatable))
     of_lengths = tuple(
         (stratum.words, *pair, count)
-        for stratum in question.strata(table, same_length=same_length)
-        if same_length
+        for stratum in strata
+        if stratum.words
         for pair, count in stratum.counts.items()
     )
     for name, claimed, wanted in (
-        ("models", certificate.models, table.models),
-        ("n_sentences", certificate.n_sentences, len(table.log_probs)),
+        ("models", certificate.models, question.models),
+        ("n_sentences", certificate.n_sentences, n_sentences),
         ("per_pair", certificate.per_pair, question.per_pair),
         ("counts", certificate.counts, question.counted),
         ("length_counts", certificate.length_counts, of_lengths),

@@ -81,7 +81,7 @@ def rejections(draw: st.DrawFn) -> tuple[ScoreTable, int, int, int, list[int]]:
     table = random_table(most, n_models, seed=draw(st.integers(0, 1000)))
     after = draw(st.integers(1, 3)) if n_models == 2 else 1
     excluded = draw(st.lists(st.integers(0, most - 1), max_size=2))
-    return table, per_pair, after, draw(st.integers(0, 2**per_pair * n_models - 1)), excluded
+    return table, per_pair, after, draw(st.integers(0, 7)), excluded
 
 
 @settings(max_examples=100)
