@@ -7,13 +7,16 @@ BENCH ?=
 RUN := .venv/bin/
 BENCHMARKS := $(wildcard benchmarks/*.py)
 
-.PHONY: demo test check bench published clean
+.PHONY: demo test slow check bench published clean
 
 demo: .venv/ready
 	$(RUN)contstim demo
 
 test: .venv/ready
-	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published" -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow" -n 2 --dist loadfile
+
+slow: .venv/ready
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m slow -n 2
 
 published: .venv/ready
 	$(RUN)python -m pytest -m published

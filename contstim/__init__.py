@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
     from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
-    from contstim.experiments.analysis.outputs import write_analysis
+    from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
     from contstim.experiments.design.building import build_design
@@ -126,7 +126,7 @@ _HOMES = {
     "read_responses": "contstim.experiments.responses",
     "Analysis": "contstim.experiments.analysis.run",
     "analyze": "contstim.experiments.analysis.run",
-    "write_analysis": "contstim.experiments.analysis.outputs",
+    "write_analysis": "contstim.experiments.analysis.outputs.folder",
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
     "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",

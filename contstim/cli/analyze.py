@@ -78,9 +78,9 @@ def analyze(
     --out results`
     """
     from contstim.experiments.analysis.effects import Sampling
-    from contstim.experiments.analysis.figures.drawings import require_rivals
     from contstim.experiments.analysis.inference import read_contrasts
-    from contstim.experiments.analysis.outputs import write_analysis
+    from contstim.experiments.analysis.outputs.drawings import require_rivals
+    from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.analysis.run import analyze as run
     from contstim.experiments.responses import CatchRule, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
@@ -146,7 +146,7 @@ def facts(analysis: Analysis) -> dict[str, object]:
 
 def show(analysis: Analysis, *, quiet: bool) -> None:
     """Print who takes part, and how consistent each model is, on standard output."""
-    from contstim.experiments.analysis.report import shown
+    from contstim.experiments.analysis.outputs.page import shown
 
     remark(str(analysis.admission), quiet=quiet and not analysis.admission.excluded)
     if analysis.origin.warning:
@@ -177,7 +177,7 @@ def show(analysis: Analysis, *, quiet: bool) -> None:
 
 def _legend(analysis: Analysis) -> str:
     """What a star means; where nothing can be tested, that no star says nothing."""
-    from contstim.experiments.analysis.report import shown
+    from contstim.experiments.analysis.outputs.page import shown
 
     legend = "* significantly below the noise ceiling on the same trials"
     cannot: dict[str, list[str]] = {}  # why nothing can be tested, "" where it can → scopes

@@ -44,7 +44,7 @@ def golan2023(
     Example: `contstim reproduce golan2023 --data data --out golan2023`
     """
     from contstim.experiments.analysis.effects import Sampling
-    from contstim.experiments.analysis.outputs import write_analysis
+    from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
     from contstim.records import write_record
 

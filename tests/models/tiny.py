@@ -18,6 +18,7 @@ from tokenizers import models as tokenizer_models
 
 from contstim.models.ngram.estimate import DiscountWarning
 from contstim.models.ngram.training import train_ngram
+from contstim.models.training.tokenizers import train_tokenizer
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def train_ngrams(order: int, path: Path) -> Path:
 
 
 def _bert() -> tuple[Any, Any]:
-    tokenizer = hf.BertTokenizer(do_lower_case=False).train_new_from_iterator(_TRAINING, 220)
+    tokenizer = _word_piece(220, lower_case=False)
     return hf.BertForMaskedLM(hf.BertConfig(**_encoder(tokenizer))), tokenizer
 
 
@@ -94,7 +95,7 @@ def _roberta() -> tuple[Any, Any]:
 
 
 def _electra() -> tuple[Any, Any]:
-    tokenizer = hf.BertTokenizer(do_lower_case=True).train_new_from_iterator(_TRAINING, 200)
+    tokenizer = _word_piece(200, lower_case=True)
     config = hf.ElectraConfig(**_encoder(tokenizer), embedding_size=24)
     return hf.ElectraForMaskedLM(config), tokenizer
 
@@ -129,13 +130,19 @@ def _xlm() -> tuple[Any, Any]:
     trained.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
     trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trained.decoder = decoders.BPEDecoder(suffix="</w>")
+    # Characters that end words are numbered in the order of a hash table, and ties go by number: in
+    # order, as if they were special tokens, they are the same in every process.
+    last = [f"{word[-1]}</w>" for text in _TRAINING for word in _words(trained, text)]
     trainer = trainers.BpeTrainer(
         vocab_size=220,
-        special_tokens=list(dict.fromkeys(special.values())),
+        special_tokens=[*dict.fromkeys(special.values()), *sorted(set(last))],
         end_of_word_suffix="</w>",
         show_progress=False,
     )
     trained.train_from_iterator(_TRAINING, trainer)
+    state = json.loads(trained.to_str())
+    state["added_tokens"] = []
+    trained = Tokenizer.from_str(json.dumps(state))
     _frame(trained, "<s>", "</s>")
     tokenizer = _fast(trained, special)
     config = hf.XLMConfig(
@@ -221,6 +228,19 @@ BUILDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "pythia": _pythia,
     "llama": _llama,
 }
+
+
+def _words(tokenizer: Tokenizer, text: str) -> list[str]:
+    """The words of a text as a tokenizer splits it before it looks for tokens."""
+    normal = tokenizer.normalizer.normalize_str(text)
+    return [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal)]
+
+
+def _word_piece(size: int, *, lower_case: bool) -> Any:
+    """The same in every process, unlike what `train_new_from_iterator` gives."""
+    texts = [text.lower() if lower_case else text for text in _TRAINING]
+    trained = train_tokenizer([Sentence.parse(text) for text in texts], "bert", size, CONTEXT)
+    return hf.BertTokenizer(vocab=trained.get_vocab(), do_lower_case=lower_case)
 
 
 def _encoder(tokenizer: Any) -> dict[str, Any]:

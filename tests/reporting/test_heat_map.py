@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from contstim.arrays import FloatArray
 from contstim.reporting.canvas import styled
 from contstim.reporting.heat_map import heat_map
-from tests.experiments.analysis.figures.paper import faults, is_whole
+from tests.experiments.analysis.outputs.paper import faults, is_whole
 
 VALUES = np.array([[np.nan, 0.256], [0.744, -0.001]])
 

@@ -15,9 +15,7 @@ regression   choices on log-probability ratios, errors clustered by people and i
 controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
 pairs        rival models on the trials that set them against each other
-tables       the results as tables
-figures      the results as figures
-report       the results as a page
-outputs      the folder that holds all three
 run          all results at once
+tables       the results as tables
+outputs/     the folder of an analysis: tables, figures, and a page
 """

@@ -1,7 +1,7 @@
 """Experiments that people can take part in, readers of their answers, and data sets for the public.
 
-jspsych      a page for any browser, in a folder: sentences, texts to edit, and where answers go
-jatos        the same page as a study archive for JATOS
+jspsych      a page for any browser, in a folder: sentences, texts to edit, and where answers go;
+             the same page as a study archive for JATOS
 pcibex       PCIbex Farm: a table and a PennController script; its results
 psychopy     PsychoPy and Pavlovia: a table of conditions for each list; their data
 gorilla      Gorilla: spreadsheets after the user's template; its exports

@@ -23,7 +23,7 @@ GROUP = "contstim.platforms"
 
 PLATFORMS = {
     "jspsych": "contstim.experiments.platforms.jspsych",
-    "jatos": "contstim.experiments.platforms.jatos",
+    "jatos": "contstim.experiments.platforms.jspsych.jatos",
     "pcibex": "contstim.experiments.platforms.pcibex",
     "psychopy": "contstim.experiments.platforms.psychopy",
     "gorilla": "contstim.experiments.platforms.gorilla",

@@ -20,7 +20,7 @@ from contstim.reporting.canvas import styled
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
-from tests.experiments.analysis.figures.paper import is_whole
+from tests.experiments.analysis.outputs.paper import is_whole
 
 
 def _table(*columns: list[float], texts: tuple[str, ...] = ()) -> ScoreTable:

@@ -22,7 +22,7 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.reporting.canvas import styled
 from contstim.sentence import Sentence
 from contstim.store import Store
-from tests.experiments.analysis.figures.paper import is_whole
+from tests.experiments.analysis.outputs.paper import is_whole
 
 CARRIERS = (Carrier("My word is _"), Carrier("_"))
 WORDS = ("cat", "dog", "book", "garden", "doctor", "house")

@@ -12,7 +12,7 @@ from contstim.evaluation.minimal_pairs.accuracy_figures import (
 )
 from contstim.evaluation.minimal_pairs.profile import Bin
 from contstim.reporting.canvas import styled
-from tests.experiments.analysis.figures.paper import is_whole
+from tests.experiments.analysis.outputs.paper import is_whole
 
 MODELS = tuple(f"hf:runs/seed{n}/bert-base-uncased-finetuned@pll-original" for n in (1, 2))
 NAMES = ["(1) …-finetuned@pll-original", "(2) …-finetuned@pll-original"]

@@ -18,7 +18,7 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.inference import false_discovery, signed_rank_test
 from contstim.experiments.analysis.measures import accuracy
-from contstim.experiments.analysis.outputs import write_analysis
+from contstim.experiments.analysis.outputs.folder import write_analysis
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.scopes import Scope, evaluates
 from contstim.experiments.design.building import build_design

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jatos import export_jatos
 from contstim.experiments.platforms.jspsych import (
     PageSettings,
     SaveTo,
@@ -28,6 +27,7 @@ from contstim.experiments.platforms.jspsych import (
     library,
     unfilled_warning,
 )
+from contstim.experiments.platforms.jspsych.jatos import export_jatos
 from contstim.experiments.platforms.jspsych.library import LIBRARY, LibraryFile
 from contstim.experiments.platforms.jspsych.texts import unfilled
 from contstim.sentence import Sentence

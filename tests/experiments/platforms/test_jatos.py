@@ -17,8 +17,8 @@ from uuid import UUID
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jatos import PLATFORM, export_jatos
 from contstim.experiments.platforms.jspsych import PageSettings, SaveTo
+from contstim.experiments.platforms.jspsych.jatos import PLATFORM, export_jatos
 from contstim.testing.platform import ExportContract
 from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.test_jspsych_reading import study_lists

@@ -67,10 +67,7 @@ def toy_searches() -> Iterator[tuple[str, Callable[[], Synthesis]]]:
 
 
 def models(folder: Path) -> dict[str, LanguageModel]:
-    """A small model of each family, written into a folder and loaded from there.
-
-    WordPiece is not among their tokenizers: training it twice gives two vocabularies.
-    """
+    """A small model of each family, written into a folder and loaded from there."""
 
     def load(name: str) -> Any:
         return load_checkpoint(str(build(name, folder)), device="cpu")

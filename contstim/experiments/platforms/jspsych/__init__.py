@@ -5,6 +5,7 @@ study       study.json: trials by group, where answers go, texts
 texts       texts and tables of the folder, which the researcher edits, and what is to be filled in
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
 folder      the export
+jatos       the page as a study archive for JATOS
 reading     data of our page, and of other jsPsych pages
 page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
 defaults/   what the texts are before anybody edits them

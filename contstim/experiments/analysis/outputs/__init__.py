@@ -1,5 +1,7 @@
-"""Figures of an analysis.
+"""What an analysis leaves in a folder.
 
+folder     tables, figures and the page
+page       the results as a page
 drawings   which figures an analysis has
 bars       consistency of each model, groups, noise ceiling and significance
 scatter    the sentences that set two models against each other

@@ -22,7 +22,7 @@ from contstim.evaluation.minimal_pairs.accuracies import Accuracies
 from contstim.evaluation.minimal_pairs.curves import LearningCurve
 from contstim.evaluation.minimal_pairs.profile import FEATURES, Bin
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.figures.drawings import drawings
+from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
@@ -33,7 +33,7 @@ from contstim.sentence import Sentence
 from contstim.stimuli import Condition
 from tests.evaluation.acceptability.tables import simulated
 from tests.experiments import stimuli
-from tests.experiments.analysis.figures.paper import faults
+from tests.experiments.analysis.outputs.paper import faults
 from tests.experiments.analysis.simulation import simulate
 
 SIZES = ((2, False), (2, True), (4, True), (9, False), (20, True))

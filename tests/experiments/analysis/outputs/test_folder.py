@@ -14,9 +14,9 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.figures.drawings import drawings
 from contstim.experiments.analysis.inference import ModelContrast
-from contstim.experiments.analysis.outputs import write_analysis
+from contstim.experiments.analysis.outputs.drawings import drawings
+from contstim.experiments.analysis.outputs.folder import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables

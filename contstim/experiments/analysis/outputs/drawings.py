@@ -10,8 +10,8 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rivals
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.figures.bars import consistency_figure
-from contstim.experiments.analysis.figures.scatter import scatter_figure
+from contstim.experiments.analysis.outputs.bars import consistency_figure
+from contstim.experiments.analysis.outputs.scatter import scatter_figure
 from contstim.experiments.analysis.scopes import Scope
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis import tables
-from contstim.experiments.analysis.figures.drawings import drawings, require_rivals
-from contstim.experiments.analysis.report import report
+from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
+from contstim.experiments.analysis.outputs.page import report
 from contstim.files import write_text
 from contstim.reporting.canvas import save, styled
 from contstim.tables import write_table

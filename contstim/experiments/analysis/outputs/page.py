@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
-from contstim.experiments.analysis.figures.drawings import FIGURES, names_in_figures
 from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import contamination_warnings
