@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -69,8 +70,8 @@ class SentenceAllocator:
             else f"{first} × {second} can use the fewest, {fewest:,}"
         )
         return (
-            f"Natural sentences: {len(names):,} pairs of models × {per_pair:,} are {needed:,}; of "
-            f"the {len(self.pool):,} given, {supplied}."
+            f"Natural sentences: {counted(len(names), 'pair')} of models × {per_pair:,} are "
+            f"{needed:,}; of the {len(self.pool):,} given, {supplied}."
         )
 
     def assign_round(self) -> bool:
