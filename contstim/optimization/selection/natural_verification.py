@@ -17,7 +17,7 @@ from contstim.optimization.selection.reviewed import rejected_words, reviewed_pa
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from contstim.arrays import BoolArray
+    from contstim.arrays import BoolArray, IntArray
     from contstim.optimization.selection.certificate import Certificate, NaturalSelection
     from contstim.optimization.selection.demand import Stratum
     from contstim.reviews import Review
@@ -246,41 +246,28 @@ def _check_optimality(
         (0, reject, accept, price) for reject, accept, price in certificate.prices
     )
     sources = list(permutations(table.models, 2))
+    # Prices of other sources, or so large that sums overflow, would prove nothing.
     _require(
         [each[:3] for each in of_lengths] == [(s.words, *pair) for s in strata for pair in sources],
         "its prices are not one for every ordered model pair, in the models' order",
     )
-    totals: list[tuple[int, int, int, int]] = []
-    for number, (stratum, part) in enumerate(zip(strata, parts, strict=True)):
-        n = len(stratum.rows)
-        # Eq. 5 in whole numbers: each sentence's doubled rank under the model that rejects it.
-        total = sum(
-            int(stratum.doubled[table.models.index(model), np.searchsorted(stratum.rows, row)])
-            for pair in part
-            for model, row in ((pair.model_1, pair.row_1), (pair.model_2, pair.row_2))
+    values = [price for *_, price in of_lengths]
+    _require(
+        all(isinstance(u, int) and abs(u) < 2**62 // certificate.n_sentences for u in values),
+        "a price is not an integer, or is too large to compute with",
+    )
+    # Each stratum's words, sentences, objective and bound, as `Certificate.lengths` has them
+    totals = [
+        (stratum.words, len(stratum.rows), *_recounted(table, stratum, part, stay, free, prices))
+        for stratum, part, prices in zip(
+            strata, parts, np.array(values).reshape(-1, len(sources)), strict=True
         )
-        # Prices of other sources, or so large that sums overflow, would prove nothing.
-        values = [
-            price
-            for _, _, _, price in of_lengths[number * len(sources) : (number + 1) * len(sources)]
-        ]
-        _require(
-            all(isinstance(price, int) and abs(price) < 2**62 // n for price in values),
-            "a price is not an integer, or is too large to compute with",
-        )
-        # sum of d_k · u_k, less what the sentences earn: recomputed from the stated prices alone.
-        new = Counter(
-            frozenset((pair.model_1, pair.model_2)) for pair in part if pair.trial_id not in stay
-        )
-        paid = sum(new[frozenset(source)] * u for source, u in zip(sources, values, strict=True))
-        earned = sentence_prices(stratum.doubled, np.array(values))[free[stratum.rows]]
-        fixed = sum(stay.get(pair.trial_id, 0) for pair in part)
-        totals.append((stratum.words, n, total, fixed + paid - int(earned.sum())))
-    if certificate.lengths:
-        _require(
-            certificate.lengths == tuple(totals),
-            f"its lengths are {certificate.lengths}, counted was {tuple(totals)}",
-        )
+    ]
+    of_strata = tuple(total for stratum, total in zip(strata, totals, strict=True) if stratum.words)
+    _require(
+        certificate.lengths == of_strata,
+        f"its lengths are {certificate.lengths}, counted was {of_strata}",
+    )
     for what, named, place in (
         ("the doubled ranks sum to", "objective", 2),
         ("its prices prove the bound", "bound", 3),
@@ -296,3 +283,28 @@ def _check_optimality(
         f"status {certificate.status!r} with objective {certificate.objective_numerator} and "
         f"bound {certificate.bound_numerator}: only equal ones are optimal",
     )
+
+
+def _recounted(
+    table: ScoreTable,
+    stratum: Stratum,
+    part: Sequence[Pair],
+    stay: Mapping[str, int],
+    free: BoolArray,
+    prices: IntArray,
+) -> tuple[int, int]:
+    """What the pairs of a stratum are worth, and what its prices prove, in doubled ranks."""
+    # Eq. 5 in whole numbers: each sentence's doubled rank under the model that rejects it.
+    total = sum(
+        int(stratum.doubled[table.models.index(model), np.searchsorted(stratum.rows, row)])
+        for pair in part
+        for model, row in ((pair.model_1, pair.row_1), (pair.model_2, pair.row_2))
+    )
+    # sum of d_k · u_k, less what the sentences earn: recomputed from the stated prices alone.
+    new = Counter(
+        frozenset((pair.model_1, pair.model_2)) for pair in part if pair.trial_id not in stay
+    )
+    demand = np.array([new[frozenset(source)] for source in permutations(table.models, 2)])
+    earned = sentence_prices(stratum.doubled, prices)[free[stratum.rows]]
+    fixed = sum(stay.get(pair.trial_id, 0) for pair in part)
+    return total, fixed + int(demand @ prices) - int(earned.sum())
