@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.triplet_question import TripletQuestion
     from contstim.optimization.selection.triplet_verification import verify_triplets
     from contstim.optimization.selection.triplets import select_triplets
+    from contstim.reporting.review import review_page
+    from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet, read_trials
@@ -111,6 +113,9 @@ _HOMES = {
     "fetch_published": "contstim.experiments.reproduce.published.fetch",
     "Pair": "contstim.stimuli",
     "Triplet": "contstim.stimuli",
+    # what reviewers say of them
+    "review_page": "contstim.reporting.review",
+    "read_reviews": "contstim.reviews",
     # from stimuli to people
     "Trial": "contstim.stimuli",
     "read_trials": "contstim.stimuli",
@@ -195,8 +200,10 @@ __all__ = [
     "load_scorers",
     "presentation",
     "read_responses",
+    "read_reviews",
     "read_sentences",
     "read_trials",
+    "review_page",
     "score_sentences",
     "select_natural",
     "select_triplets",

@@ -261,10 +261,14 @@ def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
     write_table(path, columns)
 
 
-def read_reviews(paths: Sequence[Path | str]) -> Review:
+def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False) -> Review:
     """Read what `write_review` or the page of `contstim review` wrote, of one or several reviewers.
 
     Where no reviewer is named, the file's name stands for the reviewer.
+
+    Args:
+        paths: the files.
+        may_be_undecided: whether there may be no decision yet, as where a review goes on.
 
     Raises:
         InputError: a file cannot be read, lacks a column, or holds something else than a decision;
@@ -282,6 +286,6 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                 )
         # two downloads without a name are two reviewers: review.csv and review (1).csv
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
-    if not any(item.decision for item in decisions):
+    if not may_be_undecided and not any(item.decision for item in decisions):
         raise InputError(f"{listed(paths)} holds no decision: nothing was kept or rejected.")
     return Review(tuple(decisions))

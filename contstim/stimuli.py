@@ -303,6 +303,29 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     return trials
 
 
+def read_stimulus_table(
+    path: Path | str,
+) -> tuple[Pair, ...] | tuple[Triplet, ...] | tuple[Trial, ...]:
+    """Read pairs, triplets or trials, whichever the table's columns are.
+
+    Raises:
+        InputError: the columns are those of none of them; and see `read_pairs`, `read_triplets` and
+            `read_trials`.
+    """
+    columns = read_table(path, may_be_empty=True)
+    # Each by a column that only its kind has
+    if "triplet_id" in columns:
+        return read_triplets(path)
+    if "kind_1" in columns:
+        return read_trials(path)
+    if "row_1" in columns:
+        return read_pairs(path)
+    raise InputError(
+        f"{path} holds neither triplets (column triplet_id) nor trials (kind_1) nor pairs (row_1); "
+        f"its columns are {listed(columns)}."
+    )
+
+
 def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")

@@ -49,6 +49,7 @@ from contstim.frequencies import read_frequencies
 from contstim.models.training.cola import read_annotations
 from contstim.optimization.selection.certificate import Certificate
 from contstim.optimization.selection.natural import select_natural
+from contstim.reviews import read_reviews
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import (
@@ -100,6 +101,13 @@ TRIPLETS_CSV = f"""\
 triplet_id,model_1,model_2,natural,synthetic_1,synthetic_2,{LOG_PROBS},controversiality
 ta,m,n,A b.,C b.,A d.,-3.5,-3.5,-6.5,-3,-3,-6.5,6
 tb,m,n,E f.,G f.,E h.,-3.5,-3.5,-6.5,-3,-3,-6.5,6
+"""
+REVIEW_CSV = """\
+reviewer,item_id,kind,source_id,condition,group,model_1,model_2,sentence_1,sentence_2,sentence_3,\
+decision,reason
+Ann,pa,pair,,,0,m,n,A b.,C d.,,keep,
+Ann,pb,pair,,,0,m,n,E f.,G h.,,reject,odd
+Ann,pc,pair,,,0,m,n,I j.,K l.,,,
 """
 RESPONSES_CSV = """\
 participant,group,trial_id,rating,left,position,rt_ms
@@ -363,6 +371,23 @@ READERS = {
         harmless={"header only": "a study may have found none"} | SIGNS,
     ),
     "triplets as JSON lines": Reader("t.jsonl", "json", _rows(TRIPLETS_CSV), read_triplets),
+    "a review": Reader(
+        "r.csv",
+        "csv",
+        REVIEW_CSV.encode(),
+        lambda path: read_reviews([path]),
+        harmless={
+            "a row twice": "the same decision twice is one",
+            "negative": "the trial itself says its group",
+        },
+    ),
+    "a review as JSON lines": Reader(
+        "r.jsonl",
+        "json",
+        _rows(REVIEW_CSV),
+        lambda path: read_reviews([path]),
+        harmless={"null for a text": "a decision need not have a reason"},
+    ),
     "responses": Reader("r.csv", "csv", RESPONSES_CSV.encode(), read_responses, harmless=TWICE),
     "responses as JSON lines": Reader(
         "r.jsonl",

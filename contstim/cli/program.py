@@ -17,9 +17,11 @@ from contstim.cli import (
     import_responses,
     models,
     reproduce,
+    review,
     score,
     select,
     sentences,
+    show,
     simulate,
     synthesize,
     train,
@@ -59,6 +61,8 @@ app.add("score", score.score)
 app.add("synthesize", synthesize.synthesize)
 app.add("triplets", triplets.triplets)
 app.add_typer(select.app, name="select")
+app.add("show", show.show)
+app.add("review", review.review)
 app.add("design", design.design)
 app.add_typer(export.app, name="export")
 app.add("collect", collect.collect)

@@ -157,7 +157,7 @@ def run_demo(
     say(f"Synthesizing {counted(scale.triplets * len(_DUELS), 'triplet')}")
     triplets = _triplets(out / "triplets.csv", models, natural, vocabulary, scale, facts)
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
-    page = stimuli_report(title, triplets=triplets, pairs=selection.pairs, scores=scores)
+    page = stimuli_report(title, [*triplets, *selection.pairs], scores=scores)
     write_text(out / "report.html", page.html())
     return Demo(out, triplets, selection.pairs, scores)
 

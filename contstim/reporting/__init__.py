@@ -8,4 +8,5 @@ canvas         sizes and type of figures, and saving as PDF and PNG
 heat_map       a number for each row and column, as a map of coloured cells
 names          short names of models
 stimuli_page   a page of stimuli to look at, changed words highlighted
+review/        a page on which people keep or reject each stimulus
 """

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from contstim.reporting.report import spans, value_text
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from contstim.reporting.report import Report
 
 _PIXELS = 0.36  # for each of a figure's 300 dots an inch: type of 8 points has 12 pixels
@@ -15,19 +17,24 @@ _PIXELS = 0.36  # for each of a figure's 300 dots an inch: type of 8 points has 
 
 def write_html(report: Report) -> str:
     """The page; every text of the report is escaped. See `report.html.jinja`."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("contstim.reporting", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    environment.globals.update(
+    return page_template("contstim.reporting", "report.html.jinja").render(
+        report=report,
         spans=spans,
         value_text=value_text,
         base64=lambda png: b64encode(png).decode(),
         # the number of columns stands in a PNG's first chunk
         pixels=lambda png: round(int.from_bytes(png[16:20]) * _PIXELS),
     )
-    return environment.get_template("report.html.jinja").render(report=report)
+
+
+def page_template(package: str, name: str) -> Template:
+    """A page's form beside a package's modules; every text that is filled in is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(name)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from contstim.errors import InputError
+from contstim.experiments.design.building import triplet_trials
 from contstim.reporting.heat_map import agreement_map
-from contstim.reporting.report import changed
+from contstim.reporting.report import Details, Picture, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import Pair, Triplet
+from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 TRIPLET = Triplet(
     *("t-1", "<a>", "b"),
@@ -28,20 +32,59 @@ SCORES = ScoreTable((FIRST, SECOND), ("<a>", "b"), np.array([[-8.0, -3.0], [-4.0
 def test_changed_words_are_marked() -> None:
     """Witness: by hand."""
     sat = ("The", " ", changed("<b>"), " ", "sat", ".")
-    natural, other, asked = map(Sentence.parse, ("The dog sat.", "The <b> sat.", "The dog sat?"))
-    assert mark_changes(other, natural) == sat
-    assert "".join(map(str, mark_changes(asked, natural))) == "The dog sat?"
+    assert mark_changes(Sentence.parse("The <b> sat."), {1}) == sat
+    assert "".join(map(str, mark_changes(Sentence.parse("The dog sat?"), ()))) == "The dog sat?"
 
 
 def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() -> None:
     """Witness: by hand. <a> rejects synthetic_1 (-15), b rejects synthetic_2 (-30)."""
-    page = stimuli_report("A & B", triplets=[TRIPLET], pairs=[PAIR], scores=SCORES).html()
+    page = stimuli_report("A & B", [TRIPLET, PAIR], scores=SCORES).html()
     bold = re.findall(r'class="number"><strong>(-[\d.]+)<', page)
     assert bold == ["-10.00", "-20.00", "-19.00", "-9.00", "-3.00", "-4.00"]
     assert "The <mark>&lt;b&gt;</mark> sat." in page
     assert "<h1>A &amp; B</h1>" in page
     assert "<a>" not in page
     assert "http" not in page
+
+
+def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
+    page = stimuli_report("x", [PAIR])
+    assert not any(isinstance(part, Picture) for part in page.parts)
+    bold = re.findall(r'class="number"><strong>([\d.]+)<', page.html())
+    assert bold == ["0.90", "0.80"]
+    with pytest.raises(InputError, match="p-1 has no texts"):
+        stimuli_report("x", [replace(PAIR, sentence_1=None, sentence_2=None)])
+    with pytest.raises(InputError, match="nothing to show"):
+        stimuli_report("x", [])
+
+
+def test_trials_are_shown_by_pair_of_models_and_condition() -> None:
+    catch = Trial(
+        *("c", 2, Condition.CATCH, "", "", FIRST, Sentence.parse("one. Natural")),
+        *(Kind.NATURAL, Kind.SHUFFLED, ""),
+    )
+    trials = [replace(trial, group=1) for trial in triplet_trials(TRIPLET)]
+    page = stimuli_report("x", [*trials, catch])
+    summaries = [part.summary for part in page.parts if isinstance(part, Details)]
+    assert summaries == [
+        "<a> against b, natural-synthetic (2)",
+        "<a> against b, synthetic-synthetic (1)",
+        "catch (1)",
+    ]
+    html = page.html()
+    assert html.count("<mark>") == 2 * (1 + 2)  # each changed word against the natural sentence
+    assert 'class="number"' not in html
+    scores = ScoreTable((FIRST, catch.sentence_2), ("<a>", "b"), np.array([[-8.0, -3], [-4, -7]]))
+    bold = re.findall(r"<strong>(-[\d.]+)<", stimuli_report("x", [catch], scores=scores).html())
+    assert bold == ["-3.00", "-4.00"]
+
+
+def test_of_many_items_the_first_part_alone_is_open() -> None:
+    pairs = [replace(PAIR, trial_id=f"p-{n}", model_1=f"m{n % 3}") for n in range(21)]
+    parts = [part for part in stimuli_report("x", pairs).parts if isinstance(part, Details)]
+    assert [part.is_open for part in parts] == [True, False, False]
+    parts = [part for part in stimuli_report("x", pairs[:9]).parts if isinstance(part, Details)]
+    assert [part.is_open for part in parts] == [True] * 3
 
 
 def test_the_map_shows_how_often_two_models_agree() -> None:

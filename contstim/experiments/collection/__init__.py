@@ -34,6 +34,7 @@ service      addresses, and what answers at each
 server       the running server
 exports      responses.csv and participants.csv
 platform     how `contstim import` reads what the server kept
+reviewing    a reviewer's page, and review.csv kept up to date as they decide
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError
 
@@ -90,6 +90,21 @@ class SaveRequest(ParticipantRequest):
     """A participant's answers; the first that is wrong ends the check."""
 
     responses: Annotated[list[ReceivedAnswer], FailFast(), Field(min_length=1)]
+
+
+class ReceivedDecision(_Body):
+    """What a reviewer decided about an item; see `ReviewedItem`. One line, as a cell should be."""
+
+    item_id: Text
+    decision: Literal["", "keep", "reject"]
+    reason: Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\p{Cc}]*$")]
+
+
+class DecideRequest(_Body):
+    """A reviewer's decisions about the items that have this fingerprint."""
+
+    fingerprint: Text
+    decisions: Annotated[list[ReceivedDecision], FailFast(), Field(min_length=1)]
 
 
 _Kind = TypeVar("_Kind", bound=_Body)

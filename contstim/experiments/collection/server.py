@@ -107,7 +107,7 @@ def serve(
     if redirect:
         check_web_address(redirect)
     # Listening comes first, then the lock: when they fail, they leave nothing behind
-    with closing(_listen(host, port)) as listening:
+    with closing(listen(host, port)) as listening:
         name, number = listening.getsockname()[:2]
         url = f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/"
         with server_lock(database, url):
@@ -122,10 +122,15 @@ def serve(
             ):
                 application = Service(config, recorder).application()
                 opened(RunningServer(url, token, token_file))
-                _run(application, listening, behind_proxy=behind_proxy)
+                run(application, listening, behind_proxy=behind_proxy)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    Raises:
+        InputError: the address cannot be used.
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -136,7 +141,8 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _run(application: Starlette, listening: socket.socket, *, behind_proxy: bool) -> None:
+def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool = False) -> None:
+    """Answer requests, with limits on connections, until interrupted."""
     limits = ConnectionLimits(most_connections(raise_open_files()))
     settings = uvicorn.Config(
         application,

@@ -1,0 +1,211 @@
+"""A reviewer's page, served on this machine alone, and review.csv, kept up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from contstim.errors import InputError
+from contstim.experiments.collection.limits import RequestLimits, sparing_log
+from contstim.experiments.collection.requests import (
+    DecideRequest,
+    RequestRefusal,
+    check_fields,
+    read_json,
+)
+from contstim.experiments.collection.server import listen, run
+from contstim.experiments.collection.service import HEADERS, error_response, json_response
+from contstim.reviews import Decision, read_reviews, write_review
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from contstim.experiments.collection.requests import ReceivedDecision
+    from contstim.reporting.review import PageContent
+    from contstim.reviews import Review, ReviewedItem, Stimulus
+
+HOST = "127.0.0.1"
+_NOT_IN_NAMES = re.compile(r"[^\w-]+")
+
+
+def review_file(page: Path, reviewer: str) -> Path:
+    """Where a reviewer's decisions are saved: review.csv beside the page, or review-NAME.csv."""
+    name = _NOT_IN_NAMES.sub("_", reviewer)
+    return page.with_name(f"review-{name}.csv" if reviewer else "review.csv")
+
+
+@dataclass
+class ReviewFile:
+    """A reviewer's review.csv, written anew with every decision.
+
+    Attributes:
+        path: of the table.
+        items: all that are reviewed, undecided.
+        decisions: the items that were decided, by identifier.
+    """
+
+    path: Path
+    items: tuple[ReviewedItem, ...]
+    decisions: dict[str, ReviewedItem] = field(default_factory=dict)
+    _written: bytes | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        items: tuple[ReviewedItem, ...],
+        stimuli: Sequence[Stimulus],
+        table: Path | str,
+        earlier: Review | None = None,
+    ) -> ReviewFile:
+        """The file as it stands, with the decisions of an earlier review; nothing is written.
+
+        Args:
+            path: the file, which need not exist.
+            items: of the reviewer, undecided.
+            stimuli: of which the items are.
+            table: what messages call these.
+            earlier: reviews of which the reviewer's decisions are taken where there is no file.
+
+        Raises:
+            InputError: the file is of another reviewer, of another set, or of items that have
+                changed since.
+        """
+        reviewer, by_id = items[0].reviewer, {item.item_id: item for item in items}
+        written: bytes | None = None
+        if path.exists():
+            try:
+                written = _digest(path)
+                earlier = read_reviews([path], may_be_undecided=True)
+                earlier.require_items_of(stimuli, table)
+                kinds = {item.kind for item in earlier.decisions} - {items[0].kind}
+                if kinds:
+                    raise InputError(f"It is a review of {', '.join(kinds)}s.")
+                reviewers = {item.reviewer for item in earlier.decisions}
+                # Where the column is empty, the file's name stands for the reviewer
+                if reviewers - {reviewer or path.stem}:
+                    raise InputError(f"It is the review of {', '.join(sorted(reviewers))}.")
+            except InputError as error:
+                raise InputError(
+                    f"{path} stands where this review is to be saved, and is not overwritten. "
+                    f"{error} Move it away, or name another folder with --out."
+                ) from error
+            reviewer = reviewer or path.stem
+        decisions = {
+            decided.item_id: replace(
+                by_id[decided.item_id], decision=decided.decision, reason=decided.reason
+            )
+            for decided in (earlier.decisions if earlier else ())
+            if decided.decision and decided.reviewer == reviewer and decided.item_id in by_id
+        }
+        return cls(path, items, decisions, written)
+
+    def decide(self, changes: Sequence[ReceivedDecision]) -> None:
+        """Take decisions over, and write the whole file, or leave it as it was.
+
+        Raises:
+            RequestRefusal: an item is not among the reviewed ones, or another program has changed
+                the file meanwhile.
+            InputError: the file cannot be written.
+        """
+        by_id = {item.item_id: item for item in self.items}
+        unknown = [change.item_id for change in changes if change.item_id not in by_id]
+        if unknown:
+            raise RequestRefusal(422, f"There is no item {unknown[0]!r}.")
+        # Else what another server or a spreadsheet has saved there would be lost
+        if (_digest(self.path) if self.path.exists() else None) != self._written:
+            raise RequestRefusal(
+                409,
+                f"{self.path.name} was changed by another program and is not overwritten. Stop "
+                "the server and start it again; what is not saved yet stays in the browser.",
+            )
+        decisions = dict(self.decisions)
+        for change in changes:
+            decided = replace(
+                by_id[change.item_id], decision=Decision(change.decision), reason=change.reason
+            )
+            decisions[change.item_id] = decided
+        write_review(self.path, [decisions.get(item.item_id, item) for item in self.items])
+        self._written, self.decisions = _digest(self.path), decisions
+
+
+def serve_review(
+    content: PageContent,
+    file: ReviewFile,
+    *,
+    port: int,
+    opened: Callable[[str], None],
+) -> None:
+    """Serve the page to browsers of this machine and save decisions, until interrupted.
+
+    Args:
+        content: of the page.
+        file: where decisions are saved.
+        port: 0 for any free one.
+        opened: told the page's address once it can be opened.
+
+    Raises:
+        InputError: the port cannot be used.
+    """
+    with closing(listen(HOST, port)) as listening:
+        number = listening.getsockname()[1]
+        application = review_application(content, file, number)
+        with sparing_log(), suppress(KeyboardInterrupt):
+            opened(f"http://{HOST}:{number}/")
+            run(application, listening)
+
+
+def review_application(content: PageContent, file: ReviewFile, port: int) -> Starlette:
+    """The page and the address that takes decisions, as an ASGI application."""
+    hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+    saving = asyncio.Lock()
+
+    def check_host(request: Request) -> None:
+        # A page of another site reaches this server under its own name (DNS rebinding), or says
+        # with Origin where it comes from
+        if request.headers.get("host") not in hosts:
+            raise RequestRefusal(421, f"This server answers at http://{HOST}:{port}/ only.")
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in {f"http://{host}" for host in hosts}:
+            raise RequestRefusal(403, "This server answers its own page only.")
+
+    async def page(request: Request) -> Response:
+        check_host(request)
+        html = await asyncio.to_thread(content.html, decisions=file.decisions, file=file.path.name)
+        # The page states itself what it may load; only whether it may be framed is said here
+        policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
+        return HTMLResponse(html, headers=HEADERS | policy)
+
+    async def decide(request: Request) -> Response:
+        check_host(request)
+        asked = check_fields(await read_json(request, RequestLimits()), DecideRequest)
+        if asked.fingerprint != content.fingerprint:
+            raise RequestRefusal(409, "The page is of other items: load it again.")
+        async with saving:
+            try:
+                await asyncio.to_thread(file.decide, asked.decisions)
+            except InputError as error:
+                raise RequestRefusal(503, str(error), wait=3) from error
+        return json_response({"saved": len(asked.decisions)})
+
+    return Starlette(
+        routes=[Route("/", page), Route("/decisions", decide, methods=["POST"])],
+        exception_handlers=dict.fromkeys(
+            (RequestRefusal, HTTPException, ClientDisconnect), error_response
+        ),
+    )
+
+
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()

@@ -1,0 +1,199 @@
+"""`contstim review` and `contstim show` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+
+from contstim.experiments.design.building import triplet_trials
+from contstim.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
+from contstim.scores import ScoreTable
+from contstim.stimuli import write_pairs, write_trials, write_triplets
+from tests.cli.running import run, succeed
+from tests.experiments.stimuli import some_pairs, some_triplets
+
+TRIPLETS, PAIRS = some_triplets(1), some_pairs(1)
+TRIALS = [replace(trial, group=1) for triplet in TRIPLETS for trial in triplet_trials(triplet)]
+IDS = [each.triplet_id for each in TRIPLETS]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_triplets(tmp_path / "triplets.csv", TRIPLETS)
+    write_pairs(tmp_path / "pairs.parquet", PAIRS)
+    write_trials(tmp_path / "trials.jsonl", TRIALS)
+    sentences = dict.fromkeys(
+        sentence for item in undecided([*PAIRS, *TRIALS]) for sentence in item.sentences
+    )
+    models = ("ngram", "rnn", "bert", "gpt")
+    log_probs = -np.add.outer(np.arange(len(sentences)), np.arange(4.0))
+    ScoreTable(tuple(sentences), models, log_probs).write(tmp_path / "scores.csv")
+    return tmp_path
+
+
+def facts(page: Path) -> dict[str, Any]:
+    data = re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert data
+    return dict(json.loads(data[1]))
+
+
+def review_of(path: Path, reviewer: str, *decisions: str) -> None:
+    items: list[ReviewedItem] = [
+        replace(item, decision=Decision(decision), reason="odd" * (decision == "reject"))
+        for item, decision in zip(undecided(TRIPLETS, reviewer), decisions, strict=True)
+    ]
+    write_review(path, items)
+
+
+@pytest.mark.parametrize(
+    ("table", "n_items", "own"),
+    [
+        ("triplets.csv", len(TRIPLETS), 2),  # whose log-probabilities stand in the table
+        ("pairs.parquet", len(PAIRS), 0),
+        ("trials.jsonl", len(TRIALS), 0),
+    ],
+)
+def test_each_kind_of_table_becomes_a_page_with_scores_or_without(
+    folder: Path, table: str, n_items: int, own: int
+) -> None:
+    done = run(folder, "review", table, "--out", "pages/review.html")
+    assert done.returncode == 0, done.stderr
+    assert "open it in a browser" in done.stderr
+    items = facts(folder / "pages" / "review.html")["items"]
+    assert [len(each["columns"]) for each in items] == [own] * n_items
+    succeed(folder, "review", table, "--scores", "scores.csv", "--out", "scored.html")
+    items = facts(folder / "scored.html")["items"]
+    assert [len(each["columns"]) for each in items] == [4] * n_items
+    succeed(folder, "show", table, "--out", "show.html")
+    page = (folder / "show.html").read_text()
+    assert "ngram against rnn" in page
+    assert "data:image/png" not in page
+    succeed(folder, "show", table, "--scores", "scores.csv", "--out", "map.html", "--title", "Mine")
+    page = (folder / "map.html").read_text()
+    assert "<h1>Mine</h1>" in page
+    assert "data:image/png" in page
+
+
+def test_several_reviews_are_counted_and_merged(folder: Path) -> None:
+    """Witness: counted by hand."""
+    review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
+    review_of(folder / "bea.csv", "", "reject", "reject", "", "", "keep", "")
+    options = "--review ann.csv --review bea.csv --reviewer Ann --merged merged.csv --out r.html"
+    printed = succeed(folder, "review", "triplets.csv", *options.split())
+    assert printed.splitlines() == [
+        "Ann: 4 of 6 triplets decided, 2 rejected",
+        "bea: 3 of 6 triplets decided, 2 rejected",
+        "rejected by anybody: 3; reviewers disagree: 1",
+    ]
+    merged = read_reviews([folder / "merged.csv"])
+    assert merged == read_reviews([folder / "ann.csv", folder / "bea.csv"])
+    items = facts(folder / "r.html")["items"]
+    assert [each["decision"] for each in items[:2]] == [[["keep", ""]], [["reject", "odd"]]]
+    assert items[0]["others"] == [["bea", "reject", "odd"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("scores.csv --out r.html", "holds neither triplets"),
+        ("nothing.csv --out r.html", "Cannot read nothing.csv"),
+        ("triplets.csv --out r.html --merged m.csv", "name them with --review"),
+        ("triplets.csv --out r.html --review ann.csv --merged m.txt", "m.txt is not a table"),
+        ("trials.jsonl --out r.html --review ann.csv", "no trial was reviewed in --review"),
+        ("fewer.csv --out r.html --review ann.csv", "The review is of another set: 1 of 6"),
+        ("triplets.csv --out r.html --review ann.csv --review odd.csv", "both keeps and rejects"),
+        ("triplets.csv --out r.html --review none.csv", "none.csv holds no decision"),
+        ("pairs.parquet --out r.html --scores few.csv", "The scores lack 11 of 12 sentences"),
+        ("triplets.csv --out r.html --blocked ann.csv", "is not one word"),
+        ("triplets.csv --out . --quiet", "it is a folder"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(
+    folder: Path, options: str, message: str
+) -> None:
+    review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
+    review_of(folder / "odd.csv", "Ann", "reject", "", "", "", "", "")
+    review_of(folder / "none.csv", "Ann", *[""] * 6)
+    write_triplets(folder / "fewer.csv", TRIPLETS[1:])
+    first = PAIRS[0].sentence_1
+    assert first
+    (folder / "few.csv").write_text(f"sentence,ngram\n{first.text},-1\n")
+    done = run(folder, "review", *options.split())
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (folder / "r.html").exists()
+    assert not (folder / "m.csv").exists()
+
+
+def test_flags_rest_on_the_text_and_the_lists_that_are_given(folder: Path) -> None:
+    (folder / "blocked.txt").write_text("nobody\n")
+    (folder / "words.csv").write_text("word,count\nnobody,3000000\nmade,1000000\n")
+    options = "--text words.csv --blocked blocked.txt --language any --often 9 --rare 2.9"
+    succeed(folder, "review", "triplets.csv", *options.split(), "--out", "r.html")
+    read = facts(folder / "r.html")
+    names = [name for name, _ in read["flags"]]
+    explanations = dict(read["flags"])
+    assert "below 2.9 on the Zipf scale" in explanations["rare word"]
+    assert "words.csv" in explanations["rare word"]
+    assert "more than 9 items" in explanations["word in many items"]
+    details = [(names[kind], text) for kind, text in read["items"][0]["flags"]]
+    assert ("block list", "“Nobody” is on the block list.") in details
+    assert ("rare word", "“ngram” is rare (Zipf 2.4).") in details
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    command = [sys.executable, "-m", "contstim", "review", "triplets.csv", "--out", "review.html"]
+    process = subprocess.Popen(
+        [*command, "--serve", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip(), process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path) -> None:
+    saved = {"item_id": IDS[0], "decision": "reject", "reason": "rude"}
+    for _ in range(2):
+        with serving(folder, "--port", "0", "--reviewer", " Ann  B ") as (url, process):
+            assert url.startswith("http://127.0.0.1:")
+            page = httpx2.get(url, verify=False).text
+            fingerprint = re.search(r'"fingerprint": "(\w+)"', page)
+            assert fingerprint
+            body = {"fingerprint": fingerprint[1], "decisions": [saved]}
+            assert httpx2.post(f"{url}decisions", json=body, verify=False).status_code == 200
+            saved |= {"item_id": IDS[1]}
+        assert process.returncode in (0, 130)
+    review = read_reviews([folder / "review-Ann_B.csv"])
+    assert review.rejected == set(IDS[:2])
+    assert {item.reviewer for item in review.decisions} == {"Ann B"}
+    # of another set, the file stays as it is
+    before = (folder / "review-Ann_B.csv").read_bytes()
+    write_triplets(folder / "triplets.csv", TRIPLETS[2:])
+    done = run(
+        folder, *"review triplets.csv --out review.html --reviewer".split(), "Ann B", "--serve"
+    )
+    assert done.returncode == 2
+    assert "review-Ann_B.csv stands where this review is to be saved" in done.stderr
+    assert "another set: 2 of 6" in done.stderr
+    assert (folder / "review-Ann_B.csv").read_bytes() == before

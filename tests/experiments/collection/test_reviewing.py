@@ -1,0 +1,208 @@
+"""The server of a review: what it saves, whom it answers, and what it never overwrites."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from contstim.errors import InputError
+from contstim.experiments.collection.reviewing import (
+    ReviewFile,
+    review_application,
+    review_file,
+)
+from contstim.reporting.review import PageContent
+from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
+from contstim.sentence import Sentence
+from contstim.stimuli import Pair
+from tests.experiments.stimuli import some_pairs, some_triplets
+
+TRIPLETS = some_triplets(1)
+IDS = [each.triplet_id for each in TRIPLETS]
+
+
+@dataclass
+class Served:
+    http: httpx2.Client
+    port: int
+    file: ReviewFile
+    content: PageContent
+
+    def decide(self, *decisions: tuple[str, str, str], **headers: str) -> httpx2.Response:
+        named = ("item_id", "decision", "reason")
+        return self.http.post(
+            "/decisions",
+            json={
+                "fingerprint": self.content.fingerprint,
+                "decisions": [dict(zip(named, each, strict=True)) for each in decisions],
+            },
+            headers=headers,
+        )
+
+
+def opened(path: Path, reviewer: str = "", review: Review | None = None) -> ReviewFile:
+    return ReviewFile.open(path, undecided(TRIPLETS, reviewer), TRIPLETS, "t.csv", review)
+
+
+@contextmanager
+def running(file: ReviewFile) -> Iterator[Served]:
+    content = PageContent.of(TRIPLETS, title="x")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = int(listening.getsockname()[1])
+        application = review_application(content, file, port)
+        settings = uvicorn.Config(application, lifespan="off", ws="none", log_config=None)
+        server = uvicorn.Server(settings)
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{port}"
+            with httpx2.Client(base_url=address, trust_env=False, verify=False) as http:
+                yield Served(http, port, file, content)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with running(opened(tmp_path / "review.csv")) as server:
+        yield server
+
+
+def test_each_decision_is_in_the_file_when_it_is_answered(served: Served) -> None:
+    assert not served.file.path.exists()
+    assert served.decide((IDS[0], "keep", ""), (IDS[1], "reject", "odd")).json() == {"saved": 2}
+    assert served.decide((IDS[0], "reject", "it's “rude”")).status_code == 200
+    review = read_reviews([served.file.path])
+    assert [item.item_id for item in review.decisions] == IDS
+    assert review.rejected == set(IDS[:2])
+    assert served.decide((IDS[0], "", ""), (IDS[1], "", "")).status_code == 200
+    with pytest.raises(InputError, match="holds no decision"):
+        read_reviews([served.file.path])
+    assert opened(served.file.path).decisions.keys() <= set(IDS)  # and can be gone on with
+
+
+def test_a_review_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    for reviewer in ("", "Ann"):
+        path = review_file(tmp_path / "review.html", reviewer)
+        with running(opened(path, reviewer)) as server:
+            server.decide((IDS[2], "reject", "odd"))
+        with running(opened(path, reviewer)) as server:
+            assert f'"id": "{IDS[2]}"' in server.http.get("/").text
+            server.decide((IDS[3], "keep", ""))
+        review = read_reviews([path])
+        assert {d.reviewer for d in review.decisions} == {reviewer or "review"}
+        assert {d.item_id: str(d.decision) for d in review.decisions if d.decision} == {
+            IDS[2]: "reject",
+            IDS[3]: "keep",
+        }
+    assert {each.name for each in tmp_path.iterdir()} == {"review.csv", "review-Ann.csv"}
+
+
+def test_an_earlier_review_of_the_same_person_is_taken_over(tmp_path: Path) -> None:
+    decided = [
+        replace(item, decision=Decision.KEEP)
+        for name in ("Ann", "Bea")
+        for item in undecided(TRIPLETS[: 1 + (name == "Bea")], name)
+    ]
+    assert opened(tmp_path / "a.csv", "Ann", Review(tuple(decided))).decisions.keys() == {IDS[0]}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "localhost:PORT", "origin": "http://localhost:PORT"}, 200),
+        ({"host": "evil.example:PORT"}, 421),
+        ({"host": "127.0.0.1"}, 421),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "http://127.0.0.1:1"}, 403),
+        ({"origin": "null"}, 403),
+    ],
+)
+def test_pages_of_others_are_refused(served: Served, headers: dict[str, str], status: int) -> None:
+    headers = {name: value.replace("PORT", str(served.port)) for name, value in headers.items()}
+    assert served.http.get("/", headers=headers).status_code == status
+    assert served.decide((IDS[0], "keep", ""), **headers).status_code == status
+    assert served.file.path.exists() is (status == 200)
+
+
+def test_forms_of_other_pages_cannot_decide(served: Served) -> None:
+    given = served.http.post("/decisions", content="{}", headers={"content-type": "text/plain"})
+    assert given.status_code == 415
+    page = served.http.get("/").headers
+    assert page["content-security-policy"] == "frame-ancestors 'none'"
+    assert page["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda body: body | {"fingerprint": "of-others"}, 409),
+        (lambda body: body | {"decisions": []}, 422),
+        (lambda body: body | {"decisions": body["decisions"] * 2 + [{}]}, 422),
+        (lambda body: {**body, "decisions": [body["decisions"][0] | {"item_id": "x"}]}, 422),
+        (lambda body: {**body, "decisions": [body["decisions"][0] | {"decision": "no"}]}, 422),
+        (lambda body: {**body, "decisions": [body["decisions"][0] | {"reason": "a\nb"}]}, 422),
+        (lambda body: {**body, "decisions": [body["decisions"][0] | {"reason": "a" * 501}]}, 422),
+        (lambda body: [body], 422),
+    ],
+)
+def test_what_is_no_decision_changes_nothing(
+    served: Served, change: Callable[[Any], Any], status: int
+) -> None:
+    body = {
+        "fingerprint": served.content.fingerprint,
+        "decisions": [{"item_id": IDS[0], "decision": "keep", "reason": ""}],
+    }
+    given = served.http.post("/decisions", json=change(body))
+    assert given.status_code == status, given.text
+    assert given.json()["error"]
+    assert not served.file.path.exists()
+
+
+def test_what_others_wrote_meanwhile_is_not_overwritten(served: Served) -> None:
+    served.decide((IDS[0], "keep", ""))
+    served.file.path.write_text("changed by a spreadsheet")
+    given = served.decide((IDS[1], "keep", ""))
+    assert given.status_code == 409
+    assert "review.csv was changed by another program" in given.json()["error"]
+    assert served.file.path.read_text() == "changed by a spreadsheet"
+
+
+def test_a_folder_that_is_gone_is_told_and_tried_again(served: Served) -> None:
+    folder = served.file.path.with_name("gone")
+    folder.write_text("")
+    served.file.path = folder / "review.csv"
+    given = served.decide((IDS[1], "keep", ""))
+    assert given.status_code == 503
+    assert "Cannot write" in given.json()["error"]
+
+
+def test_reviews_of_others_and_of_other_sets_are_not_overwritten(tmp_path: Path) -> None:
+    def refused(stimuli: Any, message: str, reviewer: str = "Bea") -> None:
+        decided = [replace(item, decision=Decision.KEEP) for item in undecided(stimuli, reviewer)]
+        write_review(tmp_path / "review.csv", decided)
+        before = (tmp_path / "review.csv").read_bytes()
+        with pytest.raises(InputError, match=f"is not overwritten. {message}"):
+            opened(tmp_path / "review.csv", "Ann")
+        assert (tmp_path / "review.csv").read_bytes() == before
+
+    refused(TRIPLETS, "It is the review of Bea")
+    refused([replace(TRIPLETS[0], triplet_id="x")], "The review is of another set", "Ann")
+    changed = replace(TRIPLETS[0], natural=Sentence.parse("We saw another one"))
+    refused([changed], "1 of 1 reviewed triplets have changed", "Ann")
+    pair: Pair = some_pairs(1)[0]
+    refused([pair], "It is a review of pairs", "Ann")
+    (tmp_path / "review.csv").write_text("something else")
+    with pytest.raises(InputError, match="is not overwritten"):
+        opened(tmp_path / "review.csv", "Ann")

@@ -1,0 +1,7 @@
+"""A real browser, and pages in files."""
+
+from __future__ import annotations
+
+from tests.experiments.platforms.conftest import chromium, visit
+
+__all__ = ["chromium", "visit"]

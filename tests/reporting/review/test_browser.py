@@ -1,0 +1,340 @@
+"""The page of a review in a real browser (Chromium), opened from disk and without a network."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.english import generate
+from contstim.experiments.design.building import triplet_trials
+from contstim.item_flags import flag_items
+from contstim.reporting.review import review_page
+from contstim.reviews import Decision, Review, ReviewedItem, read_reviews, undecided, write_review
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial, Triplet
+
+Visit = Callable[..., Any]
+Open = Callable[..., Any]
+EVIL = "</script> We <b>saw</b> <img/src=x/onerror=alert(1)> &amp; “it”"
+
+
+def triplet(number: int, natural: Sentence, first: Sentence, second: Sentence) -> Triplet:
+    models = ("RNN", "LSTM") if number % 2 else ("kenlm:2.arpa", "GPT-2")
+    return Triplet(
+        f"t{number}", *models, natural, first, second, *(-20.5, -20, -40, -19, -19, -40), number
+    )
+
+
+def some_triplets(n: int) -> list[Triplet]:
+    sentences = list(generate(3 * n, seed=2, words=8))
+    return [triplet(i, *sentences[3 * i : 3 * i + 3]) for i in range(n)]
+
+
+TRIPLETS = some_triplets(6)
+TRIPLETS[2] = replace(TRIPLETS[2], natural=Sentence.parse(EVIL))
+
+
+@pytest.fixture
+def open_page(tmp_path: Path, visit: Visit) -> Open:
+    """Open a page of stimuli from disk; a browser that asks the network for anything fails."""
+
+    def write(stimuli: Any = TRIPLETS, *, page: Any = None, **options: Any) -> Any:
+        path = tmp_path / "review.html"
+        path.write_text(review_page(stimuli, **options), encoding="utf-8")
+        page = page or visit(offline=True, accept_downloads=True)
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+    return write
+
+
+def press(page: Any, keys: str) -> None:
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
+def download(page: Any, folder: Path) -> Path:
+    with page.expect_download() as given:
+        page.click("#download")
+    path: Path = folder / given.value.suggested_filename
+    given.value.save_as(path)
+    return path
+
+
+def decided(
+    stimuli: Any, reviewer: str, decisions: dict[str, tuple[str, str]]
+) -> list[ReviewedItem]:
+    return [
+        replace(item, decision=Decision(decision), reason=reason)
+        for item in undecided(stimuli, reviewer)
+        for decision, reason in [decisions.get(item.item_id, ("", ""))]
+    ]
+
+
+def shown(page: Any) -> list[str]:
+    """Identifiers of the items that filters let through, in order, filled or not."""
+    cards = "[...document.querySelectorAll('.item')]"
+    return list(page.evaluate(f"{cards}.map(card => review.data.items[card.dataset.place].id)"))
+
+
+def filled(page: Any) -> list[str]:
+    return [str(each) for each in page.locator(".item .id").all_inner_texts()]
+
+
+def test_a_review_by_the_keyboard_alone_survives_a_reload_and_is_read_back(
+    open_page: Open, tmp_path: Path
+) -> None:
+    """Witness: the file that Python writes of the same decisions, byte for byte."""
+    page = open_page()
+    press(page, "j a a r 1 r")
+    page.keyboard.type('says "no", and 2 more')
+    press(page, "Enter r Enter a u c r Escape")
+    decisions = {
+        "t0": ("keep", ""),
+        "t1": ("keep", ""),
+        "t2": ("reject", "ungrammatical"),
+        "t3": ("reject", 'says "no", and 2 more'),
+        "t4": ("reject", ""),
+    }
+    assert page.inner_text("#count") == "5 of 6 decided, 3 rejected"
+    for _ in range(2):
+        written = download(page, tmp_path)
+        assert written.name == "review.csv"
+        write_review(tmp_path / "python.csv", decided(TRIPLETS, "", decisions))
+        assert written.read_bytes() == (tmp_path / "python.csv").read_bytes()
+        review = read_reviews([written])
+        review.require_items_of(TRIPLETS, "t.csv")
+        assert review.rejected == {"t2", "t3", "t4"}
+        page.reload()
+        page.wait_for_selector("body[data-ready]")
+
+
+def test_a_digit_picks_a_reason_only_where_nothing_is_typed(open_page: Open) -> None:
+    page = open_page()
+    press(page, "j r")
+    page.keyboard.type("see 2")
+    press(page, "Enter k r")  # what was typed is selected: a digit replaces it
+    press(page, "2")
+    assert page.inner_text(".item >> nth=0 >> .decision") == "✗ rejected: offensive"
+
+
+def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
+    page = open_page()
+    style = "getComputedStyle(document.activeElement).outlineStyle"
+    place = "document.activeElement.dataset.place"
+    press(page, "j")
+    assert page.evaluate(place) == "0"
+    press(page, "j ArrowDown k")
+    assert page.evaluate(place) == "1"
+    assert page.evaluate(style) == "solid"
+    assert page.get_attribute(".item.current", "aria-posinset") == "2"
+    press(page, "r")
+    assert page.evaluate(style) == "solid"
+    assert page.evaluate("document.activeElement.tagName") == "INPUT"
+    press(page, "Escape / Escape ?")
+    assert page.locator("#help").is_visible()
+    press(page, "a Enter")
+    assert not page.locator("#help").is_visible()
+    assert page.inner_text("#count").startswith("0 of")
+
+
+def test_a_sentence_with_markup_stays_text(open_page: Open) -> None:
+    page = open_page()
+    text = page.inner_text(".item >> nth=2 >> .sentence >> nth=0")
+    assert text == Sentence.parse(EVIL).text
+    assert page.locator("img").count() == 0
+
+
+def test_names_on_one_browser_and_two_tables_do_not_mix(open_page: Open, tmp_path: Path) -> None:
+    page = open_page()
+    press(page, "j a")
+    page.fill("#name", "Ann B.")
+    page.press("#name", "Enter")
+    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"  # decided before she said so
+    page.fill("#name", "Bea")
+    page.press("#name", "Enter")
+    assert page.inner_text("#count") == "0 of 6 decided, 0 rejected"
+    page.click("[data-act=reject] >> nth=1")
+    page.click(".reasons button >> nth=2")
+    bea = download(page, tmp_path)
+    page.fill("#name", "Ann B.")
+    page.press("#name", "Enter")
+    ann = download(page, tmp_path)
+    assert (ann.name, bea.name) == ("review-Ann_B_.csv", "review-Bea.csv")
+    review = read_reviews([ann, bea])
+    assert [
+        (d.reviewer, d.item_id, str(d.decision), d.reason) for d in review.decisions if d.decision
+    ] == [("Ann B.", "t0", "keep", ""), ("Bea", "t1", "reject", "debris")]
+    other = [*TRIPLETS[1:], replace(TRIPLETS[0], natural=Sentence.parse("This is another one"))]
+    open_page(other, page=page, reviewer="Bea")
+    assert page.inner_text("#count") == "0 of 6 decided, 0 rejected"
+
+
+def test_other_reviewers_are_shown_and_disagreements_are_a_filter(open_page: Open) -> None:
+    ann = decided(TRIPLETS, "Ann", {"t0": ("keep", ""), "t1": ("reject", "odd <b>")})
+    bea = decided(
+        TRIPLETS, "Bea", {"t0": ("reject", "rude"), "t1": ("reject", ""), "t3": ("keep", "")}
+    )
+    page = open_page(review=Review((*ann, *bea)), reviewer="Cid")
+    assert page.locator(".item >> nth=0 >> .others li").all_inner_texts() == [
+        "Ann keeps",
+        "Bea rejects: rude",
+    ]
+    assert page.inner_text(".item >> nth=1 >> .others") == "Ann rejects: odd <b>\nBea rejects"
+    page.select_option("#decision", "disagree")
+    assert shown(page) == ["t0"]
+    page.select_option("#decision", "anybody")
+    assert shown(page) == ["t0", "t1"]
+    page.select_option("#decision", "")
+    press(page, "j j j j r 5")  # one's own decision disagrees, too
+    page.select_option("#decision", "disagree")
+    assert shown(page) == ["t0", "t3"]
+
+
+def test_own_earlier_decisions_are_where_a_page_begins(open_page: Open) -> None:
+    ann = decided(TRIPLETS, "Ann", {"t0": ("keep", ""), "t1": ("reject", "odd")})
+    page = open_page(review=Review(tuple(ann)), reviewer="Ann")
+    assert page.inner_text("#count") == "2 of 6 decided, 1 rejected"
+    press(page, "j c")
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    assert page.inner_text("#count") == "1 of 6 decided, 1 rejected"
+
+
+def test_filters_search_and_order(open_page: Open) -> None:
+    """Witness: the same choices made in Python."""
+    rare = Trial(
+        *(
+            "catch",
+            2,
+            Condition.CATCH,
+            "",
+            "",
+            Sentence.parse("We met Ann"),
+            Sentence.parse("Ann met We"),
+        ),
+        *(Kind.NATURAL, Kind.SHUFFLED, ""),
+    )
+    trials = [
+        *(
+            replace(trial, group=1 + i % 3)
+            for t in TRIPLETS
+            for i, trial in enumerate(triplet_trials(t))
+        ),
+        rare,
+    ]
+    page = open_page(trials)
+
+    def expect(wanted: Callable[[Trial], bool], **choices: str) -> None:
+        for name, choice in choices.items():
+            page.select_option(f"#{name}", choice)
+        assert sorted(shown(page)) == sorted(t.trial_id for t in trials if wanted(t)), choices
+        for name in choices:
+            page.select_option(f"#{name}", "")
+
+    expect(lambda t: t.condition is Condition.CATCH, condition="catch")
+    expect(lambda t: t.model_1 == "RNN", duel="RNN\nLSTM")
+    expect(lambda t: t.group == 2, group="2")
+    expect(lambda t: t.group == 2 and t.model_1 == "RNN", group="2", duel="RNN\nLSTM")
+    expect(lambda t: 3 in map(len, (t.sentence_1, t.sentence_2)), length="3")
+    flagged = flag_items(trials).by_item
+    expect(lambda t: t.trial_id in flagged, flag="any")
+    expect(lambda t: t.trial_id not in flagged, flag="none")
+    page.fill("#search", "MET ann")
+    assert shown(page) == ["catch"]
+    page.fill("#search", "nowhere")
+    assert shown(page) == []
+    assert page.locator("#nothing").is_visible()
+    page.fill("#search", "")
+    page.select_option("#order", "flags")
+    numbers = [len(flagged.get(name, ())) for name in shown(page)]
+    assert numbers == sorted(numbers, reverse=True)
+
+
+def test_the_most_controversial_items_come_first_if_asked_for(open_page: Open) -> None:
+    page = open_page()
+    assert page.locator("#group").is_hidden()  # triplets have none
+    page.select_option("#order", "most")
+    assert shown(page) == [f"t{number}" for number in range(5, -1, -1)]
+
+
+def test_items_that_no_longer_match_stay_until_they_are_to_go(open_page: Open) -> None:
+    page = open_page()
+    page.select_option("#decision", "open")
+    press(page, "j a a")
+    assert len(shown(page)) == 6
+    assert page.inner_text("#stale") == "Hide 2 that no longer match"
+    page.click("#stale")
+    assert shown(page) == ["t2", "t3", "t4", "t5"]
+    press(page, "u")
+    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
+
+
+def test_a_browser_that_keeps_nothing_says_so(visit: Visit, open_page: Open) -> None:
+    page = visit(offline=True)
+    page.add_init_script(
+        "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
+    )
+    open_page(page=page)
+    press(page, "j a")
+    assert "decisions are lost when it is closed" in page.inner_text("#kept")
+    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
+
+
+def test_by_touch_on_a_phone(open_page: Open, visit: Visit) -> None:
+    sizes = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = open_page(page=visit(offline=True, color_scheme="dark", **sizes))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.tap("[data-act=keep] >> nth=0")
+    page.tap("[data-act=reject] >> nth=1")
+    page.tap(".reasons button >> nth=0")
+    assert page.inner_text("#count") == "2 of 6 decided, 1 rejected"
+    page.tap("#undo")
+    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
+    _picture(page, "phone")
+
+
+def test_all_items_are_printed(open_page: Open) -> None:
+    stimuli = some_triplets(60)
+    page = open_page(stimuli)
+    assert len(filled(page)) < 60
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert filled(page) == [each.triplet_id for each in stimuli]
+    assert not page.locator("#download").is_visible()
+
+
+def test_thousands_of_items_are_there_at_once(
+    open_page: Open, record_property: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    """How long it takes is reported (and printed with -s), and not judged on a busy machine."""
+    stimuli = some_triplets(2_000)
+    page = open_page(stimuli)
+    milliseconds = page.evaluate(
+        "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+    )
+    record_property("milliseconds until 2,000 items are shown", milliseconds)
+    print(f"2,000 items are shown after {milliseconds:.0f} ms")
+    _picture(page, "large")
+    assert page.locator(".item").count() == 2_000
+    assert len(filled(page)) < 100  # filled as they come near
+    page.fill("#search", stimuli[-1].triplet_id)
+    press(page, "Enter a")
+    page.fill("#search", "")
+    with download(page, tmp_path).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["item_id"] for row in rows if row["decision"] == "keep"] == ["t1999"]
+    assert len(rows) == 2_000
+
+
+def _picture(page: Any, name: str) -> None:
+    folder = os.environ.get("CONTSTIM_ARTIFACTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"review-{name}.png")
