@@ -18,6 +18,22 @@ if TYPE_CHECKING:
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
+Restarts = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Searches of a sentence, at most, each with another seed; the best result is kept. "
+        "They end when five in a row gain next to nothing. By default 1; up to 20 where searching "
+        "is cheap, as between n-gram models.",
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        help="Search a sentence again as long as another search is expected to end within so many "
+        "seconds. The first always finishes. Results then depend on the machine."
+    ),
+]
 Folder = Annotated[Path, typer.Option(help="The folder to write.")]
 
 # Models, and how they are loaded

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from contstim.cli.constraints import Fluency, WordLimits, read_fluency
-from contstim.cli.options import AllowUnknown, Loading, Quiet, Seed, Words
+from contstim.cli.options import AllowUnknown, Loading, Quiet, Restarts, Seconds, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
     changed_words,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.climb import Step
+    from contstim.optimization.search.restarts import SearchSummary
     from contstim.optimization.search.symmetric import SymmetricPair
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.vocabulary import Vocabulary
@@ -62,6 +63,8 @@ def synthesize(
     ] = "accept-reject",
     limits: WordLimits,
     fluency: Fluency = None,
+    restarts: Restarts = None,
+    seconds: Seconds = None,
     loading: Loading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
@@ -73,12 +76,16 @@ def synthesize(
     Of several accept models all must accept; of several reject models all are made to reject. Where
     nothing is found, this is said and the exit status is 3.
 
+    A sentence is searched again, each time with another seed, where that is cheap; --restarts and
+    --seconds say how often and how long.
+
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
-    --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt`
+    --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --restarts 20`
     """
     from contstim.models.base import conventions
     from contstim.optimization.search.json_facts import json_facts
     from contstim.optimization.search.recipes import recipe_named
+    from contstim.optimization.search.restarts import SearchBudget
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
@@ -86,13 +93,18 @@ def synthesize(
     # A fluency model is the last of the models, where there is one.
     judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
     way = recipe_named(recipe)  # an unknown recipe is refused before models are loaded
+    budget = way.restarts
+    if restarts is not None or seconds is not None:
+        budget = SearchBudget(restarts, seconds)
     models = loading.language_models([*accept, *reject, *judges])
     words, n_dropped = _vocabulary(vocabulary, models, allow_unknown=allow_unknown, quiet=quiet)
     options: dict[str, Any] = {
         "recipe": way,
         "constraints": constraints,
         "seed": seed,
+        "restarts": budget,
         "on_step": None if as_json or quiet else _print_step,
+        "on_restart": None if as_json or quiet else _print_search,
     }
     # In the order of loading: those that accept, those that reject, the model of fluency
     accepting, rejecting = models[: len(accept)], models[len(accept) :][: len(reject)]
@@ -152,6 +164,14 @@ def _print_step(step: Step) -> None:
     remark(f"{scores}  {step.old} → {step.new}: {step.sentence.text}{start}")
 
 
+def _print_search(search: SearchSummary) -> None:
+    """One line on standard error between a search and the next one."""
+    outcome = f"Search {search.number + 1} (seed {search.seed}): loss {search.loss:.2f} nats"
+    if search.number:
+        outcome += f", {search.gain:.2f} better than before" if search.gain else ", no gain"
+    remark(f"{outcome}. Searching again.")
+
+
 def _print_result(result: Synthesis | SymmetricPair) -> None:
     """A table of sentences and log-probabilities, why the search ended, and what it cost."""
     from contstim.optimization.search.symmetric import SymmetricPair
@@ -195,6 +215,9 @@ def _print_result(result: Synthesis | SymmetricPair) -> None:
         f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
         f"{climbs[-1].end.value}."
     )
+    history = result.history
+    if len(history.searches) > 1:
+        console.print(f"This is the {history.text}; {history.end.value}.")
     for name, cost in result.costs.items():
         if cost.rows:
             text = (

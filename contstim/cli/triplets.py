@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.options import AllowUnknown, Loading, Model, Quiet, Seed, Words
+from contstim.cli.options import (
+    AllowUnknown,
+    Loading,
+    Model,
+    Quiet,
+    Restarts,
+    Seconds,
+    Seed,
+    Words,
+)
 from contstim.cli.output import (
     INCOMPLETE,
     names_for_tables,
@@ -37,6 +46,8 @@ def triplets(
     ] = 100,
     recipe: Annotated[str, typer.Option(help="How to search: default or golan2023.")] = "default",
     allow_unknown: AllowUnknown = False,
+    restarts: Restarts = None,
+    seconds: Seconds = None,
     store: Annotated[
         Path | None,
         typer.Option(help="Where results are kept as they come; contstim.sqlite beside --out."),
@@ -73,13 +84,14 @@ def triplets(
 ) -> None:
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
-    Each pair has natural sentences of its own. Every result is kept as soon as it is found: a job
-    that was interrupted or killed, started again, goes on where it stopped, whatever the executor
-    and the number of workers. A search that fails three times, or finds nothing with three seeds,
-    is listed at the end, and the others go on; the exit status is then 3.
+    Each pair has natural sentences of its own, and each is searched several times where that is
+    cheap: --restarts and --seconds say how often and how long. Every result is kept as soon as it
+    is found: a job that was interrupted or killed, started again, goes on where it stopped,
+    whatever the executor and the number of workers. A search that fails three times, or finds
+    nothing with three seeds, is listed at the end, and the others go on; the exit status is then 3.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
-    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --out triplets.csv`
+    --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --restarts 5 --out triplets.csv`
     """
     from contstim.models.base import record_entry
     from contstim.models.contamination import contamination, contamination_facts
@@ -88,6 +100,7 @@ def triplets(
     from contstim.optimization.jobs.results import rename_columns, renamed
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.search.restarts import SINGLE, SearchBudget
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
@@ -106,6 +119,7 @@ def triplets(
         recipe,
         seed,
         allow_unknown,
+        None if restarts is None and seconds is None else SearchBudget(restarts, seconds),
     )
     context = WorkerContext(
         loading.device,
@@ -132,6 +146,9 @@ def triplets(
         facts = {
             "seed": seed,
             "recipe": recipe,
+            # As it stands in the store: an older one may have had a single search
+            "restarts": TripletStore(opened).settings().get("restarts", SINGLE.text),
+            "seconds": seconds,
             "models": {
                 named.name: record_entry(
                     named.specification, results.conventions[named.specification]

@@ -18,6 +18,7 @@ from contstim.filters import DistinctWords, InVocabulary, NotIn, filter_sentence
 from contstim.models.base import conventions
 from contstim.models.scoring import score_sentences
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
+from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
 from contstim.records import record_path, write_record
@@ -210,7 +211,12 @@ def _triplets(
             if len(changed) - start == scale.triplets:
                 break
             triplet, _, _ = synthesize_triplet(
-                models[first], models[second], sentence, vocabulary, seed=facts["seed"]
+                models[first],
+                models[second],
+                sentence,
+                vocabulary,
+                seed=facts["seed"],
+                restarts=SINGLE,  # a demo is to be quick
             )
             if triplet.natural not in (triplet.synthetic_1, triplet.synthetic_2):
                 changed.append(triplet)

@@ -279,6 +279,13 @@ class LanguageModel(Scorer):
     * After `forget_prefixes`, equal calls cost equally many passes.
     """
 
+    reports_passes: bool = False
+    """Whether `models.costs` is told of all its passes, so that few of them mean little work.
+
+    A model without a network has none. A search does no more than it must under a model that does
+    not report.
+    """
+
     @abstractmethod
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Log-probabilities of sentences, (n_sentences,), nats.

@@ -88,5 +88,21 @@ CREATE TABLE evaluation (
 ) STRICT, WITHOUT ROWID;
 """
 
+_RESTARTS = """
+CREATE TABLE restart (
+    search INTEGER NOT NULL REFERENCES search (id),
+    number INTEGER NOT NULL,
+    seed INTEGER NOT NULL,
+    loss REAL NOT NULL,
+    gain REAL NOT NULL,
+    visits INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (search, number)
+) STRICT, WITHOUT ROWID;
+"""
+
 # user_version says how many of these a file has. Never change one that was released: add another
-LAYOUTS = tuple(tuple(filter(str.strip, layout.split(";"))) for layout in (_SCORES, _TRIPLETS))
+LAYOUTS = tuple(
+    tuple(filter(str.strip, layout.split(";"))) for layout in (_SCORES, _TRIPLETS, _RESTARTS)
+)

@@ -47,6 +47,9 @@ class Trail:
             ended; a new round begins from a changed copy of the best sentence so far.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
             that was scored exactly, in order; nan for a model that was not asked.
+        searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
+            sentence, in order; all else is about the best of them, but for the costs, which are
+            those of all. None where the trail was kept before there were several.
     """
 
     accept: str
@@ -56,6 +59,7 @@ class Trail:
     costs: Mapping[str, tuple[int, int, int]]
     steps: tuple[tuple[int, int, int, str, str, str, float, float], ...]
     evaluations: tuple[tuple[int, int, str, str, float, float], ...]
+    searches: tuple[tuple[int, float, float, int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ class TripletStore:
         Raises:
             StoreError: the triplets kept here were made with other settings; shows each difference.
         """
-        stored = dict(self._database.rows("SELECT name, value FROM setting"))
+        stored = self.settings()
         different = [
             f"  {name}: {stored.get(name, '(none)')} → {settings.get(name, '(none)')}"
             for name in dict.fromkeys((*stored, *settings))
@@ -126,9 +130,13 @@ class TripletStore:
                 "INSERT OR REPLACE INTO setting VALUES (?, ?)", list(settings.items())
             )
 
+    def settings(self) -> dict[str, str]:
+        """Name and value of the settings kept before; none in a new store."""
+        return dict(self._database.rows("SELECT name, value FROM setting"))
+
     def models(self) -> list[str]:
         """The models of the settings kept before, in their order; none in a new store."""
-        settings = dict(self._database.rows("SELECT name, value FROM setting"))
+        settings = self.settings()
         # Settings are texts by name: "model 1", "model 2", … stand for a list
         numbers = takewhile(lambda number: f"model {number}" in settings, count(1))
         return [settings[f"model {number}"] for number in numbers]
@@ -186,6 +194,16 @@ class TripletStore:
         )
         return {(m1, m2): tuple(sums) for m1, m2, *sums in rows}
 
+    def searches(self) -> dict[tuple[str, str], int]:
+        """How many searches were made for the triplets of each pair of models."""
+        # What was kept before searches were counted was found by one each
+        rows = self._database.rows(
+            "SELECT model_1, model_2, sum(max(1, "
+            "(SELECT count(*) FROM restart WHERE restart.search = search.id))) "
+            "FROM search JOIN job ON job.id = job GROUP BY model_1, model_2"
+        )
+        return {(m1, m2): number for m1, m2, number in rows}
+
     def trajectories(self) -> dict[str, list[Any]]:
         """Every accepted step of every search, as columns; a row a step, in order."""
         return self._export("step", _STEP)
@@ -221,7 +239,11 @@ def _insert_trail(connection: sqlite3.Connection, job: int | None, trail: Trail)
         "INSERT INTO cost VALUES (?, ?, ?, ?, ?)",
         [(search, model, *cost) for model, cost in trail.costs.items()],
     )
-    for table, entries in (("step", trail.steps), ("evaluation", trail.evaluations)):
+    for table, entries in (
+        ("step", trail.steps),
+        ("evaluation", trail.evaluations),
+        ("restart", trail.searches),
+    ):
         rows = [(search, number, *entry) for number, entry in enumerate(entries)]
         # A search that accepted nothing has no steps
         if rows:

@@ -49,7 +49,7 @@ def test_constraints_reach_the_search(trained: Path, words: Path, natural: Sente
     """Witness: the words and characters of the result."""
     second, third = natural.words[1:3]
     options = ("--fix", second, "--fix", "7", "--max-changes", "3", "--same-length", "4")
-    free = found(trained, words, natural)
+    free = found(trained, words, natural, "--restarts", "1")
     put_in = free["steps"][0]["new"]
     result = Sentence.parse(
         found(trained, words, natural, *options, "--exclude", put_in)["synthetic"]
@@ -71,7 +71,8 @@ def test_recipes_differ_and_say_what_they_cost(
 ) -> None:
     """Ours goes on where the published one stops; n-grams cost no pass."""
     ours, theirs = (
-        found(trained, words, natural, "--recipe", recipe) for recipe in ("default", "golan2023")
+        found(trained, words, natural, "--recipe", recipe, "--restarts", "1")
+        for recipe in ("default", "golan2023")
     )
     assert ours["recipe"] == "default"
     assert [step for step in ours["steps"] if step["start"] == 1] == theirs["steps"]
@@ -79,9 +80,35 @@ def test_recipes_differ_and_say_what_they_cost(
     assert {cost["rows"] for cost in ours["costs"].values()} == {0}
 
 
+def test_restarts_are_counted_told_and_never_worse(
+    trained: Path, words: Path, natural: Sentence
+) -> None:
+    """Witness: single searches with the seeds that the JSON names."""
+    several = found(trained, words, natural, "--restarts", "3", "--seed", "4")
+    seeds = [search["seed"] for search in several["searches"]]
+    assert seeds[0] == 4
+    assert len(set(seeds)) == 3
+    alone = [
+        found(trained, words, natural, "--restarts", "1", "--seed", str(seed)) for seed in seeds
+    ]
+    losses = [one["log_probs_synthetic"]["reject"] for one in alone]
+    assert [search["loss"] for search in several["searches"]] == losses
+    assert several["log_probs_synthetic"]["reject"] == min(losses)
+    assert several["restarts"] == "at most 3, until 5 in a row gain less than 0.5 nats"
+    assert several["end_of_searches"] == "as many searches were made as were asked for"
+    assert (alone[0]["restarts"], alone[0]["seconds"]) == ("one", None)
+    shown = " ".join(invoke(trained, words, natural, "--restarts", "3", "--quiet").split())
+    assert "This is the best of 3 searches" in shown
+    assert "best of" not in invoke(trained, words, natural, "--restarts", "1", "--quiet")
+    timed = found(trained, words, natural, "--restarts", "2", "--seconds", "1e-9")
+    assert timed["seconds"] == 1e-9
+    assert len(timed["searches"]) == 1
+    assert timed["end_of_searches"] == "another search would not have ended in time"
+
+
 def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None:
     """Witness: KenLM asked in this process."""
-    answer = found(trained, words, natural, "--objective", "symmetric")
+    answer = found(trained, words, natural, "--objective", "symmetric", "--restarts", "2")
     texts = [Sentence.parse(answer[f"sentence_{n}"]) for n in (1, 2)]
     for number, order in ((1, 2), (2, 3)):  # model_1 is the reject model
         scores = KenlmModel(trained / f"{order}gram.arpa").log_probs(texts)
@@ -89,14 +116,14 @@ def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None
         assert f"{order}gram" in name
         assert [answer[f"log_probs_sentence_{n}"][name] for n in (1, 2)] == scores.tolist()
     assert answer["disagreement"] > 0
-    shown = invoke(trained, words, natural, "--objective", "symmetric", "--quiet")
+    shown = invoke(trained, words, natural, "--objective", "symmetric", "--restarts", "1", "-q")
     assert "Disagreement" in shown
 
 
 def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentence) -> None:
     """Witness: KenLM asked in this process."""
     four, one = (f"kenlm:{trained / f'{order}gram.arpa'}" for order in (4, 1))
-    options = ("--accept", four, "--fluency", f"{one}:-90")
+    options = ("--accept", four, "--fluency", f"{one}:-90", "--restarts", "1")
     answer = found(trained, words, natural, *options)
     texts = [natural, Sentence.parse(answer["synthetic"])]
     for order in (3, 4):
@@ -116,6 +143,8 @@ def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentenc
         (("--objective", "symmetric", "--accept", "kenlm:{one}"), "one --accept, one --reject"),
         (tuple(f"--fix={p}" for p in range(8)), "All positions"),
         (("--allow", "zebra"), "Fix that position, loosen them"),
+        (("--restarts", "1", "--seconds", "5"), "A single search always finishes"),
+        (("--seconds", "0"), "Seconds must be a number above 0"),
     ],
 )
 def test_what_cannot_be_is_explained(

@@ -18,6 +18,7 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.jobs.plan import seed_for
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.jobs.worker_context import WorkerContext
+from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.stimuli import read_triplets
@@ -29,11 +30,14 @@ INPUTS = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair
 
 
 def triplets(*arguments: str, inputs: tuple[str, ...] = (*MODELS, *INPUTS)) -> Result:
-    return CliRunner().invoke(app, ["triplets", *inputs, "--out", "t.csv", *arguments])
+    # One search, unless a test asks for more: they take long.
+    command = ["triplets", *inputs, "--out", "t.csv", "--restarts", "1", *arguments]
+    return CliRunner().invoke(app, command)
 
 
 def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path) -> None:
-    done = triplets("--trajectories", "steps.jsonl", "--evaluations", "tried.csv", "--seed", "4")
+    kept = ("--trajectories", "steps.jsonl", "--evaluations", "tried.csv")
+    done = triplets(*kept, "--seed", "4", "--restarts", "2")
     assert done.exit_code == 0, done.output
     found = read_triplets(folder / "t.csv")
     assert len(found) == 3
@@ -44,13 +48,16 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
     record = json.loads((folder / "t.csv.meta.json").read_text())
     assert record["seed"] == 4
     assert record["recipe"] == "default"
+    assert record["restarts"] == "at most 2, until 5 in a row gain less than 0.5 nats"
+    assert record["seconds"] is None
+    assert record["pairs"][0]["searches"] == 3 * 2 * 2
     assert record["models"]["kenlm:3.arpa"]["fingerprint"].startswith("kenlm-")
     mean = sum(t.controversiality for t in found) / 3
     assert record["pairs"][0]["controversiality"] == pytest.approx(mean)
     assert f"{mean:.2f}" in done.stdout
     assert "1 pair of models × 3 are 3; of the 20 given, every pair can" in done.stderr
     assert (folder / "steps.jsonl.meta.json").exists()
-    again = triplets("--seed", "4", "-q")
+    again = triplets("--seed", "4", "--restarts", "2", "-q")
     assert again.output == ""
     assert read_triplets(folder / "t.csv") == found
 
@@ -114,7 +121,9 @@ def test_searches_that_find_nothing_are_counted_named_and_no_results(
             reject.name
             for accept, reject in (models[::-1], models)
             if not any(
-                synthesize(accept, reject, natural, words, seed=seed + more).changed
+                synthesize(
+                    accept, reject, natural, words, seed=seed + more, restarts=SINGLE
+                ).changed
                 for more in range(3)
             )
         ]

@@ -29,7 +29,13 @@ EVALUATIONS = (
     (2, 1, "five", "Three five.", float("nan"), float("-inf")),
 )
 TRAIL = Trail("b", "a", 3, "settled", {"a": (5, 40, 2), "b": (7, 60, 3)}, STEPS, EVALUATIONS)
-FOUND = Outcome(JobState.FOUND, "", TRIPLET, (TRAIL, replace(TRAIL, accept="a", reject="b")))
+SEARCHES = ((7, -9.125, 0.0, 3, 6, 50), (2**56, -10.5, 1.375, 4, 6, 50))
+FOUND = Outcome(
+    JobState.FOUND,
+    "",
+    TRIPLET,
+    (replace(TRAIL, searches=SEARCHES), replace(TRAIL, accept="a", reject="b")),
+)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -46,6 +52,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
             (0, "Five six.", JobState.FAILED, "it broke"),
             (1, "One two.", JobState.FOUND, ""),
         ]
+        assert kept.searches() == {("a", "b"): 3}  # the second trail does not say: one
         assert kept.costs() == {("a", "b"): (24, 200, 10)}
         steps, candidates = kept.trajectories(), kept.evaluations()
         assert [*zip(*list(steps.values())[4:], strict=True)] == [*STEPS, *STEPS]

@@ -65,6 +65,8 @@ class CausalModel(LanguageModel):
             network's window.
     """
 
+    reports_passes = True
+
     def __init__(
         self,
         checkpoint: Checkpoint,

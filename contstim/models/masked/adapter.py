@@ -76,6 +76,8 @@ class MaskedModel(LanguageModel):
             boundaries, without marks of where words begin or end.
     """
 
+    reports_passes = True
+
     def __init__(
         self,
         checkpoint: Checkpoint,

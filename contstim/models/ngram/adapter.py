@@ -46,6 +46,8 @@ class KenlmModel(LanguageModel):
         ModelError: the file is missing or KenLM cannot read it.
     """
 
+    reports_passes = True
+
     def __init__(self, path: Path | str, name: str | None = None) -> None:
         self.path = Path(path)
         self.name = name or str(path)

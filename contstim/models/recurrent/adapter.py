@@ -51,6 +51,8 @@ class RecurrentModel(LanguageModel):
     rule: ClassVar[str]
     end_scored: ClassVar[bool]
 
+    reports_passes = True
+
     def __init__(
         self,
         network: RecurrentNetwork,

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.models.base import FLOAT32
 from contstim.models.specifications import parse_models
+from contstim.optimization.search.recipes import recipe_named
+from contstim.optimization.search.restarts import SINGLE
 from contstim.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.optimization.search.restarts import SearchBudget
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -36,6 +39,8 @@ class SynthesisPlan:
         recipe: the name of the way to search.
         seed: decides which sentences each pair gets, and every search.
         allow_unknown: also use words that a word-level model cannot tell.
+        restarts: how often and how long to search in each direction; None as the recipe says, but
+            see `resumed`.
 
     Raises:
         InputError: fewer than two models, an unknown recipe, or a number out of range.
@@ -49,10 +54,9 @@ class SynthesisPlan:
     recipe: str = "default"
     seed: int = 0
     allow_unknown: bool = False
+    restarts: SearchBudget | None = None
 
     def __post_init__(self) -> None:
-        from contstim.optimization.search.recipes import recipe_named
-
         if len(self.models) < 2:
             raise InputError("Triplets need two models or more: give --model at least twice.")
         if self.per_pair < 1:
@@ -80,6 +84,16 @@ class SynthesisPlan:
         models = sorted(self.models)
         return replace(self, models=tuple(before if sorted(before) == models else models))
 
+    def resumed(self, before: Mapping[str, str]) -> SynthesisPlan:
+        """The plan with one search in each direction where a store was made so and none asks more.
+
+        Args:
+            before: the settings of the store; none if it is new.
+        """
+        if before and "restarts" not in before and self.restarts is None:
+            return replace(self, restarts=SINGLE)
+        return self
+
     def settings(self, profiles: Sequence[ModelProfile]) -> dict[str, str]:
         """Name and value of everything that decides the triplets, as texts to be compared.
 
@@ -97,6 +111,9 @@ class SynthesisPlan:
             "vocabulary": _describe(self.vocabulary, "the models' own"),
             "allow unknown": str(self.allow_unknown).lower(),
         }
+        restarts = self.restarts or recipe_named(self.recipe).restarts
+        if restarts != SINGLE:  # as stores made before there were several searches
+            settings["restarts"] = restarts.text
         for number, (name, profile) in enumerate(zip(self.models, profiles, strict=True), start=1):
             settings[f"model {number}"] = name
             settings[f"model {number} words"] = _describe(profile.words, "all")

@@ -70,6 +70,7 @@ class PairStatistics:
         drop_2: the same for model_2.
         rows: sequences that passed through the two networks.
         tokens: tokens in them.
+        searches: how many were made for its triplets, both directions together.
     """
 
     model_1: str
@@ -84,6 +85,7 @@ class PairStatistics:
     drop_2: float | None
     rows: int
     tokens: int
+    searches: int
 
 
 def pair_statistics(
@@ -107,7 +109,7 @@ def pair_statistics(
             unchanged[pair] += 1
     # Failed and inadmissible jobs have no triplet: their states tell of them.
     states = [(job.model_1, job.model_2, job.state) for job in store.jobs()]
-    costs = store.costs()
+    costs, searches = store.costs(), store.searches()
     return tuple(
         PairStatistics(
             *pair,
@@ -132,6 +134,7 @@ def pair_statistics(
             ),
             rows=costs.get(pair, (0, 0, 0))[0],
             tokens=costs.get(pair, (0, 0, 0))[1],
+            searches=searches.get(pair, 0),
         )
         for pair in pairs
     )

@@ -238,7 +238,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         natural = self._assigned[chosen.pair][place]
         first, second = (self._profiles[model].convention.fingerprint for model in chosen.pair)
         seed = seed_for(self._plan.seed, (first, second), natural.text)
-        return TripletTask(chosen.pair, (first, second), place, natural, seed, self._plan.recipe)
+        plan = self._plan
+        return TripletTask(
+            chosen.pair, (first, second), place, natural, seed, plan.recipe, plan.restarts
+        )
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""

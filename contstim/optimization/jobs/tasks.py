@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
+from contstim.models.costs import Cost
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store.triplets import JobState, Outcome, Trail
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Convention
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
@@ -77,6 +79,7 @@ class TripletTask(SynthesisTask):
         natural: the sentence.
         seed: decides what is left to chance.
         recipe: the name of the way to search.
+        restarts: how often and how long to search in each direction; None as the recipe says.
     """
 
     models: tuple[str, str]
@@ -85,6 +88,7 @@ class TripletTask(SynthesisTask):
     natural: Sentence
     seed: int
     recipe: str
+    restarts: SearchBudget | None = None
 
     def perform(self, context: WorkerContext) -> Outcome:
         """See `SynthesisTask.perform`.
@@ -111,6 +115,7 @@ class TripletTask(SynthesisTask):
                 recipe=recipe_named(self.recipe),
                 seed=self.seed,
                 seeds=SEEDS,
+                restarts=self.restarts,
             )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
@@ -137,6 +142,11 @@ def _trail(synthesis: Synthesis) -> Trail:
         tuple(
             (e.visit, e.position, e.word, e.sentence.text, *_two(e.log_probs))
             for e in synthesis.evaluations
+        ),
+        tuple(
+            (s.seed, s.loss, s.gain, s.visits, total.rows, total.tokens)
+            for s in synthesis.history.searches
+            for total in (sum(s.costs.values(), Cost()),)
         ),
     )
 

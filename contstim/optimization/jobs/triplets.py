@@ -61,7 +61,7 @@ def find_triplets(
         WorkerError: workers cannot be started.
     """
     store = TripletStore(database)
-    plan = plan.ordered(store.models())
+    plan = plan.ordered(store.models()).resumed(store.settings())
     with executor:
         executor.start(context)
         scheduler = Scheduler(executor, say)

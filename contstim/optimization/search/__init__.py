@@ -19,7 +19,11 @@ be while the accept model keeps it at or above its floor.
       | | no better word was found at as many positions in a row as can be changed
       | v
     [perturbation]: a few words of the best sentence replaced, and the climb again; the search ends
-                    when four such rounds in a row bring nothing better
+      |             when four such rounds in a row bring nothing better
+      v
+    [restarts]: the result is verified, and where searching is cheap the whole begins anew from the
+                natural sentence with another seed, until five searches in a row gain next to
+                nothing; the best result of all is kept
 
 Constraints are rules about words: which may stand at a position, and that none stands twice. The
 objective says which of two sentences is better: among those that reach the floor, the one that the
@@ -39,6 +43,7 @@ proposers     how a better word is looked for: screen, draft, score exactly
 screening     what is expected of each word at a position, and the state: what a search has learned
 regression    a better word in the published way, by lines fitted to a few exact scores
 perturbation  new starts for the loop
+restarts      how often and how long a sentence is searched, and the best of all searches
 evaluator     exact scores under the models, their cache, their costs, and the log
 objectives    what to minimise and to keep
 constraints   which words may stand at a position

@@ -19,6 +19,10 @@ def json_facts(result: Synthesis | SymmetricPair) -> dict[str, Any]:
         "changed": result.changed,
         "recipe": result.recipe,
         "costs": {name: asdict(cost) for name, cost in result.costs.items()},
+        "restarts": result.history.budget.text,
+        "seconds": result.history.budget.seconds,
+        "searches": [asdict(search) for search in result.history.searches],
+        "end_of_searches": result.history.end.value,
     }
     if isinstance(result, SymmetricPair):
         pair = (result.model_1, result.model_2)

@@ -9,6 +9,7 @@ from contstim.errors import InputError
 from contstim.optimization.search.perturbation import SlackPerturbation
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.regression import RegressionProposer
+from contstim.optimization.search.restarts import SINGLE, SearchBudget
 
 if TYPE_CHECKING:
     from contstim.optimization.search.perturbation import Perturbation
@@ -23,11 +24,13 @@ class Recipe:
         name: what it is called on the command line and in records.
         proposer: how a better word is looked for.
         perturbation: how new starts are made; None for a single round.
+        restarts: how often and how long a sentence is searched if nothing else is asked for.
     """
 
     name: str
     proposer: Proposer
     perturbation: Perturbation | None = None
+    restarts: SearchBudget = SINGLE
 
 
 DEFAULT = Recipe(
@@ -40,6 +43,7 @@ DEFAULT = Recipe(
         patience=5,
     ),
     perturbation=SlackPerturbation(max_words=3, max_drafts=8, draft_covers=1, patience=4, tries=4),
+    restarts=SearchBudget(searches=20, patience=5, min_gain=0.5, passes=4000),
 )
 """Our recipe, used where none is named: what it changes in the published one, and why.
 

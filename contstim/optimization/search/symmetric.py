@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import AgainstOther
 from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.restarts import best_of, history_of_one
 from contstim.optimization.search.verification import (
     check_input,
     check_models,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.recipes import Recipe
+    from contstim.optimization.search.restarts import SearchBudget, SearchHistory, SearchSummary
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -44,9 +47,11 @@ class SymmetricPair:
         sentence_1: the one that model_1 rejects.
         sentence_2: the one that model_2 rejects.
         log_probs: of sentence_1 and sentence_2 (columns) under model_1 and model_2 (rows), nats.
-        climbs: of sentence_1, sentence_2, sentence_1 again, and so on.
+        climbs: of sentence_1, sentence_2, sentence_1 again, and so on; of several searches, those
+            of the best.
         recipe: the recipe's name.
-        costs: what each model computed, by its name.
+        costs: what each model computed in all searches, by its name.
+        history: all searches from the natural sentence; their loss is the disagreement, negated.
     """
 
     model_1: str
@@ -58,6 +63,7 @@ class SymmetricPair:
     climbs: tuple[Climb, ...]
     recipe: str
     costs: Mapping[str, Cost]
+    history: SearchHistory
 
     @property
     def changed(self) -> bool:
@@ -80,7 +86,9 @@ def synthesize_pair(
     recipe: Recipe = DEFAULT,
     constraints: Sequence[Constraint] = (),
     seed: int = 0,
+    restarts: SearchBudget | None = None,
     on_step: Callable[[Step], None] | None = None,
+    on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> SymmetricPair:
     """Change both sentences of a pair until two models disagree about them as much as possible.
 
@@ -95,6 +103,19 @@ def synthesize_pair(
     check_models((model_1,), (model_2,))
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
+    search = partial(_search, models, candidates, recipe, on_step)
+    return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
+
+
+def _search(
+    models: tuple[LanguageModel, LanguageModel],
+    candidates: Candidates,
+    recipe: Recipe,
+    on_step: Callable[[Step], None] | None,
+    seed: int,
+) -> SymmetricPair:
+    """A single search; see `synthesize_pair`."""
+    natural = candidates.natural
     # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
     # prefer. The models of a side: first the one that is to prefer its sentence.
     evaluators = [Evaluator((models[1 - side], models[side])) for side in (0, 1)]
@@ -126,16 +147,19 @@ def synthesize_pair(
     if computes_coarsely(models):
         log_probs = _in_float32(evaluators[0], sentences)
     (a, b), (c, d) = log_probs.tolist()
+    costs = {m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in models}
+    visits = sum(turn.visits for turn in climbs)
     return SymmetricPair(
-        model_1=model_1.name,
-        model_2=model_2.name,
+        model_1=models[0].name,
+        model_2=models[1].name,
         natural=natural,
         sentence_1=sentences[0],
         sentence_2=sentences[1],
         log_probs=((a, b), (c, d)),
         climbs=tuple(climbs),
         recipe=recipe.name,
-        costs={m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in models},
+        costs=costs,
+        history=history_of_one(seed, a - b + d - c, visits, costs),
     )
 
 

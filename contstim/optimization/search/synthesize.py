@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from contstim.optimization.search.constraints import Candidates, NoRepeats
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import AcceptReject, AllAgree, WithFloor
 from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.restarts import best_of, history_of_one
 from contstim.optimization.search.verification import (
     InFloat32,
     check_input,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from contstim.optimization.search.evaluator import ScoredCandidate
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.recipes import Recipe
+    from contstim.optimization.search.restarts import SearchBudget, SearchHistory, SearchSummary
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -47,14 +50,15 @@ class Synthesis:
         accept: the accept model's name; of several, joined by ` & `.
         reject: the reject model's name; of several, joined by ` & `.
         natural: where the search started.
-        climb: the accepted steps and why they ended.
+        climb: the accepted steps and why they ended; of several searches, those of the best.
         recipe: the recipe's name.
         evaluations: every candidate that was chosen to be scored exactly, in that order; of words
             ranked by exact scores of all models, the one that was taken. What one model alone said
-            of many words on the way is not listed.
-        costs: what each model computed, by its name.
+            of many words on the way is not listed. Of several searches, those of the best.
+        costs: what each model computed in all searches, by its name.
         models: the names of the models, in the order of all log-probabilities.
         roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
+        history: all searches from the natural sentence.
     """
 
     accept: str
@@ -66,6 +70,7 @@ class Synthesis:
     costs: Mapping[str, Cost]
     models: tuple[str, ...]
     roles: tuple[str, ...]
+    history: SearchHistory
 
     @property
     def synthetic(self) -> Sentence:
@@ -98,7 +103,9 @@ def synthesize(
     constraints: Sequence[Constraint] = (),
     fluency: tuple[LanguageModel, float] | None = None,
     seed: int = 0,
+    restarts: SearchBudget | None = None,
     on_step: Callable[[Step], None] | None = None,
+    on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> Synthesis:
     """Change words until one model rejects what the other still accepts (2023, Eq. 2).
 
@@ -118,7 +125,10 @@ def synthesize(
         constraints: what the words must keep besides.
         fluency: a further model and the least log-probability, nats, that it must give.
         seed: decides the order of positions and all that is left to chance.
+        restarts: how often and how long to search, with a seed of its own each time; the best
+            result is returned. By default what the recipe says.
         on_step: told of each accepted step as it happens.
+        on_restart: told of each search that is followed by another.
 
     Raises:
         ModelError: an accept model is a reject model too, or a model gives the natural sentence
@@ -133,9 +143,26 @@ def synthesize(
     judges = () if fluency is None else (fluency[0],)
     check_models(accepts, rejects, judges)
 
-    # Words, exact scores, and the objective, whose floors are the natural sentence's own scores.
     candidates = Candidates(vocabulary, natural, (NoRepeats(vocabulary.repeatable), *constraints))
     check_input(candidates, seed)
+    search = partial(_search, accepts, rejects, fluency, candidates, recipe, on_step)
+    models = (*accepts, *rejects, *judges)
+    return best_of(search, models, seed, restarts or recipe.restarts, on_restart)
+
+
+def _search(
+    accepts: tuple[LanguageModel, ...],
+    rejects: tuple[LanguageModel, ...],
+    fluency: tuple[LanguageModel, float] | None,
+    candidates: Candidates,
+    recipe: Recipe,
+    on_step: Callable[[Step], None] | None,
+    seed: int,
+) -> Synthesis:
+    """A single search; see `synthesize`."""
+    # Exact scores, and the objective, whose floors are the natural sentence's own scores.
+    judges = () if fluency is None else (fluency[0],)
+    natural = candidates.natural
     evaluator = Evaluator((*accepts, *rejects, *judges))
     scores = natural_log_probs(evaluator, natural)
     objective = _objective(accepts, rejects, fluency, natural, scores)
@@ -158,11 +185,14 @@ def synthesize(
         perturbation=recipe.perturbation,
         on_step=on_step,
     )
+    result = verify(result, candidates, objective, evaluator, in_float32)
+    judged_by = objective if in_float32 is None else in_float32.objective
+    loss = judged_by.assess(result.sentence, result.log_probs).loss
     return Synthesis(
         accept=" & ".join(model.name for model in accepts),
         reject=" & ".join(model.name for model in rejects),
         natural=natural,
-        climb=verify(result, candidates, objective, evaluator, in_float32),
+        climb=result,
         recipe=recipe.name,
         evaluations=tuple(evaluator.evaluations),
         costs=evaluator.costs,
@@ -172,6 +202,7 @@ def synthesize(
             *("reject" for _ in rejects),
             *("fluency" for _ in judges),
         ),
+        history=history_of_one(seed, loss, result.visits, evaluator.costs),
     )
 
 
@@ -218,6 +249,7 @@ def synthesize_triplet(
     constraints: Sequence[Constraint] = (),
     seed: int = 0,
     seeds: int = 1,
+    restarts: SearchBudget | None = None,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
     """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
 
@@ -235,10 +267,11 @@ def synthesize_triplet(
         seed: of the first search in each direction.
         seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
             direction has found: seed, seed + 1 and so on. The costs are those of all.
+        restarts: how often and how long to search with each of these; see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
-    options: dict[str, Any] = {"recipe": recipe, "constraints": constraints}
+    options: dict[str, Any] = {"recipe": recipe, "constraints": constraints, "restarts": restarts}
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         # The natural sentence is no result, nor is what the first direction has found already.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.optimization.jobs.plan import SynthesisPlan
+from contstim.optimization.search.restarts import SINGLE
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -27,7 +28,7 @@ def naturals(words: Vocabulary, unseen: list[Sentence]) -> tuple[Sentence, ...]:
 @pytest.fixture(scope="session")
 def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> SynthesisPlan:
     models = tuple(f"kenlm:{trained}/{n}gram.arpa" for n in (2, 3, 4))
-    return SynthesisPlan(models, naturals, words, per_pair=4, seed=5)
+    return SynthesisPlan(models, naturals, words, per_pair=4, seed=5, restarts=SINGLE)
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,8 @@ def folder(
 def arguments(out: str, *more: str) -> list[str]:
     models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
     inputs = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "16")
-    return ["triplets", *models, *inputs, "--out", out, "--store", f"{out}.sqlite", "-q", *more]
+    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2")
+    return ["triplets", *models, *inputs, *kept, "-q", *more]
 
 
 @pytest.mark.slow

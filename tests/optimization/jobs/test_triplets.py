@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError, ModelError, StoreError, VocabularyError, WorkerError
+from contstim.models.base import Convention
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.optimization.jobs.executors.base import Executor
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.tasks import TripletTask
+from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.jobs.worker_context import WorkerContext
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.restarts import SINGLE, SearchBudget
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
@@ -71,7 +74,9 @@ def test_every_pair_has_its_triplets_and_no_sentence_is_used_twice(
         seed = seed_for(
             5, (first.convention.fingerprint, second.convention.fingerprint), triplet.natural.text
         )
-        expected, *_ = synthesize_triplet(first, second, triplet.natural, words, seed=seed, seeds=3)
+        expected, *_ = synthesize_triplet(
+            first, second, triplet.natural, words, seed=seed, seeds=3, restarts=SINGLE
+        )
         assert triplet == expected
 
 
@@ -153,6 +158,7 @@ def test_more_triplets_a_pair_are_added_to_those_that_are_there(
     [
         ({"seed": 6}, "seed: 5 → 6"),
         ({"recipe": "golan2023"}, "recipe: default → golan2023"),
+        ({"restarts": SearchBudget(5)}, r"restarts: \(none\) → at most 5, until 5 in a row gain"),
         ({"allow_unknown": True}, "allow unknown: false → true"),
         ({"vocabulary": None}, "vocabulary: [0-9,]+ words, sha256 [0-9a-f]{16} → the models' own"),
     ],
@@ -366,3 +372,43 @@ def test_a_store_in_another_order_goes_on_in_its_own(
     monkeypatch.setattr(TripletTask, "perform", lambda *_: pytest.fail("searched again"))
     assert find(turned, tmp_path / "old.sqlite") == found
     assert find(changed(per_pair=1), tmp_path / "old.sqlite") == found
+
+
+def test_a_store_made_with_single_searches_goes_on_with_them(
+    whole: TripletResults, store: Path, changed: Changed
+) -> None:
+    """Such as one that was made before there were several; a new one does as the recipe says."""
+    assert find(changed(restarts=None), store) == whole
+    with Store(store) as kept:
+        assert "restarts" not in TripletStore(kept).settings()
+
+
+def test_several_searches_are_kept_counted_and_resumed(
+    whole: TripletResults, changed: Changed, tmp_path: Path
+) -> None:
+    """Witness: a run that wanted so many triplets from the start, and one of single searches."""
+    twice = SearchBudget(2, patience=None)
+    path = tmp_path / "twice.sqlite"
+    find(changed(restarts=twice, per_pair=1), path)
+    resumed = find(changed(restarts=twice, per_pair=2), path)
+    assert resumed == find(changed(restarts=twice, per_pair=2), tmp_path / "at once.sqlite")
+    single = {triplet.natural: triplet for triplet in whole.triplets}
+    for triplet in resumed.triplets:
+        before = single[triplet.natural]
+        assert triplet.controversiality >= before.controversiality
+    assert [pair.searches for pair in resumed.pairs] == [2 * 2 * 2] * 3
+    assert [pair.searches for pair in whole.pairs] == [2 * 4] * 3
+    with pytest.raises(StoreError, match="restarts: at most 2 → at most 20, until 5"):
+        find(changed(restarts=None, per_pair=2), path)
+    with Store(path) as kept:
+        rows = kept.rows("SELECT search, number, loss, gain FROM restart ORDER BY search, number")
+    assert [row[1] for row in rows] == [0, 1] * 12
+    for (_, _, first, _), (_, _, second, gain) in zip(rows[::2], rows[1::2], strict=True):
+        assert gain == max(0, first - second)
+
+
+def test_a_new_store_is_searched_as_the_recipe_says(changed: Changed) -> None:
+    for recipe, restarts in (("default", DEFAULT.restarts.text), ("golan2023", None)):
+        plan = changed(recipe=recipe, restarts=None).resumed({})
+        profile = ModelProfile(Convention("rule", "", False, "x"), None)
+        assert plan.settings([profile] * 3).get("restarts") == restarts

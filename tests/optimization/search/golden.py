@@ -18,6 +18,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import KenlmModel
 from contstim.optimization.search.recipes import RECIPES
+from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import Synthesis, synthesize
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
@@ -61,7 +62,9 @@ def toy_searches() -> Iterator[tuple[str, Callable[[], Synthesis]]]:
             accept: str = accept, reject: str = reject, recipe: str = recipe, seed: int = seed
         ) -> Synthesis:
             pair = TOYS[accept](2 * seed), TOYS[reject](2 * seed + 1)
-            return synthesize(*pair, NATURAL, WORDS, recipe=RECIPES[recipe], seed=seed)
+            return synthesize(
+                *pair, NATURAL, WORDS, recipe=RECIPES[recipe], seed=seed, restarts=SINGLE
+            )
 
         yield f"{accept}/{reject}/{recipe}/{seed}", search
 
@@ -88,7 +91,9 @@ def searches(loaded: dict[str, LanguageModel]) -> Iterator[tuple[str, Callable[[
 
         def search(accept: str = accept, reject: str = reject, recipe: str = recipe) -> Synthesis:
             pair = loaded[accept], loaded[reject]
-            return synthesize(*pair, SHORT, VOCABULARY, recipe=RECIPES[recipe], seed=1)
+            return synthesize(
+                *pair, SHORT, VOCABULARY, recipe=RECIPES[recipe], seed=1, restarts=SINGLE
+            )
 
         yield f"{accept}/{reject}/{recipe}", search
 

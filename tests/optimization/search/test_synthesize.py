@@ -26,6 +26,7 @@ from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search import synthesize as synthesis
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import RECIPES, Recipe
+from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
@@ -95,7 +96,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
     """Witness: both sentences scored afresh by KenLM."""
     drops = []
     for natural in naturals[:10]:
-        found = synthesize(trigram, bigram, natural, words, seed=1)
+        found = synthesize(trigram, bigram, natural, words, seed=1, restarts=SINGLE)
         accepted, rejected = (m.log_probs([natural, found.synthetic]) for m in (trigram, bigram))
         assert accepted[1] >= accepted[0]
         assert rejected[1] < rejected[0] or found.synthetic == natural
@@ -109,7 +110,7 @@ def test_a_triplets_numbers_follow_equation_4(
     bigram: KenlmModel, trigram: KenlmModel, words: Vocabulary, natural: Sentence
 ) -> None:
     """Witness: Eq. 4 from scores computed afresh; model_1 rejects synthetic_1."""
-    triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words)
+    triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words, restarts=SINGLE)
     texts = (triplet.natural, triplet.synthetic_1, triplet.synthetic_2)
     n, s1, s2 = np.stack([m.log_probs([*texts]) for m in (bigram, trigram)]).T
     assert triplet.controversiality == pytest.approx(n[0] - s1[0] + n[1] - s2[1])
@@ -174,8 +175,9 @@ def test_one_model_against_many(
 ) -> None:
     """Witness: scores computed afresh; one rejects what two accept, and the reverse."""
     rejected = 0.0
+    options: dict[str, Any] = {"recipe": recipe, "restarts": SINGLE}
     for natural in naturals[:4]:
-        found = synthesize([trigram, fourgram], bigram, natural, words, recipe=recipe)
+        found = synthesize([trigram, fourgram], bigram, natural, words, **options)
         for model in (trigram, fourgram):
             scores = model.log_probs([natural, found.synthetic])
             assert scores[1] >= scores[0]
@@ -183,7 +185,7 @@ def test_one_model_against_many(
         rejected += scores[0] - scores[1]
         assert (found.accept, found.reject) == ("3-gram & 4-gram", "2-gram")
         assert found.log_probs[2] == scores[1]
-        back = synthesize(bigram, [trigram, fourgram], natural, words, recipe=recipe)
+        back = synthesize(bigram, [trigram, fourgram], natural, words, **options)
         scores = bigram.log_probs([natural, back.synthetic])
         assert scores[1] >= scores[0]
         for model in (trigram, fourgram):
