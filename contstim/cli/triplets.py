@@ -140,6 +140,7 @@ def triplets(
                 context,
                 retry_failed=retry_failed,
                 say=say,
+                say_supply=(lambda _text: None) if quiet else say,
                 progress=progress,
             )
         facts = {

@@ -32,6 +32,7 @@ def find_triplets(
     *,
     retry_failed: bool = False,
     say: Callable[[str], None] = lambda _text: None,
+    say_supply: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
     """Search for both directions of every natural sentence that is assigned to a pair of models.
@@ -49,6 +50,7 @@ def find_triplets(
         context: what every worker begins with, the plan's words among it.
         retry_failed: try those again that failed in an earlier run.
         say: told what the user should know.
+        say_supply: told, before the search, how many sentences are needed and can be used.
         progress: told how many jobs have come to an end, and how many are wanted.
 
     Raises:
@@ -73,6 +75,7 @@ def find_triplets(
         words = [shared_words(p, (profiles[p[0]].words, profiles[p[1]].words)) for p in plan.pairs]
         usable = [partial(_is_usable, vocabulary) for vocabulary in words]
         allocator = SentenceAllocator(plan.sentences, usable, seed=plan.seed)
+        say_supply(allocator.supply(plan.per_pair, plan.pairs))
         allocator.assign(plan.per_pair, plan.pairs)
 
         # Nothing is stored before all input has been found to be good.
