@@ -4,7 +4,9 @@
 
 The published scores are read from the folder in CONTSTIM_DATA, by default ../shared/data beside the
 repository; without them that part is skipped. The second part is synthetic: models that share a
-factor, scores rounded so that some tie.
+factor, scores rounded so that some tie. Either is then selected again after a review that rejects
+every eighteenth pair, and as sentences of 7 to 9 words, a nat or two less likely for each word, of
+which both of a pair have the same number.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import argparse
 import os
 import resource
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +24,9 @@ from time import perf_counter
 import numpy as np
 
 from contstim.optimization.selection.natural import select_natural
+from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data"))
@@ -87,6 +93,63 @@ def compare(title: str, table: ScoreTable, per_pair: int) -> None:
     print(f"  greedy    {total / (2 * n_sentences):.10f}, {worse:.4f} times the optimum")
     print(
         f"  greedy {greedy_seconds:.2f} s; exact/greedy time {exact_seconds / greedy_seconds:.2f}"
+    )
+    after_a_review(table, per_pair)
+    of_one_length(table, per_pair)
+
+
+def with_texts(table: ScoreTable, words: Sequence[int]) -> ScoreTable:
+    """The same scores of made-up sentences, each with one of these numbers of words."""
+    texts = (
+        Sentence((f"row{row}", *("word",) * (words[row % len(words)] - 1)))
+        for row in range(len(table.log_probs))
+    )
+    return replace(table, sentences=tuple(texts))
+
+
+def after_a_review(table: ScoreTable, per_pair: int) -> None:
+    named = with_texts(table, [8])
+    before = select_natural(named, per_pair=per_pair)
+    items = undecided(before.pairs, "benchmark")
+    review = Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if not place % 18 else Decision.KEEP)
+            for place, item in enumerate(items)
+        )
+    )
+    started = perf_counter()
+    certificate = select_natural(named, per_pair=per_pair, review=review).certificate
+    seconds = perf_counter() - started
+    dearer = certificate.objective / before.certificate.objective
+    print(
+        f"  reviewed  {certificate.objective:.10f}, bound {certificate.bound:.10f}, "
+        f"{dearer:.4f} times the optimum; {certificate.rejected} of {certificate.reviewed} "
+        f"rejected, {certificate.kept} kept; {seconds:.2f} s (all texts known: "
+        f"{before.certificate.seconds:.2f} s without a review)"
+    )
+
+
+def of_one_length(table: ScoreTable, per_pair: int) -> None:
+    lengths = np.array([7, 8, 9])
+    spread = table.log_probs[np.isfinite(table.log_probs)].std()
+    longer = -1.5 * spread * lengths[np.arange(len(table.log_probs)) % 3]
+    named = replace(
+        with_texts(table, lengths.tolist()), log_probs=table.log_probs + longer[:, None]
+    )
+    plain = select_natural(named, per_pair=per_pair)
+    unequal = sum(
+        len(p.sentence_1) != len(p.sentence_2)
+        for p in plain.pairs
+        if p.sentence_1 is not None and p.sentence_2 is not None
+    )
+    started = perf_counter()
+    certificate = select_natural(named, per_pair=per_pair, same_length=True).certificate
+    seconds = perf_counter() - started
+    shares = [sum(n for w, _, _, n in certificate.length_counts if w == each) for each in lengths]
+    print(
+        f"  one length {certificate.objective:.10f}, bound {certificate.bound:.10f}, pairs of "
+        f"7, 8, 9 words {shares}; {seconds:.2f} s (without: {plain.certificate.seconds:.2f} s, and "
+        f"lengths differ in {unequal} of {len(plain.pairs)} pairs)"
     )
 
 

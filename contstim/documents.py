@@ -12,7 +12,7 @@ import math
 import tomllib
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -151,15 +151,17 @@ def dataclass_of(kind: type[_Kind], values: Mapping[str, Any], source: object) -
     """A dataclass with an object's values as fields; lists become tuples where fields are such.
 
     Fields are numbers, texts, None, tuples of these, or one of several of these. A whole number
-    does for a float; true and false are not numbers.
+    does for a float; true and false are not numbers. Fields that have a default may be absent, so
+    that files written before there was such a field stay readable.
 
     Raises:
         InputError: the object lacks a field, has a further one, or a value is of another type.
     """
     hints = get_type_hints(kind)
     named = {field.name for field in fields(kind) if field.init}
-    if named != values.keys():
-        differing = sorted(named ^ values.keys())
+    needed = {field.name for field in fields(kind) if field.init and field.default is MISSING}
+    differing = sorted((needed - values.keys()) | (values.keys() - named))
+    if differing:
         word = "lacks" if differing[0] in named else "should not have"
         raise InputError(f"{source} {word} {shortened(differing[0])}.")
     typed = {name: _as_tuples(value, hints[name]) for name, value in values.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
@@ -25,6 +26,10 @@ class SentenceRule(ABC):
     @abstractmethod
     def rejects(self, sentence: Sentence) -> bool:
         """Whether the sentence is to be left out."""
+
+    def fresh(self) -> SentenceRule:
+        """The rule as it was before it was asked; others than itself where it remembers."""
+        return self
 
 
 @dataclass(frozen=True)
@@ -131,3 +136,48 @@ def filter_sentences(
             yield sentence
         else:
             counts[reason] += 1
+
+
+def gains_of_loosening(
+    sentences: Iterable[Sentence],
+    rules: Sequence[SentenceRule],
+    loosenings: Sequence[tuple[int, SentenceRule | None]],
+) -> list[int]:
+    """How many more distinct sentences stay if a single rule is loosened, the others as they are.
+
+    Args:
+        sentences: the same as were filtered.
+        rules: that they were filtered by.
+        loosenings: which rule, and what would be asked in its place; None: nothing.
+    """
+    # Rules that remember what they were asked, such as near-duplicates, are asked again for every
+    # loosening; for the others it suffices to know which single one rejects a sentence.
+    remember = [place for place, rule in enumerate(rules) if rule.fresh() is not rule]
+    instead: dict[int, list[SentenceRule | None]] = {}
+    for place, rule in loosenings:
+        instead.setdefault(place, []).append(rule)
+    candidates: list[tuple[Sentence, int | None]] = []
+    for sentence in sentences:
+        asked = (i for i, r in enumerate(rules) if i not in remember and r.rejects(sentence))
+        broken = list(islice(asked, 2))  # the second tells that loosening one does not help
+        if not broken:
+            candidates.append((sentence, None))
+        elif len(broken) == 1 and any(
+            rule is None or not rule.rejects(sentence) for rule in instead.get(broken[0], ())
+        ):
+            candidates.append((sentence, broken[0]))
+
+    def stay(place: int | None, instead_of: SentenceRule | None) -> int:
+        asked = [rules[i].fresh() for i in remember if i != place]
+        if place in remember and instead_of is not None:
+            asked.append(instead_of.fresh())
+        passing = (
+            sentence
+            for sentence, broken in candidates
+            if broken is None
+            or (broken == place and (instead_of is None or not instead_of.rejects(sentence)))
+        )
+        return sum(1 for _ in filter_sentences(passing, asked))
+
+    before = stay(None, None)
+    return [stay(place, rule) - before for place, rule in loosenings]

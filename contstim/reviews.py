@@ -116,7 +116,8 @@ class Review:
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
-            if len({(d.kind, d.sentences) for d in decisions}) > 1:
+            # The trial of a pair has the pair's identifier, so that kinds may differ.
+            if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
                     f"{item_id} has different sentences in two reviews, so that they are about "
                     f"different items: review the table as it stands now."
@@ -159,11 +160,11 @@ class Review:
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
         """The items of a kind, each once, with the first decision about it, by identifier."""
-        return {
-            item_id: decisions[0]
-            for item_id, decisions in self.by_item.items()
-            if decisions[0].kind is kind
-        }
+        items: dict[str, ReviewedItem] = {}
+        for item in self.decisions:
+            if item.kind is kind:
+                items.setdefault(item.item_id, item)
+        return items
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
         """Check that every reviewed item of the stimuli's kind is one of them, and as it was.

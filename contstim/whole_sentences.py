@@ -182,6 +182,10 @@ class UnlikeEarlier(SentenceRule):
         self._seen |= entries
         return False
 
+    def fresh(self) -> UnlikeEarlier:
+        """See `SentenceRule.fresh`."""
+        return UnlikeEarlier()
+
 
 def whole_sentence_rules(
     rules: WordRules, names: Iterable[str], *, most_names: int = 1

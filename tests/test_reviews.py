@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.building import triplet_trials
-from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
+from contstim.experiments.design.building import pair_trial, triplet_trials
+from contstim.reviews import Decision, ItemKind, Review, read_reviews, undecided, write_review
 from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
+from contstim.stimuli import Pair, Triplet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +67,16 @@ def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
     trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2]))
     review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
     assert review.rejected == {trials[0].item_id, "triplet-2"}
+
+
+def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
+    """The trial of a pair has the pair's identifier."""
+    words = (Sentence.parse("It stands"), Sentence.parse("She stands"))
+    pair = Pair("pair-1", "a", "b", *words, 0, 1, 0.1, 0.9, 0.9, 0.1)
+    trial = replace(pair_trial(pair), group=2)
+    review = Review((*undecided([pair], "Ann"), *undecided([trial], "Bea")))
+    assert review.of_kind(ItemKind.PAIR)["pair-1"].group == 0
+    assert review.of_kind(ItemKind.TRIAL)["pair-1"].group == 2
 
 
 def test_decisions_typed_into_a_spreadsheet_are_read_whatever_their_case(tmp_path: Path) -> None:

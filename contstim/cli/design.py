@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.options import Quiet, Seed
+from contstim.cli.options import Quiet, Reviews, Seed
 from contstim.cli.output import remark, warn
 from contstim.cli.progress import step_progress
 from contstim.errors import InputError
@@ -75,6 +75,7 @@ def design(
     simulations: Annotated[
         int, typer.Option(help="With --power: experiments to simulate for each model.")
     ] = 1000,
+    review: Reviews = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
@@ -83,8 +84,15 @@ def design(
     model pair and role. The finished table is checked independently. Beside it stand a summary to
     read before ethics and preregistration (`….summary.md`, `….summary.png`) and a certificate.
 
-    Example: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
+    After a review of trials, as many as possible stay in their groups. Rejected random and catch
+    trials are drawn anew; for rejected pairs and triplets run `select natural` and `select
+    triplets` with the same review first.
+
+    Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
+
+    `contstim design --pairs pairs-2.csv --triplets selected-2.csv --sentences natural.txt
+    --review review.csv --out trials-2.csv`
     """
     from contstim.experiments.design.building import build_design
     from contstim.experiments.design.calibration import Ceilings, read_ceilings
@@ -94,6 +102,7 @@ def design(
     from contstim.frequencies import WordFrequencies, read_frequencies
     from contstim.models.recorded import require_log_probabilities
     from contstim.records import write_record
+    from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
     from contstim.tables import write_table
@@ -121,6 +130,7 @@ def design(
         catch_per_group=catch_per_group,
         seed=seed,
         seconds=seconds,
+        review=read_reviews(review) if review else None,
     )
     # Frequencies come from the largest text there is: --text, all natural sentences, the trials.
     if text is None:
@@ -167,5 +177,12 @@ def design(
         f"{certificate.status}. Read {out}.summary.md before you preregister.",
         quiet=quiet,
     )
+    if certificate.reviewed:
+        remark(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} stay in "
+            f"their groups, {certificate.rejected:,} were rejected; more than "
+            f"{certificate.kept_bound:,} cannot stay (proven).",
+            quiet=quiet,
+        )
     for note in summary.catch:
         remark(note, quiet=quiet)

@@ -198,6 +198,17 @@ StoreBesideTable = Annotated[
     typer.Option(help="Where scores are kept between runs; contstim.sqlite beside --out."),
 ]
 
+# What reviewers decided
+
+Reviews = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--review",
+        help="What `contstim review` wrote of what stood before: rejected items go, all others "
+        "stay as far as they can. Repeatable; give the reviews of all rounds.",
+    ),
+]
+
 # What people saw and answered
 
 Trials = Annotated[Path, typer.Option(help="The table of trials that people saw.")]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from contstim.cli.commands import CommandGroup
-from contstim.cli.options import Quiet
+from contstim.cli.options import Quiet, Reviews
 from contstim.cli.output import remark, warn, warn_of_training_texts
 from contstim.errors import InputError
 from contstim.tables import listed
 from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from contstim.optimization.selection.certificate import SelectionCertificate
 
 Counts = Annotated[
     Path | None,
@@ -44,18 +47,34 @@ def natural(
             "earlier study; repeatable."
         ),
     ] = None,
+    same_length: Annotated[
+        bool,
+        typer.Option(
+            "--same-length",
+            help="Give both sentences of a pair the same number of words, with ranks among "
+            "sentences of that length; each length gets its share of every model pair's pairs.",
+        ),
+    ] = False,
+    review: Reviews = None,
     quiet: Quiet = False,
 ) -> None:
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
 
     Exact: the certificate beside the table holds the objective and its proven bound.
 
-    Example: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
+    After a review, pairs that were not rejected stay as they are; no sentence of a rejected one is
+    chosen again, neither of the two.
+
+    Examples: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
+
+    `contstim select natural --scores scores.csv --per-pair 10 --review review.csv
+    --out pairs-2.csv`
     """
     from contstim.counts import read_pair_counts
     from contstim.models.contamination import contamination_facts, read_contamination
     from contstim.optimization.selection.natural import select_natural
     from contstim.records import write_record
+    from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_pairs
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
@@ -73,6 +92,8 @@ def natural(
         repeatable=exempt,
         counts=None if counts is None else read_pair_counts(counts),
         excluded=[sentence for path in exclude or () for sentence in read_stimuli(path)],
+        same_length=same_length,
+        review=read_reviews(review) if review else None,
     )
     write_pairs(out, selection.pairs)
     selection.certificate.save(Path(f"{out}.certificate.json"))
@@ -86,6 +107,17 @@ def natural(
     facts = contamination_facts(seen)
     write_record(out, scores=str(scores), per_pair=per_pair, not_controversial=agreed, **facts)
     warn_of_training_texts(seen, "selected sentences")
+    unequal = sum(
+        len(pair.sentence_1) != len(pair.sentence_2)
+        for pair in selection.pairs
+        if pair.sentence_1 is not None and pair.sentence_2 is not None
+    )
+    if unequal:
+        warn(
+            f"in {unequal:,} of {counted(len(selection.pairs), 'pair')} the sentences "
+            "differ in their number of words, and longer ones are less likely under every model: "
+            "give --same-length to compare sentences of one length."
+        )
     if agreed:
         warn(
             f"in {len(agreed):,} of {counted(len(selection.pairs), 'pair')} both models "
@@ -97,6 +129,17 @@ def natural(
         f"{selection.certificate.objective:.10f}, proven bound {selection.certificate.bound:.10f}.",
         quiet=quiet,
     )
+    _remark_kept(selection.certificate, "pair", quiet=quiet)
+
+
+def _remark_kept(certificate: SelectionCertificate, what: str, *, quiet: bool) -> None:
+    if certificate.reviewed:
+        remark(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
+            f"{certificate.rejected:,} were rejected; more than {certificate.kept_bound:,} cannot "
+            f"stay (proven).",
+            quiet=quiet,
+        )
 
 
 def triplets(
@@ -141,6 +184,7 @@ def triplets(
     seconds: Annotated[
         float, typer.Option(min=0.0, help="How long a search may take; the rest is in the bound.")
     ] = 60.0,
+    review: Reviews = None,
     quiet: Quiet = False,
 ) -> None:
     """Select triplets of a natural and two synthetic sentences, the most controversial ones.
@@ -150,13 +194,20 @@ def triplets(
 
     Exact: the certificate beside the table holds the objective and its proven bound.
 
-    Example: `contstim select triplets --triplets triplets.csv --per-pair 10
+    After a review no rejected triplet is chosen again. Of the others as many stay as the rules
+    allow, and of the sets that keep so many the best is chosen.
+
+    Examples: `contstim select triplets --triplets triplets.csv --per-pair 10
     --objective worst-rank --out selected.csv`
+
+    `contstim select triplets --triplets triplets.csv --per-pair 10 --review review.csv
+    --out selected-2.csv`
     """
     from contstim.counts import read_pair_counts, read_token_counts
     from contstim.optimization.selection.triplet_question import TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets
     from contstim.records import write_record
+    from contstim.reviews import read_reviews
     from contstim.stimuli import read_triplets, write_triplets
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
@@ -188,6 +239,7 @@ def triplets(
         question,
         tokens=None if tokens is None else read_token_counts(tokens),
         seconds=seconds,
+        review=read_reviews(review) if review else None,
     )
     certificate = selection.certificate
     write_triplets(out, selection.triplets)
@@ -199,6 +251,7 @@ def triplets(
         f"({certificate.status}).",
         quiet=quiet,
     )
+    _remark_kept(certificate, "triplet", quiet=quiet)
 
 
 app = CommandGroup("Select the most controversial stimuli, exactly.")

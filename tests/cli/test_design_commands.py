@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from contstim.cli import main
 from contstim.optimization.selection.natural import select_natural
+from contstim.reviews import Decision, Stimulus, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
@@ -133,6 +135,75 @@ def test_a_design_can_do_without_natural_sentences(folder: Path) -> None:
     assert len(read_trials(folder / "t.csv")) == 6 * 4 * 3
 
 
+def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) -> None:
+    """Write a review of stimuli that rejects those at some places."""
+    items = undecided(stimuli, "Ann")
+    write_review(
+        folder / table,
+        [
+            replace(item, decision=Decision.REJECT if place in places else Decision.KEEP)
+            for place, item in enumerate(items)
+        ],
+    )
+
+
+def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
+    """From selections to a design: each command keeps what was not rejected, and says so."""
+    select = "select natural --scores scores.csv --per-pair 2 --out"
+    succeed(folder, *select.split(), "p1.csv")
+    first = read_pairs(folder / "p1.csv")
+    reject(folder, "rp.csv", first, 1)
+    done = run(folder, *select.split(), "p2.csv", "--review", "rp.csv")
+    assert done.returncode == 0, done.stderr
+    assert "5 of 6 reviewed pairs stay, 1 were rejected; more than 5 cannot" in done.stderr
+    assert len(set(first) & set(read_pairs(folder / "p2.csv"))) == 5
+    assert json.loads((folder / "p2.csv.certificate.json").read_text())["kept_bound"] == 5
+
+    select = "select triplets --triplets triplets.csv --per-pair 3 --quantiles 0 --out"
+    succeed(folder, *select.split(), "t1.csv")
+    triplets_before = read_triplets(folder / "t1.csv")
+    reject(folder, "rt.csv", triplets_before, 4, 8)
+    done = run(folder, *select.split(), "t2.csv", "--review", "rt.csv")
+    assert done.returncode == 0, done.stderr
+    assert "16 of 18 reviewed triplets stay, 2 were rejected" in done.stderr
+    assert len(set(triplets_before) & set(read_triplets(folder / "t2.csv"))) == 16
+
+    design = "design --triplets t1.csv --sentences natural.txt --groups 3"
+    succeed(folder, *design.split(), *SMALL.split(), "--out", "d1.csv")
+    before = read_trials(folder / "d1.csv")
+    place = next(i for i, trial in enumerate(before) if trial.condition == "catch")
+    reject(folder, "rd.csv", before, place)
+    refused = run(
+        folder,
+        *f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".split(),
+    )
+    assert refused.returncode == 2
+    assert "Run 'contstim select triplets --review FILE' first" in refused.stderr
+    again = f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".replace("t1", "t2")
+    done = run(folder, *again.split(), "--seed", "9")
+    assert done.returncode == 0, done.stderr
+    after = read_trials(folder / "d2.csv")
+    assert len(after) == len(before)
+    assert len(set(before) & set(after)) == len(before) - 1 - 2 * 3
+    assert f"{len(before) - 7} of {len(before)} reviewed trials stay in their groups" in done.stderr
+
+
+def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: Path) -> None:
+    command = "select natural --scores scores.csv --per-pair 2 --out l.csv"
+    done = run(folder, *command.split())
+    unequal = sum(len(p.sentence_1 or ()) != len(p.sentence_2 or ())
+                  for p in read_pairs(folder / "l.csv"))  # fmt: skip
+    assert f"in {unequal} of 6 pairs the sentences differ in their number of words" in done.stderr
+    assert "--same-length" in done.stderr
+    done = run(folder, *command.split(), "--same-length")
+    assert done.returncode == 0, done.stderr
+    assert "--same-length" not in done.stderr
+    for pair in read_pairs(folder / "l.csv"):
+        assert pair.sentence_1 is not None
+        assert pair.sentence_2 is not None
+        assert len(pair.sentence_1) == len(pair.sentence_2)
+
+
 SELECT = "select triplets --triplets triplets.csv --out x.csv"
 BAD = {
     "empty.csv": "",
@@ -164,6 +235,8 @@ BAD = {
             "which is not given",
         ),
         ("select natural --scores scores.csv --counts none.csv --out x.csv", "ngram, elmo"),
+        ("select natural --scores scores.csv --review gone.csv --out x.csv", "Cannot read gone"),
+        (f"{DESIGN} {SMALL} --review triplets.csv --out x.csv", "it lacks"),
         ("select natural --scores scores.csv --exclude gone.txt --out x.csv", "Cannot read gone"),
         (f"{DESIGN} --out x.csv", "only 40 are used nowhere else"),
         (f"{DESIGN} {SMALL} --groups 3 --out x.csv", "dealt out evenly to 3 groups"),

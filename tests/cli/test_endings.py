@@ -61,6 +61,7 @@ def test_what_standard_output_cannot_show_is_a_named_error() -> None:
 
 INTERRUPTED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 import contstim.cli
 
 class Interrupting:

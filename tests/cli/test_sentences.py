@@ -98,3 +98,33 @@ def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None
     done = run(folder, *command.split())
     assert done.returncode == 2
     assert message in done.stderr
+
+
+STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-group 0"
+
+
+def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
+    """Witness: the same command with the rule loosened, and the sum by hand."""
+    command = ("sentences", "--text", "text.txt", "--repeats", "--words", "9", "--out", "s.txt")
+    enough = run(folder, *command, *STUDY.split(), "--groups", "1", "--catch-per-group", "1")
+    assert enough.returncode == 0, enough.stderr
+    assert "in all" in enough.stdout
+    few = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2")
+    assert few.returncode == 3
+    stay = len((folder / "s.txt").read_text(encoding="utf-8").splitlines())
+    assert f"{7 - stay} sentences too few for a study of 2 models" in few.stderr
+    record = json.loads((folder / "s.txt.meta.json").read_text(encoding="utf-8"))
+    assert record["needed"]["in all"] == 7
+    for option, name in (("--words", "8-9"), ("--words", "9-10"), ("--names", "2")):
+        run(folder, *command, option, name)
+        gained = len((folder / "s.txt").read_text(encoding="utf-8").splitlines()) - stay
+        said = f"+{gained} left out only because" if gained else f"({option} {name})"
+        lines = [line for line in few.stderr.splitlines() if f"({option} {name})" in line]
+        assert [said in line for line in lines] == [True] * bool(gained)
+    assert "+1 left out only because it differs from an earlier sentence by one word" in few.stderr
+
+
+def test_numbers_of_a_study_need_the_study(folder: Path) -> None:
+    done = run(folder, "sentences", "--text", "text.txt", "--groups", "3", "--out", "s.txt")
+    assert done.returncode == 2
+    assert "are for --for-models" in done.stderr

@@ -55,6 +55,7 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
     mean = sum(t.controversiality for t in found) / 3
     assert record["pairs"][0]["controversiality"] == pytest.approx(mean)
     assert f"{mean:.2f}" in done.stdout
+    assert "1 pair of models × 3 are 3; of the 20 given, every pair can" in done.stderr
     assert (folder / "steps.jsonl.meta.json").exists()
     again = triplets("--seed", "4", "--restarts", "2", "-q")
     assert again.output == ""

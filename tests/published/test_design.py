@@ -32,6 +32,7 @@ from contstim.experiments.reproduce.published.stimuli import (
     read_natural_sentences,
     read_triplets,
 )
+from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Pair, Trial, Triplet
 
@@ -80,6 +81,41 @@ def test_the_published_numbers_with_shared_natural_sentences(
     for one, other in zip(order[:108], order[108:216], strict=True):
         shared[one] = replace(shared[one], natural=shared[other].natural)
     check(build_design(pairs, shared, natural).trials)
+
+
+def test_twenty_rejected_trials_leave_all_others_in_their_groups(
+    stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]],
+) -> None:
+    """Rejected pairs and triplets are replaced by made-up ones of the same models."""
+    pairs, triplets, natural = stimuli
+    before = build_design(*stimuli)
+    items = list(undecided(before.trials, "Ann"))
+    for place in np.random.default_rng(0).permutation(len(items))[:20]:
+        items[place] = replace(items[place], decision=Decision.REJECT)
+    review = Review(tuple(items))
+    new_pairs = [
+        replace(
+            pair,
+            trial_id=f"pair-{n}",
+            sentence_1=Sentence(("New", "pair", str(n))),
+            sentence_2=Sentence(("Other", "pair", str(n))),
+        )
+        if pair.trial_id in review.rejected
+        else pair
+        for n, pair in enumerate(pairs)
+    ]
+    new_triplets = [
+        replace(triplet, triplet_id=f"triplet-{n}", natural=Sentence(("New", "triplet", str(n))))
+        if triplet.triplet_id in review.rejected
+        else triplet
+        for n, triplet in enumerate(triplets)
+    ]
+    after = build_design(new_pairs, new_triplets, natural, seed=1, review=review)
+    check(after.trials)
+    stay = {t for t in before.trials if not review.rejected & {t.trial_id, t.source_id}}
+    print(after.certificate)
+    assert stay <= set(after.trials)
+    assert after.certificate.kept == after.certificate.kept_bound == len(stay)
 
 
 def test_controversial_pairs_need_fewer_trials_than_random_ones(

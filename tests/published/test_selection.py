@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from contstim.optimization.selection.natural import select_natural
+from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
@@ -56,6 +59,31 @@ def test_candidates_are_those_of_the_published_prefilter(selection: NaturalSelec
 def test_360_pairs_use_720_sentences(selection: NaturalSelection) -> None:
     assert len(selection.pairs) == 360
     assert len({row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}) == 720
+
+
+def test_twenty_rejections_leave_all_else_and_meet_the_bound(table: ScoreTable) -> None:
+    """The scores have no texts, so that rows are named by texts of their own."""
+    texts = tuple(Sentence((f"row{row}", "is", "here")) for row in range(len(table.log_probs)))
+    named = replace(table, sentences=texts)
+    before = select_natural(named, per_pair=10)
+    assert before.certificate.objective_numerator == 12_030_241
+    items = undecided(before.pairs, "Ann")
+    rejected = {items[place].item_id for place in np.random.default_rng(0).permutation(360)[:20]}
+    review = Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
+            for item in items
+        )
+    )
+    after = select_natural(named, per_pair=10, review=review)
+    certificate = after.certificate
+    print(certificate.objective, certificate.bound, certificate.kept)
+    assert certificate.kept == certificate.kept_bound == 340
+    assert certificate.objective_numerator == certificate.bound_numerator >= 12_030_241
+    stay = {pair for pair in before.pairs if pair.trial_id not in rejected}
+    assert stay <= set(after.pairs)
+    gone = {s for p in set(before.pairs) - stay for s in (p.sentence_1, p.sentence_2)}
+    assert not gone & {s for p in after.pairs for s in (p.sentence_1, p.sentence_2)}
 
 
 def test_published_selection_has_our_ranks_and_a_higher_sum(

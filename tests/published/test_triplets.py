@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +15,7 @@ from contstim.optimization.selection.quantiles import quantile_groups
 from contstim.optimization.selection.triplet_objective import worst_ranks
 from contstim.optimization.selection.triplet_question import TripletQuestion, by_model_pair
 from contstim.optimization.selection.triplets import select_triplets
+from contstim.reviews import Decision, Review, undecided
 from contstim.stimuli import Triplet
 
 pytestmark = pytest.mark.published
@@ -62,3 +66,28 @@ def test_a_cap_on_words_costs_little_and_is_proved(triplets: tuple[Triplet, ...]
     certificate = select_triplets(triplets, question).certificate
     assert certificate.status == "optimal"
     assert 34_000 < certificate.objective < certificate.price_bound < 34_820.7
+
+
+@pytest.mark.parametrize("rules", [{}, {"objective": "worst-rank"}, {"word_cap": 120}])
+def test_twenty_rejections_keep_as_many_as_can_stay(
+    triplets: tuple[Triplet, ...], rules: dict[str, Any]
+) -> None:
+    question = TripletQuestion(**rules)
+    before = select_triplets(triplets, question)
+    items = undecided(before.triplets, "Ann")
+    rejected = {items[place].item_id for place in np.random.default_rng(0).permutation(360)[:20]}
+    review = Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
+            for item in items
+        )
+    )
+    after = select_triplets(triplets, question, review=review)
+    certificate = after.certificate
+    print(certificate.objective, certificate.bound, certificate.kept)
+    assert certificate.status == "optimal"
+    assert 330 < certificate.kept == certificate.kept_bound <= 340
+    names = {triplet.triplet_id for triplet in after.triplets}
+    assert not names & rejected
+    stay = {triplet.triplet_id for triplet in before.triplets} - rejected
+    assert len(names & stay) == certificate.kept

@@ -19,7 +19,7 @@ from contstim.optimization.selection.solver import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.arrays import IntArray
 
@@ -43,16 +43,25 @@ class Allocation:
         method: how it was found, in words.
         solver: what was called.
         version: of the solver.
+        kept: how many items are in the group that they were in before.
+        kept_bound: no allocation keeps more.
     """
 
     groups: IntArray
     method: str
     solver: str
     version: str
+    kept: int = 0
+    kept_bound: int = 0
 
 
 def allocate(
-    items: Sequence[Item], n_groups: int, *, seed: int = 0, seconds: float = 60.0
+    items: Sequence[Item],
+    n_groups: int,
+    *,
+    seed: int = 0,
+    seconds: float = 60.0,
+    before: Mapping[int, int] | None = None,
 ) -> Allocation:
     """Deal every share out evenly over the groups, so that no group meets a text twice.
 
@@ -60,13 +69,15 @@ def allocate(
     random otherwise. Where texts belong to one source each (a triplet's three trials) that always
     succeeds: what is left to each share is a regular bipartite graph, which has a perfect matching
     (König 1916). Where texts are shared, an unlucky order may fail; after some orders CP-SAT
-    searches all allocations, or proves that there is none.
+    searches all allocations, or proves that there is none. Where items were in groups before, as
+    many as possible stay there; that is searched by CP-SAT, which also proves how many can.
 
     Args:
         items: what to allocate.
         n_groups: at least 1.
         seed: decides among allocations.
         seconds: how long CP-SAT may take.
+        before: place of an item → the 0-based group that it was in.
 
     Raises:
         InputError: no group, or an item that holds a text twice.
@@ -76,23 +87,31 @@ def allocate(
     _check(items, n_groups)
     version = solver_version()
     rng = np.random.default_rng(seed)
-    for _ in range(_TRIES):
+    for _ in range(0 if before else _TRIES):
         groups = _deal(items, n_groups, rng)
         if groups is not None:
             return Allocation(groups, "matched share by share", SOLVER, version)
-    # No order of shares worked: CP-SAT, with one group for each item, every share even, and items
-    # that have a text in common in different groups.
-    groups = assign(
+    # No order of shares worked, or groups from before count: CP-SAT, with one group for each item,
+    # every share even, and items that have a text in common in different groups.
+    assignment = assign(
         n_groups,
         list(_places([item.share] for item in items).values()),
         [users for users in _users(items).values() if len(users) > 1],
         n_items=len(items),
         seed=seed,
         seconds=seconds,
+        before=before,
     )
-    if groups is None:
+    if assignment is None:
         raise InfeasibleError(_explain(items, n_groups))
-    return Allocation(groups, "searched over all allocations", ASSIGNMENT, version)
+    return Allocation(
+        assignment.groups,
+        "left in place as far as possible" if before else "searched over all allocations",
+        ASSIGNMENT,
+        version,
+        assignment.kept,
+        assignment.kept_bound,
+    )
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:

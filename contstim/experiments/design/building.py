@@ -12,9 +12,11 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.allocation import Item, allocate
-from contstim.experiments.design.fillers import filler_trials
-from contstim.experiments.design.verification import verify_design
+from contstim.experiments.design.fillers import filler_trials, standing_fillers
+from contstim.experiments.design.reviewed_trials import not_rejected, reviewed_trials
+from contstim.experiments.design.verification import verify_design, verify_review
 from contstim.files import write_text
+from contstim.optimization.selection.reviewed import rejected_words
 from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.tables import columns_of, frame_of
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from contstim.reviews import Review
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
 
@@ -34,8 +37,13 @@ class DesignCertificate:
 
     Attributes:
         status: `verified`: every rule of the design was checked on the finished trials.
-        method: `matched share by share`, `searched over all allocations`, or `nothing to allocate`.
+        method: `matched share by share`, `searched over all allocations`, `left in place as far as
+            possible`, or `nothing to allocate`.
         seconds: from stimuli to the verified design.
+        reviewed: how many trials stood before; all 0 where there was no review.
+        rejected: how many of these were rejected, or their pair or triplet.
+        kept: how many of them stay in their groups.
+        kept_bound: more than so many cannot.
     """
 
     status: str
@@ -47,6 +55,10 @@ class DesignCertificate:
     trials_per_group: int
     seed: int
     seconds: float
+    reviewed: int = 0
+    rejected: int = 0
+    kept: int = 0
+    kept_bound: int = 0
 
     def save(self, path: Path | str) -> None:
         """Write the certificate as JSON.
@@ -79,6 +91,7 @@ def build_design(
     catch_per_group: int = 12,
     seed: int = 0,
     seconds: float = 60.0,
+    review: Review | None = None,
 ) -> Design:
     """Turn stimuli into trials, and share them out to groups of participants.
 
@@ -87,6 +100,10 @@ def build_design(
     Every group has the same number of trials of every condition, model pair and role (which
     synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
     2023 study this is its design.
+
+    After a review of an earlier design, as many trials as possible stay in their groups, and all
+    random and catch trials that were not rejected do. The others are drawn anew, and not from
+    sentences of anything that was rejected.
 
     Args:
         pairs: natural controversial pairs, with their texts.
@@ -98,9 +115,11 @@ def build_design(
         catch_per_group: catch trials for each group, natural against shuffled.
         seed: decides what is left to chance.
         seconds: how long the search for an allocation may take, where one is needed.
+        review: of an earlier design; of several the last one counts for a trial's group.
 
     Raises:
-        InputError: stimuli without texts, given twice, or negative numbers.
+        InputError: stimuli without texts, given twice, or negative numbers; stimuli that were
+            rejected, or have changed since the review.
         InfeasibleError: there is no such design; says why.
         VerificationError: the time ended without an answer, or the design failed its check.
     """
@@ -119,32 +138,38 @@ def build_design(
             "A triplet gives three trials that share its sentences, for three different groups; "
             f"there are {groups}. Ask for 3 or more groups, or leave the triplets out."
         )
+    reviewed = {} if review is None else reviewed_trials(review, pairs, triplets, unplaced)
+    stood = {} if review is None else not_rejected(review, reviewed)
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
     # sentences stand nowhere else, need no allocation.
-    allocation = allocate([_item(trial) for trial in unplaced], groups, seed=seed, seconds=seconds)
+    before = {
+        place: stood[trial.trial_id].group - 1
+        for place, trial in enumerate(unplaced)
+        if trial.trial_id in stood and stood[trial.trial_id].group <= groups
+    }
+    items = [_item(trial) for trial in unplaced]
+    allocation = allocate(items, groups, seed=seed, seconds=seconds, before=before)
     placed = [
         replace(t, group=g + 1) for t, g in zip(unplaced, allocation.groups.tolist(), strict=True)
     ]
+    used = frozenset(text for trial in unplaced for text in shown_texts(trial))
+    numbers = {
+        "groups": groups,
+        "random_per_group": random_per_group,
+        "catch_per_group": catch_per_group,
+    }
+    standing = standing_fillers(stood.values(), natural, used, **numbers)
     fillers = filler_trials(
         natural,
-        frozenset(text for trial in unplaced for text in shown_texts(trial)),
-        groups=groups,
-        random_per_group=random_per_group,
-        catch_per_group=catch_per_group,
+        used,
+        **numbers,
         rng=np.random.default_rng([seed, 1]),  # not the stream that allocation draws from
+        standing=standing,
+        rejected=frozenset() if review is None else rejected_words(review),
     )
     trials = tuple(sorted([*placed, *fillers], key=_order))
-    verify_design(
-        trials,
-        pairs,
-        triplets,
-        natural,
-        groups=groups,
-        random_per_group=random_per_group,
-        catch_per_group=catch_per_group,
-    )
     certificate = DesignCertificate(
-        status="verified",
+        status="verified",  # before anybody sees it
         method=allocation.method if unplaced else "nothing to allocate",
         solver=allocation.solver,
         version=allocation.version,
@@ -152,8 +177,16 @@ def build_design(
         trials=len(trials),
         trials_per_group=len(trials) // groups,
         seed=seed,
-        seconds=perf_counter() - started,
+        seconds=0.0,
+        reviewed=len(reviewed),
+        rejected=len(reviewed) - len(stood),
+        kept=allocation.kept + len(standing),
+        kept_bound=allocation.kept_bound + len(standing),
     )
+    verify_design(trials, pairs, triplets, natural, **numbers)
+    if review is not None:
+        verify_review(trials, natural, review, certificate, **numbers)
+    certificate = replace(certificate, seconds=perf_counter() - started)
     return Design(trials, certificate)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from contstim.errors import InfeasibleError
@@ -10,9 +11,11 @@ from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
+
+    from contstim.reviews import ReviewedItem
 
 _SHUFFLES = 100
 
@@ -25,6 +28,8 @@ def filler_trials(
     random_per_group: int,
     catch_per_group: int,
     rng: np.random.Generator,
+    standing: Sequence[Trial] = (),
+    rejected: frozenset[tuple[str, ...]] = frozenset(),
 ) -> list[Trial]:
     """Random natural pairs and catch trials for every group, of sentences used nowhere else.
 
@@ -37,36 +42,100 @@ def filler_trials(
         random_per_group: random natural pairs for each group.
         catch_per_group: catch trials for each group.
         rng: draws and shuffles.
+        standing: such trials that stay in their groups, see `standing_fillers`.
+        rejected: the words of sentences that are not drawn.
 
     Raises:
         InfeasibleError: too few sentences are left, or one cannot be shuffled.
     """
     natural = list(natural)
-    free = list({s.bare: s for s in natural if s.bare not in used}.values())
+    used |= {text for trial in standing for text in (trial.sentence_1.bare, trial.sentence_2.bare)}
+    wanted = (s for s in natural if s.bare not in used and s.words not in rejected)
+    free = list({s.bare: s for s in wanted}.values())
+    # The group of each trial to be drawn: the first group's first
+    stay = Counter((trial.condition, trial.group) for trial in standing)
+    random_groups, catch_groups = (
+        [g for g in range(1, groups + 1) for _ in range(per_group - stay[condition, g])]
+        for condition, per_group in (
+            (Condition.RANDOM_NATURAL, random_per_group),
+            (Condition.CATCH, catch_per_group),
+        )
+    )
     # In random order the first sentences that can be shuffled at all become catch trials, and the
     # rest, two by two, random pairs.
     drawn = [free[place] for place in rng.permutation(len(free))]
-    n_random, n_catch = groups * random_per_group, groups * catch_per_group
+    n_random, n_catch = len(random_groups), len(catch_groups)
     catch = [s for s in drawn if len(set(_lower(s))) > 1][:n_catch]
     chosen = set(catch)
     rest = [sentence for sentence in drawn if sentence not in chosen]
     if len(catch) < n_catch or len(rest) < 2 * n_random:
+        beside = f" beside the {len(standing):,} trials that stay" if standing else ""
         raise InfeasibleError(
-            f"{groups} groups need {2 * n_random:,} sentences for random pairs and {n_catch:,} of "
-            f"two or more different words for catch trials, {2 * n_random + n_catch:,} in all; "
-            f"only {len(free):,} are used nowhere else. Give more --sentences."
+            f"{groups} groups need{beside} {2 * n_random:,} sentences for random pairs and "
+            f"{n_catch:,} of two or more different words for catch trials, "
+            f"{2 * n_random + n_catch:,} in all; only {len(free):,} are used nowhere else. Give "
+            f"more --sentences."
         )
-    trials = []
-    for i in range(n_random):
-        first, second, group = rest[2 * i], rest[2 * i + 1], i // random_per_group + 1
+    trials = list(standing)
+    for i, group in enumerate(random_groups):
+        first, second = rest[2 * i], rest[2 * i + 1]
         trials.append(_trial(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group))
     # No shuffled sentence may be another sentence of the experiment, shuffled or not.
     texts, inside = set(used) | {sentence.bare for sentence in free}, as_inside(natural)
-    for i, sentence in enumerate(catch):
-        shuffled, group = _shuffle(sentence, texts, inside, rng), i // catch_per_group + 1
+    for sentence, group in zip(catch, catch_groups, strict=True):
+        shuffled = _shuffle(sentence, texts, inside, rng)
         texts.add(shuffled.bare)
         trials.append(_trial(Condition.CATCH, sentence, shuffled, Kind.SHUFFLED, group))
     return trials
+
+
+def standing_fillers(
+    reviewed: Iterable[ReviewedItem],
+    natural: Iterable[Sentence],
+    used: frozenset[str],
+    *,
+    groups: int,
+    random_per_group: int,
+    catch_per_group: int,
+) -> list[Trial]:
+    """Random pairs and catch trials that stay as they were, so many as a group is to have.
+
+    A trial stays if its group is still there, its natural sentences are still among those to draw
+    from, and neither of its sentences now stands in another trial.
+
+    Args:
+        reviewed: trials of any condition that were not rejected.
+        natural: as in `filler_trials`.
+        used: as in `filler_trials`.
+        groups: as in `filler_trials`.
+        random_per_group: as in `filler_trials`.
+        catch_per_group: as in `filler_trials`.
+    """
+    texts = {sentence.bare for sentence in natural}
+    vacant: dict[tuple[str, int], int] = {
+        (condition, group): per_group
+        for condition, per_group in (
+            (Condition.RANDOM_NATURAL, random_per_group),
+            (Condition.CATCH, catch_per_group),
+        )
+        for group in range(1, groups + 1)
+    }
+    stay = []
+    for item in reviewed:
+        first, second = item.sentences
+        is_catch = item.condition == Condition.CATCH
+        if (
+            vacant.get((item.condition, item.group), 0)
+            and first.bare in texts
+            and (is_catch or second.bare in texts)
+            and used.isdisjoint((first.bare, second.bare))
+        ):
+            vacant[item.condition, item.group] -= 1
+            kind = Kind.SHUFFLED if is_catch else Kind.NATURAL
+            trial = _trial(Condition(item.condition), first, second, kind, item.group)
+            stay.append(replace(trial, trial_id=item.item_id))
+            used |= {first.bare, second.bare}
+    return stay
 
 
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:

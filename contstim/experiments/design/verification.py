@@ -6,11 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import VerificationError
+from contstim.reviews import ItemKind
 from contstim.stimuli import Condition, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from contstim.experiments.design.building import DesignCertificate
+    from contstim.reviews import Review
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
 
@@ -61,6 +64,77 @@ def verify_design(
         for condition, needs in zip(_FILLERS, (random_per_group, catch_per_group), strict=True):
             has = sum(n for share, n in share_of.items() if share[0] == condition)
             _require(has == needs, f"group {number} has {has} {condition} trials, not {needs}")
+
+
+def verify_review(
+    trials: Sequence[Trial],
+    natural: Iterable[Sentence],
+    review: Review,
+    certificate: DesignCertificate,
+    *,
+    groups: int,
+    random_per_group: int,
+    catch_per_group: int,
+) -> None:
+    """Check what a design keeps of an earlier one, and that what was rejected is gone.
+
+    How many of the trials of pairs and triplets can stay is the solver's own account where not all
+    of them do; that all random and catch trials stay that can is counted here.
+
+    Args:
+        trials: what `build_design` returned, or what was read back from trials.csv.
+        natural: as in `build_design`.
+        review: as in `build_design`.
+        certificate: what it states is compared with what is counted.
+        groups: as in `build_design`.
+        random_per_group: as in `build_design`.
+        catch_per_group: as in `build_design`.
+
+    Raises:
+        VerificationError: says what is wrong, and with which trial or group.
+    """
+    rejected = review.rejected
+    stood = {item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL}
+    stays = {i: t for i, t in stood.items() if not rejected & {i, t.source_id}}
+    gone = {s.words for t in review.decisions if t.item_id in rejected for s in t.sentences}
+    uses = Counter(text for trial in trials for text in _shown(trial))
+    natural_texts = {sentence.bare for sentence in natural}
+    kept: Counter[tuple[str, int]] = Counter()  # (condition, group): trials that stayed
+    for trial in trials:
+        name = trial.trial_id
+        _require(not rejected & {name, trial.source_id}, f"{name} was rejected")
+        item = stays.get(name)
+        same = item is not None and item.sentences == (trial.sentence_1, trial.sentence_2)
+        if item is not None and same and item.group == trial.group:
+            kept[trial.condition, trial.group] += 1
+        elif trial.condition in _FILLERS:
+            again = [s.text for s in (trial.sentence_1, trial.sentence_2) if s.words in gone]
+            _require(not again, f"{name} has a sentence of a rejected item: {again}")
+    # A random or catch trial can stay if its sentences still are natural, and are used elsewhere
+    # in no trial; its own use is not another.
+    here = {trial.trial_id for trial in trials}
+    able: Counter[tuple[str, int]] = Counter()
+    for name, item in stays.items():
+        drawn = item.sentences[: 1 if item.condition == Condition.CATCH else 2]
+        free = all(uses[s.bare] == (name in here) for s in item.sentences)
+        if free and item.group <= groups and all(s.bare in natural_texts for s in drawn):
+            able[item.condition, item.group] += 1
+    for condition, needs in zip(_FILLERS, (random_per_group, catch_per_group), strict=True):
+        for group in range(1, groups + 1):
+            has, can = kept[condition, group], min(needs, able[condition, group])
+            _require(has >= can, f"group {group} keeps {has} {condition} trials, and could {can}")
+    still = sum(trial.trial_id in stays for trial in trials)
+    for what, claimed, counted in (
+        ("reviewed", certificate.reviewed, len(stood)),
+        ("rejected", certificate.rejected, len(stood) - len(stays)),
+        ("kept", certificate.kept, kept.total()),
+    ):
+        _require(claimed == counted, f"its certificate says {what} {claimed}, counted {counted}")
+    _require(
+        certificate.kept <= certificate.kept_bound <= still,
+        f"the bound {certificate.kept_bound} on trials that stay is below {certificate.kept}, or "
+        f"above {still}",
+    )
 
 
 def _require(holds: bool, failure: str) -> None:

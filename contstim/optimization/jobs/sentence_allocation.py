@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,6 +49,30 @@ class SentenceAllocator:
         self._usable = usable
         self._next = [0] * len(usable)  # where in the pool each pair goes on to look
         self._taken = [False] * len(self.pool)
+
+    def supply(self, per_pair: int, names: Sequence[tuple[str, str]]) -> str:
+        """How many sentences are needed, and how many the pair with the fewest can use, in words.
+
+        Args:
+            per_pair: how many each pair needs.
+            names: each pair's models.
+        """
+        needed = per_pair * len(names)
+        # A pair that can use as many as all pairs need never lacks any: no more are counted.
+        usable = [
+            sum(1 for _ in islice(filter(can_use, self.pool), needed)) for can_use in self._usable
+        ]
+        fewest = min(usable)
+        first, second = names[usable.index(fewest)]
+        supplied = (
+            f"every pair can use {needed:,} or more"
+            if fewest >= needed
+            else f"{first} × {second} can use the fewest, {fewest:,}"
+        )
+        return (
+            f"Natural sentences: {counted(len(names), 'pair')} of models × {per_pair:,} are "
+            f"{needed:,}; of the {len(self.pool):,} given, {supplied}."
+        )
 
     def assign_round(self) -> bool:
         """One more sentence to each pair for which there is one; False if there is none for any."""

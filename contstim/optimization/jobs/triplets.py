@@ -63,7 +63,8 @@ def find_triplets(
         review: what reviewers decided about the triplets of the database. Those that are rejected
             are replaced by searches from the next natural sentences; all others stay.
         say: told what the user should know.
-        note: told what is done, for users who like to read it.
+        note: told, for users who like to read it, how many sentences are needed and can be used,
+            and what is scored.
         progress: told how many jobs have come to an end, and how many are wanted.
 
     Raises:
@@ -98,6 +99,7 @@ def find_triplets(
         words = [shared_words(names, tuple(profiles[n].words for n in names)) for names in groups]
         usable = [partial(_is_usable, vocabulary) for vocabulary in words]
         allocator = SentenceAllocator(plan.sentences, usable, seed=plan.seed)
+        note(allocator.supply(plan.per_pair, plan.pairs))
         allocator.assign(plan.per_pair, plan.pairs)
 
         # Floors are computed once: a store that was made on another machine keeps its own.

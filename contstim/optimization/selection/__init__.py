@@ -3,6 +3,7 @@
 natural                natural pairs (2023, Eqs. 5-6); demand: how many each pair of models needs
 triplets               triplets; triplet_question: what the set must be;
                        triplet_objective: what it is worth
+reviewed               what a review says of what stood before
 quantiles              deciles and other quantile groups
 solver                 the one place that calls solvers; programs: linear programs with a bound
 duals                  prices that prove a natural selection optimal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from contstim.documents import dataclass_of, read_json_object
@@ -31,6 +31,10 @@ class SelectionCertificate:
         tie_rule: what decides between sets that are worth the same.
         candidates: how many stimuli there were to choose from.
         seconds: from loaded input to the verified selection.
+        reviewed: how many stimuli of this kind stood before, all 0 where there was no review.
+        rejected: how many of these were rejected.
+        kept: how many of these stay; the objective is the best that is possible with so many.
+        kept_bound: more than so many cannot stay.
     """
 
     kind: ClassVar[str]
@@ -43,6 +47,11 @@ class SelectionCertificate:
     tie_rule: str
     candidates: int
     seconds: float
+    # With defaults, as all that certificates of earlier versions lack
+    reviewed: int = field(default=0, kw_only=True)
+    rejected: int = field(default=0, kw_only=True)
+    kept: int = field(default=0, kw_only=True)
+    kept_bound: int = field(default=0, kw_only=True)
 
     def save(self, path: Path | str) -> None:
         """Write the certificate as JSON.
@@ -70,6 +79,10 @@ class Certificate(SelectionCertificate):
     models that reject them, summed. `bound` is what no selection can fall below. Both are their
     integer numerators over 2 · `n_sentences`.
 
+    Where both sentences of a pair have the same number of words, ranks are among the sentences of
+    one length, and every length has a bound of its own. `objective` and `bound` are then sums over
+    `lengths`, and the numerators sums of numerators over different denominators.
+
     Attributes:
         status: `optimal`: objective and bound are the same integer.
         candidates: usable sentences on which two models disagree: below the median rank of one, at
@@ -78,7 +91,11 @@ class Certificate(SelectionCertificate):
         counts: (model_1, model_2, pairs) for every model pair.
         excluded: how many distinct sentences were not to be chosen.
         repeatable: words exempt from the word-repetition rule; None where the rule is off.
-        prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair.
+        prices: (reject model, accept model, dual price), in doubled ranks, for every ordered pair;
+            none where `length_prices` are.
+        lengths: (words, sentences, objective's numerator, bound's numerator) of each length.
+        length_counts: (words, model_1, model_2, pairs) for every model pair at each length.
+        length_prices: (words, reject model, accept model, dual price) at each length.
     """
 
     kind = "a certificate of a selection"
@@ -92,6 +109,9 @@ class Certificate(SelectionCertificate):
     repeatable: tuple[str, ...] | None
     excluded: int
     prices: tuple[tuple[str, str, int], ...]
+    lengths: tuple[tuple[int, int, int, int], ...] = ()
+    length_counts: tuple[tuple[int, str, str, int], ...] = ()
+    length_prices: tuple[tuple[int, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,6 +147,8 @@ class TripletCertificate(SelectionCertificate):
         seconds: from read triplets to the verified selection.
         counts: (model_1, model_2, triplets) for every model pair.
         prices: (rule, price), zeros left out.
+        kept_price_bound: what `kept_prices` prove of `kept`; `kept_bound` may be the solver's own.
+        kept_prices: (rule, price), zeros left out, of the search for as many kept as possible.
     """
 
     kind = "a certificate of triplets"
@@ -140,6 +162,8 @@ class TripletCertificate(SelectionCertificate):
     token_balance: float | None
     counts: tuple[tuple[str, str, int], ...]
     prices: tuple[tuple[str, float], ...]
+    kept_price_bound: int = 0
+    kept_prices: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations, permutations
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -14,13 +16,17 @@ from contstim.optimization.selection.certificate import Certificate, NaturalSele
 from contstim.optimization.selection.demand import Demand, usable_rows
 from contstim.optimization.selection.duals import NEVER, dual_prices, sentence_prices
 from contstim.optimization.selection.natural_verification import verify_natural
+from contstim.optimization.selection.reviewed import rejected_words, reviewed_pairs
 from contstim.optimization.selection.solver import SOLVER, solver_version, transportation
 from contstim.stimuli import Pair, content_id
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import BoolArray, IntArray
+    from contstim.optimization.selection.demand import StandingPair, Stratum
+    from contstim.reviews import Review, ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
 
@@ -38,6 +44,8 @@ def select_natural(
     repeatable: frozenset[str] | None = None,
     counts: Mapping[tuple[str, str], int] | None = None,
     excluded: Collection[Sentence] = (),
+    same_length: bool = False,
+    review: Review | None = None,
 ) -> NaturalSelection:
     """Choose the most controversial natural pairs, `per_pair` for every model pair.
 
@@ -52,6 +60,13 @@ def select_natural(
     units would leave one of these free, and no dearer. So a min-cost flow over few sentences is
     exact for all, and the certificate proves it over all of them.
 
+    With the same length asked for, each number of words is such a problem of its own: ranks are
+    among the sentences of that length, and so many pairs of every model pair are made of them as is
+    their share of the table.
+
+    After a review, all pairs that were not rejected stay as they are, as far as the question still
+    allows them: they share no sentence. The rest is the best choice among the sentences left.
+
     Args:
         table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
         per_pair: pairs for each unordered model pair, at least 1.
@@ -60,38 +75,49 @@ def select_natural(
         counts: model pairs, in the order of the table's columns, that need another number than
             `per_pair`; 0 leaves one out.
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
+        same_length: whether both sentences of a pair have the same number of words.
+        review: of an earlier selection; both sentences of a rejected pair are chosen no more, and
+            keep their ranks. Where fewer pairs are asked for than stood, the best of them stay.
 
     Sentences that look alike to people, whatever their end marks, count once: only the first row
     can be chosen.
 
     Raises:
         InputError: `per_pair` below 1, fewer than two models, counts for a pair that is not there,
-            or a rule about words or sentences without texts.
+            a rule about words or sentences or a review without texts, or a review of something
+            else.
         InfeasibleError: too few sentences; names the model pairs that fail.
         VerificationError: the result failed its check (`verify_natural`).
     """
-    # Ranks are doubled, so that mean ranks of ties are whole; sources are the ordered pairs
-    # (reject, accept) in the order of `permutations`.
     started = perf_counter()
     question = Demand(table.models, per_pair, counts or {})
     banned = frozenset(sentence.words for sentence in excluded)
-    _check_texts(table, repeatable, banned)
-    doubled = np.ascontiguousarray(table.doubled_ranks().T)  # (n_models, n_sentences), 2 … 2N
+    _check_texts(table, repeatable, banned, review)
     usable = usable_rows(table, repeatable, banned)
-    # One sentence more than the total demand: so each source's cheapest idle one is among them.
-    arcs = _cheapest_arcs(doubled, usable, int(question.of_source.sum()) + 1)
-    plan = transportation(question.of_source, arcs.source, arcs.row, arcs.cost)
-    if plan.shortfall.any():
-        raise _infeasible(question, arcs, plan.shortfall)
-    prices = _prices(doubled, arcs, plan.chosen, question.of_source)
-    objective = int(arcs.cost[plan.chosen].sum())
-    # Arcs are sorted by source, and `chosen` ascends: the rows of each source, in turn.
-    rows = np.split(arcs.row[plan.chosen], np.cumsum(question.of_source)[:-1])
-    rule = None if repeatable is None else tuple(sorted(repeatable))
-    selection = NaturalSelection(
-        tuple(_pairs(table, doubled, rows)),
-        _certify(question, doubled, usable, objective, prices, rule, len(banned)),
+    reviewed = {} if review is None else reviewed_pairs(review, table)
+    rejected = frozenset() if review is None else review.rejected
+    # Neither what stays nor what was rejected can be chosen for the rest.
+    taken = frozenset() if review is None else rejected_words(review)
+    parts = [
+        _best_part(table, question.models, stratum, usable, reviewed, rejected, taken)
+        for stratum in question.strata(table, same_length=same_length)
+    ]
+    if any(part.shortfall.any() for part in parts):
+        raise _infeasible(question, parts)
+    # Pairs stand in the order of the models, then of rows, whatever their stratum.
+    order = {model_pair: number for number, model_pair in enumerate(question.of_pair)}
+    pairs = sorted(
+        (pair for part in parts for pair in _pairs(table, part)),
+        key=lambda pair: (order[pair.model_1, pair.model_2], pair.row_1),
     )
+    certificate = replace(
+        _certify(question, parts, usable, same_length=same_length),
+        repeatable=None if repeatable is None else tuple(sorted(repeatable)),
+        excluded=len(banned),
+        reviewed=len(reviewed),
+        rejected=len(rejected & reviewed.keys()),
+    )
+    selection = NaturalSelection(tuple(pairs), certificate)
     verify_natural(
         table,
         selection,
@@ -99,9 +125,83 @@ def select_natural(
         repeatable=repeatable,
         counts=counts,
         excluded=excluded,
+        same_length=same_length,
+        review=review,
     )
     certificate = replace(selection.certificate, seconds=perf_counter() - started)
     return replace(selection, certificate=certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The answer to one stratum's question.
+
+    Attributes:
+        stratum: which sentences, and how many pairs of them.
+        standing: reviewed pairs that stay.
+        demand: (n_sources,) sentences that each source needs beside those that stay.
+        admissible: (n_sources,) sentences that it may use, as far as they were looked at.
+        shortfall: (n_sources,) sentences that it lacks; the rest is of use where it lacks none.
+        chosen: the places of the sentences of each source, in turn.
+        prices: (n_sources,).
+        objective: doubled ranks of all pairs, those that stay among them.
+        bound: what the prices prove of it.
+    """
+
+    stratum: Stratum
+    standing: list[StandingPair]
+    demand: IntArray
+    admissible: IntArray
+    shortfall: IntArray
+    chosen: list[IntArray]
+    prices: IntArray
+    objective: int
+    bound: int
+
+
+def _best_part(
+    table: ScoreTable,
+    models: tuple[str, ...],
+    stratum: Stratum,
+    usable: BoolArray,
+    reviewed: Mapping[str, ReviewedItem],
+    rejected: frozenset[str],
+    taken: frozenset[tuple[str, ...]],
+) -> _Part:
+    """What stays of a stratum, and the best choice of the rest with its prices."""
+    standing = stratum.best_standing(table, usable, reviewed, rejected)
+    free = usable[stratum.rows]
+    if reviewed and table.sentences is not None:
+        # Sentences that stay and those that look like them, and those of rejected items
+        taken |= {s.words for pair in standing for s in reviewed[pair.item_id].sentences}
+        free &= ~np.array([table.sentences[row].words in taken for row in stratum.rows.tolist()])
+    # Sources are the ordered pairs (reject, accept) in the order of `permutations`.
+    stay = Counter(frozenset((pair.model_1, pair.model_2)) for pair in standing)
+    counts = {frozenset(models): count for models, count in stratum.counts.items()}
+    sources = [frozenset(source) for source in permutations(models, 2)]
+    demand = np.array([counts[source] - stay[source] for source in sources])
+    # One sentence more than the total demand: so each source's cheapest idle one is among them.
+    arcs = _cheapest_arcs(stratum.doubled, free, int(demand.sum()) + 1)
+    plan = transportation(demand, arcs.source, arcs.row, arcs.cost)
+    admissible = np.bincount(arcs.source, minlength=len(demand))
+    if plan.shortfall.any():
+        return _Part(stratum, standing, demand, admissible, plan.shortfall, [], demand, 0, 0)
+    prices = _prices(stratum.doubled, arcs, plan.chosen, demand)
+    fixed = sum(pair.cost for pair in standing)
+    # What the sources pay less what the sentences earn: the dual objective (duals.py).
+    paid = int(demand @ prices) - int(sentence_prices(stratum.doubled, prices)[free].sum())
+    return _Part(
+        stratum,
+        standing,
+        demand,
+        admissible,
+        plan.shortfall,
+        # Arcs are sorted by source, and `chosen` ascends: the places of each source, in turn.
+        np.split(arcs.row[plan.chosen], np.cumsum(demand)[:-1]),
+        prices,
+        fixed + int(arcs.cost[plan.chosen].sum()),
+        fixed + paid,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,22 +209,32 @@ class _Arcs:
     """Which source may use which sentence at what cost; sorted by source."""
 
     source: IntArray  # (n_arcs,) place of (reject, accept) among the models' permutations
-    row: IntArray  # (n_arcs,)
+    row: IntArray  # (n_arcs,) place in the stratum
     cost: IntArray  # (n_arcs,) doubled rank under the reject model
 
 
 def _check_texts(
-    table: ScoreTable, repeatable: frozenset[str] | None, banned: frozenset[tuple[str, ...]]
+    table: ScoreTable,
+    repeatable: frozenset[str] | None,
+    banned: frozenset[tuple[str, ...]],
+    review: Review | None,
 ) -> None:
-    if banned and table.sentences is None:
+    if table.sentences is not None:
+        return
+    if banned:
         raise InputError(
             "Sentences can only be left out of a table that has their texts, and this one has "
             "scores only: add the column 'sentence' or leave the rule out."
         )
-    if repeatable is not None and table.sentences is None:
+    if repeatable is not None:
         raise InputError(
             "The word-repetition rule needs the sentences' texts, and this table has scores only: "
             "add the column 'sentence' or leave the rule out."
+        )
+    if review is not None:
+        raise InputError(
+            "A review names pairs by their sentences, and this table has scores only: add the "
+            "column 'sentence'."
         )
 
 
@@ -173,63 +283,88 @@ def _prices(doubled: IntArray, arcs: _Arcs, chosen: IntArray, demand: IntArray) 
 
 
 def _certify(
-    question: Demand,
-    doubled: IntArray,
-    usable: BoolArray,
-    objective: int,
-    prices: IntArray,
-    repeatable: tuple[str, ...] | None,
-    excluded: int,
+    question: Demand, parts: Sequence[_Part], usable: BoolArray, *, same_length: bool
 ) -> Certificate:
-    n_sentences = len(usable)
-    # What the sources pay less what the sentences earn: the dual objective (duals.py).
-    bound = int(question.of_source @ prices) - int(sentence_prices(doubled, prices)[usable].sum())
-    accepted = doubled >= n_sentences  # (n_models, n_sentences): ranks from the median on
+    candidates = 0
+    for part in parts:
+        # (n_models, n_sentences): ranks from the median on
+        accepted = part.stratum.doubled >= len(part.stratum.rows)
+        disputed = accepted.any(axis=0) & ~accepted.all(axis=0)
+        candidates += int((disputed & usable[part.stratum.rows]).sum())
+    sources = list(permutations(question.models, 2))
+    prices = [
+        (part.stratum.words, *source, price)
+        for part in parts
+        for source, price in zip(sources, part.prices.tolist(), strict=True)
+    ]
+    kept = sum(len(part.standing) for part in parts)
     return Certificate(
-        objective=objective / (2 * n_sentences),
-        bound=bound / (2 * n_sentences),
+        objective=_mean_rank_sum(parts, [part.objective for part in parts]),
+        bound=_mean_rank_sum(parts, [part.bound for part in parts]),
         status="optimal",  # verified, like all the rest, before anybody sees it
         solver=SOLVER,
         version=solver_version(),
         tie_rule=TIE_RULE,
-        candidates=int((accepted.any(axis=0) & ~accepted.all(axis=0) & usable).sum()),
+        candidates=candidates,
         seconds=0.0,
-        objective_numerator=objective,
-        bound_numerator=bound,
+        objective_numerator=sum(part.objective for part in parts),
+        bound_numerator=sum(part.bound for part in parts),
         per_pair=question.per_pair,
         counts=question.counted,
         models=question.models,
-        n_sentences=n_sentences,
-        repeatable=repeatable,
-        excluded=excluded,
-        prices=tuple(
-            (reject, accept, price)
-            for (reject, accept), price in zip(
-                permutations(question.models, 2), prices.tolist(), strict=True
-            )
+        n_sentences=len(usable),
+        repeatable=None,
+        excluded=0,
+        prices=() if same_length else tuple(price[1:] for price in prices),
+        lengths=tuple(
+            (part.stratum.words, len(part.stratum.rows), part.objective, part.bound)
+            for part in parts
+            if same_length
         ),
+        length_counts=tuple(
+            (part.stratum.words, *pair, count)
+            for part in parts
+            if same_length
+            for pair, count in part.stratum.counts.items()
+        ),
+        length_prices=tuple(prices) if same_length else (),
+        kept=kept,
+        kept_bound=kept,
     )
 
 
-def _pairs(table: ScoreTable, doubled: IntArray, rows: Iterable[IntArray]) -> Iterator[Pair]:
-    """Name the pairs, given each source's rows."""
-    indices = range(len(table.models))
-    of_source = dict(zip(permutations(indices, 2), (some.tolist() for some in rows), strict=True))
-    for models in combinations(indices, 2):
-        model_1, model_2 = (table.models[model] for model in models)
+def _mean_rank_sum(parts: Iterable[_Part], numerators: Iterable[int]) -> float:
+    """Doubled ranks as fractional ones, summed without rounding: each stratum has its own scale."""
+    return float(
+        sum(Fraction(n, 2 * len(p.stratum.rows)) for p, n in zip(parts, numerators, strict=True))
+    )
+
+
+def _pairs(table: ScoreTable, part: _Part) -> Iterator[Pair]:
+    """The pairs of a stratum: those that stay, by their names, and the new ones, matched."""
+    stratum = part.stratum
+    for stays in part.standing:
+        models, places = (stays.model_1, stays.model_2), [stays.place_1, stays.place_2]
+        yield replace(_pair(table, stratum, models, places), trial_id=stays.item_id)
+    of_source = dict(zip(permutations(table.models, 2), part.chosen, strict=True))
+    for models in combinations(table.models, 2):
         # Sentence 1 is rejected by model 1, so it is of the source (model 1, model 2).
-        matched = match_by_length(table.sentences, of_source[models], of_source[models[::-1]])
-        for pair_rows in sorted(matched):
-            first, second = (
-                None if table.sentences is None else table.sentences[row] for row in pair_rows
-            )
-            # Rows × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2).
-            ranks = doubled[np.ix_(models, pair_rows)].T / (2 * len(table.log_probs))
-            content = pair_rows if table.sentences is None else (first, second)
-            trial_id = content_id("pair", model_1, model_2, *content)
-            yield Pair(
-                trial_id, model_1, model_2, first, second, *pair_rows, *ranks.ravel().tolist()
-            )
+        rows = (stratum.rows[of_source[source]].tolist() for source in (models, models[::-1]))
+        for matched in match_by_length(table.sentences, *rows):
+            yield _pair(table, stratum, models, np.searchsorted(stratum.rows, matched).tolist())
+
+
+def _pair(table: ScoreTable, stratum: Stratum, models: tuple[str, str], places: list[int]) -> Pair:
+    row_1, row_2 = stratum.rows[places].tolist()
+    first, second = (
+        None if table.sentences is None else table.sentences[row] for row in (row_1, row_2)
+    )
+    # Rows × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2).
+    columns = [table.models.index(model) for model in models]
+    ranks = stratum.doubled[np.ix_(columns, places)].T / (2 * len(stratum.rows))
+    content = (row_1, row_2) if table.sentences is None else (first, second)
+    trial_id = content_id("pair", *models, *content)
+    return Pair(trial_id, *models, first, second, row_1, row_2, *ranks.ravel().tolist())
 
 
 def match_by_length(
@@ -248,27 +383,30 @@ def match_by_length(
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
 
-def _infeasible(question: Demand, arcs: _Arcs, shortfall: IntArray) -> InfeasibleError:
-    sources, demand = list(permutations(question.models, 2)), question.of_source
+def _infeasible(question: Demand, parts: Iterable[_Part]) -> InfeasibleError:
+    sources = list(permutations(question.models, 2))
     # Too few admissible sentences explain a lack by themselves; else other sources need the same.
-    admissible = np.bincount(arcs.source, minlength=len(sources))
-    reasons = []
-    for (reject, accept), needs, has, lacks in zip(
-        sources, demand, admissible, shortfall, strict=True
-    ):
-        if has < needs:
-            reasons.append(
-                f"{reject} against {accept} needs {needs} sentences, only {has} usable ones "
-                f"rank at least 0.5 under {accept}"
-            )
-        elif lacks:
-            reasons.append(
-                f"{reject} against {accept} lacks {lacks} of {needs} sentences, because others "
-                "need the same ones"
-            )
+    reasons, lacking, needed, stay = [], 0, 0, 0
+    for part in parts:
+        of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
+        lacking, needed = lacking + int(part.shortfall.sum()), needed + int(part.demand.sum())
+        stay += len(part.standing)
+        for (reject, accept), needs, has, lacks in zip(
+            sources, part.demand, part.admissible, part.shortfall, strict=True
+        ):
+            if has < needs:
+                reasons.append(
+                    f"{reject} against {accept} needs {needs} sentences{of_length}, only {has} "
+                    f"usable ones rank at least 0.5 under {accept}"
+                )
+            elif lacks:
+                reasons.append(
+                    f"{reject} against {accept} lacks {lacks} of {needs} sentences{of_length}, "
+                    "because others need the same ones"
+                )
+    beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
     return InfeasibleError(
-        f"There is no set of {question.per_pair} pairs for every model pair; the best one lacks "
-        f"{shortfall.sum()} of {demand.sum()} sentences. By reject against accept "
-        f"model: {'; '.join(reasons)}. Score more sentences, ask for fewer pairs, or leave models "
-        "out."
+        f"There is no set of {question.per_pair} pairs for every model pair{beside}; the best one "
+        f"lacks {lacking} of {needed} sentences. By reject against accept model: "
+        f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs, or leave models out."
     )

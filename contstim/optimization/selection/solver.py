@@ -19,7 +19,7 @@ import numpy as np
 from contstim.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from scipy.sparse import csr_array
 
@@ -260,6 +260,21 @@ def _branch(
     return solution.x, float(solution.mip_dual_bound)
 
 
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Items in groups.
+
+    Attributes:
+        groups: (n_items,) the 0-based group of each.
+        kept: how many are in the group that they were in before.
+        kept_bound: no assignment keeps more.
+    """
+
+    groups: IntArray
+    kept: int
+    kept_bound: int
+
+
 def assign(
     n_groups: int,
     shares: Sequence[Sequence[int]],
@@ -268,7 +283,8 @@ def assign(
     n_items: int,
     seed: int,
     seconds: float,
-) -> IntArray | None:
+    before: Mapping[int, int] | None = None,
+) -> Assignment | None:
     """Put items into groups, each share evenly, items that must stay apart into different ones.
 
     Args:
@@ -278,31 +294,43 @@ def assign(
         n_items: items are 0 to `n_items` - 1.
         seed: of the search.
         seconds: how long it may take.
+        before: item → the group in which to leave it, if possible; as many as can be stay.
 
     Returns:
-        (n_items,) the 0-based group of each, or None where it is proved that there is no way.
+        The assignment, or None where it is proved that there is none.
 
     Raises:
         VerificationError: the time ended without an answer, or the solver failed.
     """
     from ortools.sat.python import cp_model
 
-    model = cp_model.CpModel()
-    # put[item][group]: whether the item is in the group.
-    put = [[model.new_bool_var("") for _ in range(n_groups)] for _ in range(n_items)]
-    for places in put:
-        model.add_exactly_one(places)
-    for group in range(n_groups):
-        for share in shares:
-            model.add(sum(put[i][group] for i in share) == len(share) // n_groups)
-        for items in apart:
-            model.add_at_most_one(put[i][group] for i in items)
+    before = before or {}
     solver = cp_model.CpSolver()
     solver.parameters.random_seed = seed
     solver.parameters.num_workers = 8
     solver.parameters.interleave_search = True  # the same answer every time, on any machine
     solver.parameters.max_time_in_seconds = seconds
-    status = solver.solve(model)
+    # Where all can stay, the few others are placed at once: most variables are then known. Only
+    # where they cannot is it asked how many can.
+    for all_stay in (True, False) if before else (False,):
+        model = cp_model.CpModel()
+        # put[item][group]: whether the item is in the group.
+        put = [[model.new_bool_var("") for _ in range(n_groups)] for _ in range(n_items)]
+        for places in put:
+            model.add_exactly_one(places)
+        for group in range(n_groups):
+            for share in shares:
+                model.add(sum(put[i][group] for i in share) == len(share) // n_groups)
+            for items in apart:
+                model.add_at_most_one(put[i][group] for i in items)
+        stay = [put[item][group] for item, group in before.items()]
+        if all_stay:
+            model.add_bool_and(stay)
+        elif stay:
+            model.maximize(sum(stay))
+        status = solver.solve(model)
+        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            break
     if status == cp_model.INFEASIBLE:
         return None
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -312,7 +340,9 @@ def assign(
         )
     values = np.array([[solver.boolean_value(x) for x in places] for places in put])
     groups: IntArray = values.argmax(axis=1)
-    return groups
+    kept = sum(int(groups[item]) == group for item, group in before.items())
+    bound = len(before) if all_stay else int(solver.best_objective_bound + _WHOLE)
+    return Assignment(groups, kept, min(bound, len(before)))
 
 
 def highs_version() -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import VerificationError
 from contstim.optimization.selection.programs import priced_bound
+from contstim.optimization.selection.reviewed import ReviewedTriplets
 from contstim.optimization.selection.triplet_objective import (
     EXACT,
     TIE_RULES,
@@ -17,11 +18,12 @@ from contstim.optimization.selection.triplet_objective import (
 from contstim.optimization.selection.triplet_question import build_rules, by_model_pair, recomputed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from contstim.optimization.selection.certificate import TripletCertificate, TripletSelection
     from contstim.optimization.selection.programs import LinearRule
     from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.reviews import Review
     from contstim.stimuli import Triplet
 
 
@@ -31,6 +33,7 @@ def verify_triplets(
     question: TripletQuestion,
     *,
     tokens: Mapping[tuple[str, str], int] | None = None,
+    review: Review | None = None,
 ) -> None:
     """Check a selection against its question, and its bound against its own prices.
 
@@ -44,6 +47,7 @@ def verify_triplets(
         selection: what `select_triplets` returned, or what was read back from files.
         question: what was asked.
         tokens: as in `select_triplets`.
+        review: as in `select_triplets`.
 
     Raises:
         VerificationError: says what is wrong.
@@ -60,8 +64,16 @@ def verify_triplets(
         _require(times == 1, f"triplet {name!r} is used {times} times, at most 1 is allowed")
     _check_question(triplets, certificate, question)
     rules = build_rules(triplets, question, tokens or {})
-    # Every rule is counted over the chosen triplets, whatever the solver said of it.
     chosen_places = {places[triplet.triplet_id] for triplet in chosen}
+    if review is not None:
+        after = ReviewedTriplets.of(review, triplets)
+        rules.append(after.without_rejected)
+        _check_kept(triplets, certificate, after, rules, chosen_places)
+        rules.append(after.keeping(certificate.kept))
+    else:
+        numbers = (certificate.reviewed, certificate.kept)
+        _require(numbers == (0, 0), "its certificate is of a selection after a review")
+    # Every rule is counted over the chosen triplets, whatever the solver said of it.
     for rule in rules:
         weights = zip(rule.members, rule.weights, strict=True)
         has = sum(weight for member, weight in weights if member in chosen_places)
@@ -98,6 +110,35 @@ def _check_question(
         )
 
 
+def _check_kept(
+    triplets: Sequence[Triplet],
+    certificate: TripletCertificate,
+    after: ReviewedTriplets,
+    rules: Sequence[LinearRule],
+    chosen: Collection[int],
+) -> None:
+    """How many stay is counted, and the bound on it recomputed."""
+    _check_prices(certificate.kept_prices, rules)
+    bound = after.proved(len(triplets), rules, dict(certificate.kept_prices))
+    for name, claimed, counted in (
+        ("reviewed", certificate.reviewed, after.reviewed),
+        ("rejected", certificate.rejected, after.rejected),
+        ("kept", certificate.kept, sum(place in chosen for place in after.places)),
+        ("kept_price_bound", certificate.kept_price_bound, bound),
+    ):
+        _require(claimed == counted, f"its certificate says {name} {claimed}, counted {counted}")
+    _require(
+        certificate.kept <= certificate.kept_bound <= bound,
+        f"the bound {certificate.kept_bound} on those that stay is below {certificate.kept}, or "
+        f"looser than {bound}",
+    )
+
+
+def _check_prices(prices: Iterable[tuple[str, float]], rules: Iterable[LinearRule]) -> None:
+    unknown = sorted(dict(prices).keys() - {rule.name for rule in rules})
+    _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
+
+
 def _check_worth(
     triplets: Sequence[Triplet],
     selection: TripletSelection,
@@ -110,9 +151,8 @@ def _check_worth(
     value = set_value(triplets, selection.triplets, objective)
     claimed = certificate.objective
     _require(_same(claimed, value), f"it is worth {value}, not {claimed}")
+    _check_prices(certificate.prices, rules)
     prices = dict(certificate.prices)
-    unknown = sorted(prices.keys() - {rule.name for rule in rules})
-    _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
     costs = triplet_costs(triplets, question).tolist()
     by_prices = as_bound(priced_bound(costs, rules, prices), objective)
     claimed, bound = certificate.price_bound, certificate.bound
@@ -123,7 +163,11 @@ def _check_worth(
         f"the bound {bound} is beyond the objective {value}, or looser than {claimed}",
     )
     _require(
-        (certificate.status == "optimal") == (abs(bound - certificate.objective) <= 2 * EXACT),
+        (certificate.status == "optimal")
+        == (
+            abs(bound - certificate.objective) <= 2 * EXACT
+            and certificate.kept == certificate.kept_bound
+        ),
         f"status {certificate.status!r} with objective {value} and bound {bound}",
     )
 

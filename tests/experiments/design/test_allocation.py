@@ -53,6 +53,31 @@ def test_an_allocation_is_found_exactly_where_there_is_one(
             allocate(items, n_groups)
 
 
+@settings(max_examples=100)
+@given(small_problems(), st.lists(st.integers(0, 3), min_size=8, max_size=8))
+def test_as_many_items_stay_in_their_groups_as_in_any_allocation(
+    problem: tuple[list[Item], int], drawn: list[int]
+) -> None:
+    """Witness: every allocation there is. A group that is too high stands for a new item."""
+    items, n_groups = problem
+    before = {i: g for i, g in enumerate(drawn[: len(items)]) if g < n_groups}
+    kept = [
+        sum(groups[i] == g for i, g in before.items())
+        for groups in product(range(n_groups), repeat=len(items))
+        if holds(items, groups, n_groups)
+    ]
+    if not kept:
+        with pytest.raises(InfeasibleError, match=r"no way|stands in \d+ trials"):
+            allocate(items, n_groups, before=before)
+        return
+    allocation_after = allocate(items, n_groups, before=before)
+    groups = allocation_after.groups.tolist()
+    assert holds(items, groups, n_groups)
+    assert sum(groups[i] == g for i, g in before.items()) == max(kept)
+    if before:
+        assert allocation_after.kept == allocation_after.kept_bound == max(kept)
+
+
 def test_the_search_takes_over_where_matching_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocation, "_deal", lambda *_: None)
     items = [Item("a", (f"t{i}", f"t{(i + 1) % 6}")) for i in range(6)]

@@ -83,3 +83,17 @@ def test_too_few_sentences_are_refused_with_how_many_more_are_needed() -> None:
     assert f"Give at least {50 - got_a - got_b} more" in str(refused.value)
     with pytest.raises(InputError, match="a × b gets 13, and 2 other pairs too few"):
         SentenceAllocator(SENTENCES[:39], [everyone] * 3, seed=0).assign(20, [AB, AC, ("b", "c")])
+
+
+@pytest.mark.parametrize(
+    ("per_pair", "said"),
+    [
+        (5, "2 pairs of models × 5 are 10; of the 40 given, every pair can use 10 or more."),
+        (11, "2 pairs of models × 11 are 22; of the 40 given, a × c can use the fewest, 20."),
+    ],
+)
+def test_what_is_needed_and_what_there_is_are_said(per_pair: int, said: str) -> None:
+    """Witness: every second of forty sentences is even."""
+    allocator = SentenceAllocator(SENTENCES, [everyone, even], seed=0)
+    assert allocator.supply(per_pair, [AB, AC]) == f"Natural sentences: {said}"
+    allocator.assign(5, [AB, AC])

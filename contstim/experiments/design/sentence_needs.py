@@ -1,0 +1,91 @@
+"""How many natural sentences a study needs, before any of them is scored or searched from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.tables import columns_of, frame_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class SentenceNeed:
+    """What natural sentences are needed for, and how many.
+
+    Attributes:
+        use: `triplets`, `natural pairs`, `random pairs`, `catch trials` or `in all`.
+        times: model pairs, or groups, that each need their own; 1 for `in all`.
+        each: sentences for each of these.
+        needed: `times` · `each`.
+    """
+
+    use: str
+    times: int
+    each: int
+    needed: int
+
+
+@dataclass(frozen=True)
+class SentenceNeeds:
+    """The needs of a study, one a use, and their sum in the last row."""
+
+    rows: tuple[SentenceNeed, ...]
+
+    @property
+    def in_all(self) -> int:
+        """How many sentences the study needs."""
+        return self.rows[-1].needed
+
+    def to_frame(self) -> DataFrame:
+        """The needs as a table of pandas: use, times, each, needed."""
+        return frame_of(columns_of(SentenceNeed, self.rows))
+
+
+def sentences_needed(
+    models: int,
+    *,
+    triplets_per_pair: int = 100,
+    pairs_per_pair: int = 10,
+    groups: int = 10,
+    random_per_group: int = 9,
+    catch_per_group: int = 12,
+) -> SentenceNeeds:
+    """The fewest natural sentences that a study can be made of, each of which serves once.
+
+    Every triplet that is searched starts from a sentence of its own; a natural pair and a random
+    pair take two, a catch trial one. This is the least: controversial natural pairs are better the
+    more sentences there are to choose from.
+
+    Args:
+        models: how many models are compared, every two of them.
+        triplets_per_pair: triplets that are searched for each pair of models.
+        pairs_per_pair: natural pairs for each pair of models.
+        groups: of participants.
+        random_per_group: random natural pairs for each group.
+        catch_per_group: catch trials for each group.
+
+    Raises:
+        InputError: fewer than two models, or a negative number.
+    """
+    if models < 2:
+        raise InputError(f"Two models can be compared, {models} cannot: ask for at least 2.")
+    numbers = (triplets_per_pair, pairs_per_pair, groups, random_per_group, catch_per_group)
+    if min(numbers) < 0:
+        raise InputError(f"A study has 0 or more of everything, not {min(numbers)}.")
+    model_pairs = comb(models, 2)
+    uses = [
+        SentenceNeed(use, times, each, times * each)
+        for use, times, each in (
+            ("triplets", model_pairs, triplets_per_pair),
+            ("natural pairs", model_pairs, 2 * pairs_per_pair),
+            ("random pairs", groups, 2 * random_per_group),
+            ("catch trials", groups, catch_per_group),
+        )
+    ]
+    total = sum(use.needed for use in uses)
+    return SentenceNeeds((*uses, SentenceNeed("in all", 1, total, total)))

@@ -1,0 +1,150 @@
+"""What a review says of a selection: what stood before, and what was rejected of it.
+
+Reviews are of pairs or triplets, or of the trials that these became. Of several reviews of one
+study, one after the other, an item stays that no reviewer rejects in any of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+from math import floor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.optimization.selection.programs import LinearRule, priced_bound
+from contstim.reviews import ItemKind, Review
+from contstim.stimuli import Condition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.reviews import ReviewedItem
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Triplet
+
+_OF_TRIPLETS = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
+
+
+def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:
+    """The words of every sentence of a rejected item: whatever their end marks, they look alike."""
+    rejected = review.rejected
+    return frozenset(
+        sentence.words
+        for item in review.decisions
+        if item.item_id in rejected
+        for sentence in item.sentences
+    )
+
+
+def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]:
+    """The pairs that were reviewed, themselves or as trials, by their identifier.
+
+    Args:
+        review: what was decided.
+        table: the scores to choose from; they must hold the sentences of pairs not rejected.
+
+    Raises:
+        InputError: no pair was reviewed, one is of models that are not compared, two that were
+            not rejected share a sentence, or the table lacks one of their sentences.
+    """
+    trials = review.of_kind(ItemKind.TRIAL).values()
+    pairs = {t.source_id: t for t in trials if t.condition == Condition.NATURAL_CONTROVERSIAL}
+    pairs |= review.of_kind(ItemKind.PAIR)
+    if not pairs:
+        raise InputError(
+            "The review holds no natural pairs: give the review of pairs or of trials made of them."
+        )
+    model_pairs = list(combinations(table.models, 2))
+    for item_id, item in pairs.items():
+        if (item.model_1, item.model_2) not in model_pairs:
+            raise InputError(
+                f"The review has a pair of {item.model_1} and {item.model_2} ({item_id}), which "
+                f"the scores do not compare in this order: they are of {', '.join(table.models)}. "
+                f"Give scores of the same models in the same order."
+            )
+    rejected = review.rejected
+    stay = [s for name, item in pairs.items() if name not in rejected for s in item.sentences]
+    twice = [" ".join(w) for w, n in Counter(s.words for s in stay).items() if n > 1]
+    if twice:
+        raise InputError(
+            f"{len(twice):,} sentences stand in two reviewed pairs, such as {twice[0]!r}: the "
+            f"reviews are not of one study. Give those of this selection and of the ones that it "
+            f"grew from."
+        )
+    table.rows_of(stay)  # for its error alone
+    return pairs
+
+
+@dataclass(frozen=True)
+class ReviewedTriplets:
+    """What a review says of the triplets to choose from.
+
+    Attributes:
+        reviewed: how many stood before.
+        rejected: how many of these were rejected.
+        places: of those that may stay.
+        gone: places of those that were rejected.
+    """
+
+    reviewed: int
+    rejected: int
+    places: tuple[int, ...]
+    gone: tuple[int, ...]
+
+    @classmethod
+    def of(cls, review: Review, triplets: Sequence[Triplet]) -> ReviewedTriplets:
+        """Look the reviewed triplets up, which were reviewed themselves or as trials.
+
+        Raises:
+            InputError: no triplet was reviewed, or one that was not rejected is absent or differs.
+        """
+        trials = review.of_kind(ItemKind.TRIAL).values()
+        of_trials = {t.source_id for t in trials if t.condition in _OF_TRIPLETS}
+        reviewed = of_trials | review.of_kind(ItemKind.TRIPLET).keys()
+        if not reviewed:
+            raise InputError(
+                "The review holds no triplets: give the review of triplets or of trials made of "
+                "them."
+            )
+        rejected = review.rejected
+        stay = Review(tuple(item for item in review.decisions if item.item_id not in rejected))
+        stay.require_items_of(triplets, "the triplets given")
+        absent = sorted(of_trials - {t.triplet_id for t in triplets} - rejected)
+        if absent:
+            raise InputError(
+                f"The review is of trials of other triplets: {len(absent):,} of {len(of_trials):,} "
+                f"are not among those given, such as {absent[0]}."
+            )
+        return cls(
+            len(reviewed),
+            len(reviewed & rejected),
+            tuple(i for i, t in enumerate(triplets) if t.triplet_id in reviewed - rejected),
+            tuple(i for i, t in enumerate(triplets) if t.triplet_id in rejected),
+        )
+
+    @property
+    def without_rejected(self) -> LinearRule:
+        """The rule that no rejected triplet is chosen."""
+        return LinearRule("rejected triplets", self.gone, [1] * len(self.gone), 0, 0)
+
+    def keeping(self, least: int) -> LinearRule:
+        """The rule that so many, or more, stay."""
+        n = len(self.places)
+        return LinearRule("triplets that stay", self.places, [1] * n, least, n)
+
+    def costs(self, n_triplets: int) -> FloatArray:
+        """Less 1 for each triplet that may stay, (n_triplets,): what keeps most costs least."""
+        costs = np.zeros(n_triplets)
+        costs[list(self.places)] = -1
+        return costs
+
+    def proved(
+        self, n_triplets: int, rules: Sequence[LinearRule], prices: Mapping[str, float]
+    ) -> int:
+        """How many can stay at most under the rules, as prices prove without rounding."""
+        return floor(-priced_bound(self.costs(n_triplets).tolist(), rules, prices))

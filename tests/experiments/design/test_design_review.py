@@ -1,0 +1,212 @@
+"""Designs after a review: what was rejected is gone, all else stays as far as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.experiments.design.building import Design, build_design
+from contstim.experiments.design.verification import verify_review
+from contstim.reviews import Decision, Review, undecided
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Pair, Trial, Triplet
+from tests.experiments.stimuli import natural, some_pairs, some_triplets
+
+MODELS = ("ngram", "rnn", "bert")
+PAIRS, TRIPLETS = some_pairs(9, MODELS), some_triplets(9, MODELS)
+NATURAL = natural(60)
+SIZES: dict[str, int] = {"groups": 3, "random_per_group": 2, "catch_per_group": 2}
+FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
+
+
+def of_each(stimuli: Iterable[Any], left_out: set[str], per_pair: int = 6) -> list[Any]:
+    """The first of each model pair, without those left out."""
+    chosen: dict[tuple[str, str], list[Any]] = {}
+    for each in stimuli:
+        own = chosen.setdefault((each.model_1, each.model_2), [])
+        if name(each) not in left_out and len(own) < per_pair:
+            own.append(each)
+    return [each for own in chosen.values() for each in own]
+
+
+def name(stimulus: Pair | Triplet) -> str:
+    return stimulus.triplet_id if isinstance(stimulus, Triplet) else stimulus.trial_id
+
+
+def design(left_out: Iterable[str] = (), **changes: Any) -> Design:
+    out = set(left_out)
+    given: dict[str, Any] = {
+        "pairs": of_each(PAIRS, out),
+        "triplets": of_each(TRIPLETS, out),
+        "natural": NATURAL,
+        **SIZES,
+    }
+    return build_design(**{**given, **changes})
+
+
+BEFORE = design(seed=1)
+
+
+def reviewed(trials: Iterable[Trial], rejected: set[str]) -> Review:
+    return Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
+            for item in undecided(trials, "Ann")
+        )
+    )
+
+
+def places(trials: Iterable[Trial]) -> set[tuple[str, int]]:
+    return {(trial.trial_id, trial.group) for trial in trials}
+
+
+@settings(max_examples=15)
+@given(st.sets(st.integers(0, len(BEFORE.trials) - 1), max_size=4))
+def test_all_that_was_not_rejected_stays(drawn: set[int]) -> None:
+    """Witness: new stimuli take the places of rejected ones, so that all others can stay."""
+    rejected = {BEFORE.trials[i].trial_id for i in drawn}
+    review = reviewed(BEFORE.trials, rejected)
+    after = design(review.rejected, seed=2, review=review)
+    out = review.rejected
+    stay = [t for t in BEFORE.trials if not out & {t.trial_id, t.source_id}]
+    assert places(stay) <= places(after.trials)
+    assert after.certificate.kept == after.certificate.kept_bound == len(stay)
+    assert after.certificate.rejected == len(BEFORE.trials) - len(stay)
+    assert len(after.trials) == len(BEFORE.trials)
+    assert not out & {t.trial_id for t in after.trials}
+    gone = {
+        s for t in BEFORE.trials if t.trial_id in rejected for s in (t.sentence_1, t.sentence_2)
+    }
+    drawn_anew = [t for t in after.trials if t.condition in FILLERS and t not in stay]
+    assert not gone & {s for t in drawn_anew for s in (t.sentence_1, t.sentence_2)}
+
+
+def test_nothing_rejected_changes_nothing_whatever_the_seed() -> None:
+    after = design(seed=7, review=reviewed(BEFORE.trials, set()))
+    assert after.trials == BEFORE.trials
+    assert after.certificate.method == "left in place as far as possible"
+
+
+def test_fewer_groups_and_trials_keep_what_they_can() -> None:
+    review = reviewed(BEFORE.trials, set())
+    after = design(seed=7, review=review, groups=3, random_per_group=1, catch_per_group=3)
+    for condition, each in ((Condition.RANDOM_NATURAL, 1), (Condition.CATCH, 2)):
+        stayed = [
+            t
+            for t in after.trials
+            if t.condition == condition and (t.trial_id, t.group) in places(BEFORE.trials)
+        ]
+        assert len(stayed) == 3 * each
+    # Six groups of half the size: what was in groups 1 to 3 is halved, the rest is elsewhere.
+    more = design(seed=7, review=review, groups=6)
+    targeted = [t for t in BEFORE.trials if t.condition not in FILLERS]
+    assert len(places(targeted) & places(more.trials)) == len(targeted) // 2
+    assert more.certificate.kept == more.certificate.kept_bound
+
+
+def test_a_random_pair_goes_whose_sentence_now_stands_in_a_triplet() -> None:
+    random = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
+    used = [replace(t, natural=random.sentence_2) if not i else t
+            for i, t in enumerate(of_each(TRIPLETS, set()))]  # fmt: skip
+    with pytest.raises(InputError, match="has changed since the review"):
+        design(triplets=used, review=reviewed(BEFORE.trials, set()))
+    used[0] = replace(used[0], triplet_id="triplet-new")
+    after = design(triplets=used, review=reviewed(BEFORE.trials, set()))
+    assert random.trial_id not in {t.trial_id for t in after.trials}
+    assert after.certificate.kept == len(BEFORE.trials) - 1 - 3
+
+
+def test_the_last_review_says_in_which_group_a_trial_was() -> None:
+    other = design(seed=5)
+    both = Review(
+        (*reviewed(BEFORE.trials, set()).decisions, *reviewed(other.trials, set()).decisions)
+    )
+    assert places(other.trials) <= places(design(review=both).trials)
+
+
+def test_rejected_stimuli_are_refused_with_what_to_do_first() -> None:
+    for stimulus, command in ((PAIRS[0], "select natural"), (TRIPLETS[3], "select triplets")):
+        review = Review(
+            tuple(replace(i, decision=Decision.REJECT) for i in undecided([stimulus], "Ann"))
+        )
+        with pytest.raises(InputError, match=f"were rejected.*Run 'contstim {command} --review"):
+            design(review=review)
+        of_trials = reviewed(BEFORE.trials, {t.trial_id for t in BEFORE.trials
+                                             if t.source_id == name(stimulus)})  # fmt: skip
+        with pytest.raises(InputError, match=f"were rejected.*Run 'contstim {command} --review"):
+            design(review=of_trials)
+
+
+def test_too_few_sentences_for_new_trials_are_counted() -> None:
+    catch = next(t for t in BEFORE.trials if t.condition == Condition.CATCH)
+    texts = {
+        s for t in BEFORE.trials if t.condition in FILLERS for s in (t.sentence_1, t.sentence_2)
+    }
+    with pytest.raises(InfeasibleError, match="need beside the 11 trials that stay 0 sentences"):
+        design(
+            natural=[s for s in NATURAL if s in texts],
+            review=reviewed(BEFORE.trials, {catch.trial_id}),
+        )
+
+
+def drop_filler(trials: list[Trial]) -> None:
+    place = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
+    other, another = Sentence.parse("Pigs fly"), Sentence.parse("Owls swim")
+    trials[place] = replace(
+        trials[place], trial_id="trial-new", sentence_1=other, sentence_2=another
+    )
+
+
+def use_again(trials: list[Trial]) -> None:
+    first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
+    place = next(
+        i for i, t in enumerate(trials)
+        if t.condition == Condition.RANDOM_NATURAL and t not in BEFORE.trials
+    )  # fmt: skip
+    trials[place] = replace(trials[place], sentence_1=first.sentence_1)
+
+
+def move(trials: list[Trial]) -> None:
+    trials[0] = replace(trials[0], group=trials[0].group % 3 + 1)
+
+
+def bring_back(trials: list[Trial]) -> None:
+    first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
+    trials.append(first)
+
+
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [
+        (drop_filler, r"keeps \d random-natural trials, and could \d"),
+        (use_again, "has a sentence of a rejected item"),
+        (move, "its certificate says kept"),
+        (bring_back, "was rejected"),
+    ],
+)
+def test_the_verifier_knows_what_stood_before(forge: Any, message: str) -> None:
+    first = next(t for t in BEFORE.trials if t.condition == Condition.RANDOM_NATURAL)
+    review = reviewed(BEFORE.trials, {first.trial_id})
+    after = design(review=review)
+    trials = list(after.trials)
+    verify_review(trials, NATURAL, review, after.certificate, **SIZES)
+    forge(trials)
+    with pytest.raises(VerificationError, match=message):
+        verify_review(trials, NATURAL, review, after.certificate, **SIZES)
+
+
+def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:
+    """Whatever their end mark: only these and enough others could be drawn."""
+    pair = PAIRS[0]
+    review = Review(tuple(replace(i, decision=Decision.REJECT) for i in undecided([pair], "Ann")))
+    assert pair.sentence_1 is not None
+    given = [Sentence(pair.sentence_1.words, "!"), *NATURAL[:18]]
+    after = design([pair.trial_id], natural=given, review=review)
+    words = {s.words for t in after.trials for s in (t.sentence_1, t.sentence_2)}
+    assert pair.sentence_1.words not in words

@@ -1,0 +1,351 @@
+"""Natural pairs after a review, and of one length, against exhaustive search by definition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from contstim.errors import InfeasibleError, InputError, ScoreError, VerificationError
+from contstim.optimization.selection.certificate import Certificate, NaturalSelection
+from contstim.optimization.selection.demand import length_shares
+from contstim.optimization.selection.natural import select_natural
+from contstim.optimization.selection.natural_verification import verify_natural
+from contstim.reviews import Decision, Review, undecided
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Pair, Trial
+from tests.optimization.selection.tables import random_table
+
+Counts = Mapping[tuple[str, str], int]
+
+
+def least_sum(ranks: np.ndarray, counts: Mapping[tuple[int, int], int], usable: set[int]) -> float:
+    """The least sum of fractional ranks by trying every set; infinite where there is none.
+
+    Args:
+        ranks: (n_models, n_sentences), fractional.
+        counts: sentences for each (reject, accept).
+        usable: sentences that may be chosen.
+    """
+    sources = [source for source, count in counts.items() if count]
+
+    def least(k: int, free: frozenset[int]) -> float:
+        if k == len(sources):
+            return 0.0
+        reject, accept = sources[k]
+        admitted = [s for s in free if ranks[accept, s] >= 0.5]
+        return min(
+            (
+                float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
+                for some in combinations(admitted, counts[sources[k]])
+            ),
+            default=np.inf,
+        )
+
+    return least(0, frozenset(usable))
+
+
+def fractional(log_probs: np.ndarray) -> np.ndarray:
+    """(n_models, n_sentences)."""
+    return np.stack([rankdata(column) for column in log_probs.T]) / len(log_probs)
+
+
+def reviewed(selection: NaturalSelection, rejected: set[str]) -> Review:
+    return Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
+            for item in undecided(selection.pairs, "Ann")
+        )
+    )
+
+
+def value(table: ScoreTable, pair: Pair) -> float:
+    ranks = fractional(table.log_probs)
+    one, two = table.models.index(pair.model_1), table.models.index(pair.model_2)
+    return float(ranks[one, pair.row_1] + ranks[two, pair.row_2])
+
+
+@st.composite
+def rejections(draw: st.DrawFn) -> tuple[ScoreTable, int, int, int, list[int]]:
+    """Scores, pairs before and after, which pairs are rejected, and sentences that are excluded."""
+    n_models, per_pair, most = draw(st.sampled_from([(2, 2, 11), (2, 3, 11), (3, 1, 11)]))
+    table = random_table(most, n_models, seed=draw(st.integers(0, 1000)))
+    after = draw(st.integers(1, 3)) if n_models == 2 else 1
+    excluded = draw(st.lists(st.integers(0, most - 1), max_size=2))
+    return table, per_pair, after, draw(st.integers(0, 7)), excluded
+
+
+@settings(max_examples=100)
+@given(rejections())
+def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
+    case: tuple[ScoreTable, int, int, int, list[int]],
+) -> None:
+    """Witness: of every set that keeps as many pairs as any can, the least sum of ranks."""
+    table, per_pair, after, drawn, excluded_rows = case
+    assert table.sentences is not None
+    try:
+        before = select_natural(table, per_pair=per_pair)
+    except InfeasibleError:
+        return
+    rejected = {p.trial_id for k, p in enumerate(before.pairs) if drawn >> k & 1}
+    banned = set(excluded_rows)
+    excluded = [table.sentences[row] for row in banned]
+    stay: dict[tuple[str, str], list[Pair]] = {m: [] for m in combinations(table.models, 2)}
+    for pair in before.pairs:
+        if pair.trial_id in rejected:
+            banned |= {pair.row_1, pair.row_2}
+        elif not banned & {pair.row_1, pair.row_2}:
+            stay[pair.model_1, pair.model_2].append(pair)
+    # Of the sets of pairs that stay, that of the least sum; all that is left serves the rest.
+    kept = [
+        p for some in stay.values() for p in sorted(some, key=lambda p: value(table, p))[:after]
+    ]
+    rows = {row for pair in kept for row in (pair.row_1, pair.row_2)}
+    stands = Counter(frozenset((p.model_1, p.model_2)) for p in kept)
+    counts = {
+        (r, a): after - stands[frozenset((table.models[r], table.models[a]))]
+        for r, a in permutations(range(len(table.models)), 2)
+    }
+    free = set(range(len(table.sentences))) - banned - rows
+    witness = least_sum(fractional(table.log_probs), counts, free)
+    review = reviewed(before, rejected)
+    if witness == np.inf:
+        with pytest.raises(InfeasibleError, match=r"needs|lacks"):
+            select_natural(table, per_pair=after, review=review, excluded=excluded)
+        return
+    after_all = select_natural(table, per_pair=after, review=review, excluded=excluded)
+    certificate = after_all.certificate
+    expected = witness + sum(value(table, pair) for pair in kept)
+    assert certificate.objective == pytest.approx(expected, abs=1e-9)
+    assert certificate.bound == certificate.objective
+    assert certificate.kept == certificate.kept_bound == len(kept)
+    assert certificate.rejected == len(rejected)
+    # Of pairs of equal sums, either may stay.
+    named = {p.trial_id for some in stay.values() for p in some}
+    assert len(named & {p.trial_id for p in after_all.pairs}) == len(kept)
+    assert not banned & {row for p in after_all.pairs for row in (p.row_1, p.row_2)}
+
+
+def test_nothing_rejected_changes_nothing() -> None:
+    table = random_table()
+    before = select_natural(table, per_pair=4)
+    after = select_natural(table, per_pair=4, review=reviewed(before, set()))
+    assert after.pairs == before.pairs
+    assert after.certificate.objective_numerator == before.certificate.objective_numerator
+    assert after.certificate.kept == 12
+
+
+def test_two_rounds_of_reviews_keep_what_was_rejected_in_the_first_away() -> None:
+    table = random_table()
+    first = select_natural(table, per_pair=4)
+    one = reviewed(first, {first.pairs[0].trial_id})
+    second = select_natural(table, per_pair=4, review=one)
+    new = next(p for p in second.pairs if p.trial_id not in {q.trial_id for q in first.pairs})
+    both = Review((*one.decisions, *reviewed(second, {new.trial_id}).decisions))
+    third = select_natural(table, per_pair=4, review=both)
+    assert third.certificate.kept == 11
+    gone = {s for p in (first.pairs[0], new) for s in (p.sentence_1, p.sentence_2)}
+    assert not gone & {s for p in third.pairs for s in (p.sentence_1, p.sentence_2)}
+
+
+def test_a_review_of_trials_is_one_of_their_pairs() -> None:
+    table = random_table()
+    before = select_natural(table, per_pair=4)
+    trials = [
+        Trial(
+            p.trial_id,
+            1,
+            Condition.NATURAL_CONTROVERSIAL,
+            *(p.model_1, p.model_2, p.sentence_1, p.sentence_2),  # type: ignore[arg-type]
+            *(Kind.NATURAL, Kind.NATURAL, p.trial_id),
+        )
+        for p in before.pairs
+    ]
+    rejected = {before.pairs[3].trial_id}
+    items = [
+        replace(i, decision=Decision("reject" if i.item_id in rejected else ""))
+        for i in undecided(trials, "Ann")
+    ]
+    by_trials = select_natural(table, per_pair=4, review=Review(tuple(items)))
+    by_pairs = select_natural(table, per_pair=4, review=reviewed(before, rejected))
+    assert by_trials.pairs == by_pairs.pairs
+    # Both together, as after a review of either
+    both = Review((*items, *reviewed(before, rejected).decisions))
+    assert select_natural(table, per_pair=4, review=both).pairs == by_pairs.pairs
+
+
+def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
+    """New sentences may move a sentence below the median of the model that must accept it."""
+    table = random_table()
+    assert table.sentences is not None
+    before = select_natural(table, per_pair=4)
+    more = [Sentence.parse(f"New sentence number {n}") for n in range(60)]
+    larger = ScoreTable(
+        (*table.sentences, *more),
+        table.models,
+        np.concatenate([table.log_probs, np.full((60, 3), -10.0)]),
+    )
+    ranks = fractional(larger.log_probs)
+    stay = {
+        p.trial_id
+        for p in before.pairs
+        if ranks[table.models.index(p.model_2), p.row_1] >= 0.5
+        and ranks[table.models.index(p.model_1), p.row_2] >= 0.5
+    }
+    assert len(stay) < len(before.pairs)
+    after = select_natural(larger, per_pair=4, review=reviewed(before, set()))
+    assert after.certificate.kept == len(stay)
+    assert stay <= {p.trial_id for p in after.pairs}
+
+
+def test_what_lacks_beside_the_pairs_that_stay_is_counted() -> None:
+    table = random_table(12, 2, seed=4)
+    before = select_natural(table, per_pair=4)
+    rejected = {pair.trial_id for pair in before.pairs[:2]}
+    with pytest.raises(InfeasibleError, match="beside the 2 reviewed pairs that stay") as caught:
+        select_natural(table, per_pair=4, review=reviewed(before, rejected))
+    assert "model-0 against model-1" in str(caught.value)
+
+
+def test_reviews_of_something_else_are_refused() -> None:
+    table = random_table()
+    before = select_natural(table, per_pair=2)
+    review = reviewed(before, {before.pairs[0].trial_id})
+    turned = ScoreTable(table.sentences, table.models[::-1], table.log_probs[:, ::-1])
+    nameless = ScoreTable(None, table.models, table.log_probs)
+    assert table.sentences is not None
+    few = ScoreTable(table.sentences[:20], table.models, table.log_probs[:20])
+    other = undecided([replace(before.pairs[1], trial_id="pair-x")], "Bea")
+    for given_table, given_review, error, message in (
+        (turned, review, InputError, "do not compare in this order"),
+        (nameless, review, InputError, "names pairs by their sentences"),
+        (few, review, ScoreError, "The scores lack"),
+        (table, Review((*review.decisions, *other)), InputError, "stand in two reviewed pairs"),
+        (table, Review(()), InputError, "holds no natural pairs"),
+    ):
+        with pytest.raises(error, match=message):
+            select_natural(given_table, per_pair=2, review=given_review)
+
+
+def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
+    table = random_table()
+    before = select_natural(table, per_pair=4)
+    review = reviewed(before, {before.pairs[0].trial_id})
+    after = select_natural(table, per_pair=4, review=review)
+    after.certificate.save(tmp_path / "c.json")
+    assert Certificate.load(tmp_path / "c.json") == after.certificate
+    verify_natural(table, after, per_pair=4, review=review)
+    for forged, given_review, message in (
+        (before, review, "rejected items are chosen again"),
+        (after, None, "after a review"),
+        (after, reviewed(before, {before.pairs[1].trial_id}), "not there as it was"),
+        (
+            replace(after, certificate=replace(after.certificate, kept=3)),
+            review,
+            "its certificate says kept 3, counted 11",
+        ),
+    ):
+        with pytest.raises(VerificationError, match=message):
+            verify_natural(table, forged, per_pair=4, review=given_review)
+
+
+def test_certificates_without_the_new_fields_stay_readable(tmp_path: Path) -> None:
+    """Witness: what the version before wrote, made by leaving out what it did not have."""
+    import json
+
+    certificate = select_natural(random_table(), per_pair=2).certificate
+    certificate.save(tmp_path / "new.json")
+    facts = json.loads((tmp_path / "new.json").read_text())
+    for name in ("reviewed", "rejected", "kept", "kept_bound"):
+        assert facts.pop(name) == 0
+    for name in ("lengths", "length_counts", "length_prices"):
+        assert facts.pop(name) == []
+    (tmp_path / "old.json").write_text(json.dumps(facts))
+    assert Certificate.load(tmp_path / "old.json") == certificate
+
+
+def of_lengths(n: int, lengths: list[int], n_models: int, seed: int) -> ScoreTable:
+    """Sentences of given numbers of words, the longer the less likely under every model."""
+    rng = np.random.default_rng(seed)
+    words = [lengths[k % len(lengths)] for k in range(n)]
+    texts = [Sentence(tuple(f"w{k}x{i}" for i in range(w))) for k, w in enumerate(words)]
+    shared = -10.0 * np.array(words)[:, None] + rng.normal(size=(n, 1))
+    scores = np.round(shared + 2 * rng.normal(size=(n, n_models)), 1)
+    return ScoreTable(tuple(texts), tuple("abc"[:n_models]), scores)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([[2, 3], [2, 2, 3], [2, 3, 4]]), st.integers(1, 3), st.integers(0, 1000))
+def test_each_length_is_the_best_of_its_own(lengths: list[int], per_pair: int, seed: int) -> None:
+    """Witness: exhaustive search inside each length, with ranks among that length alone."""
+    table = of_lengths(18, lengths, 2, seed)
+    assert table.sentences is not None
+    words = np.array([len(sentence) for sentence in table.sentences])
+    shares = length_shares(per_pair, {int(w): int((words == w).sum()) for w in set(words)})
+    expected = 0.0
+    for length, share in shares.items():
+        log_probs = table.log_probs[words == length]
+        counts = dict.fromkeys([(0, 1), (1, 0)], share)
+        expected += least_sum(fractional(log_probs), counts, set(range(len(log_probs))))
+    if expected == np.inf:
+        with pytest.raises(InfeasibleError, match=r"sentences of \d words"):
+            select_natural(table, per_pair=per_pair, same_length=True)
+        return
+    chosen = select_natural(table, per_pair=per_pair, same_length=True)
+    assert chosen.certificate.objective == pytest.approx(expected, abs=1e-9)
+    assert chosen.certificate.bound == chosen.certificate.objective
+    sizes: Counter[int] = Counter()
+    for pair in chosen.pairs:
+        assert pair.sentence_1 is not None
+        assert pair.sentence_2 is not None
+        assert len(pair.sentence_1) == len(pair.sentence_2)
+        sizes[len(pair.sentence_1)] += 1
+    assert sizes == Counter(shares)
+
+
+@given(st.integers(0, 40), st.lists(st.integers(1, 30), min_size=1, max_size=6))
+def test_shares_are_within_one_of_proportion(count: int, numbers: list[int]) -> None:
+    sizes = dict(enumerate(numbers, start=4))
+    shares = length_shares(count, sizes)
+    assert sum(shares.values()) == count
+    for words, share in shares.items():
+        assert abs(share - count * sizes[words] / sum(numbers)) < 1
+
+
+def test_a_table_of_one_length_is_selected_as_ever() -> None:
+    table = of_lengths(60, [5], 3, 0)
+    plain, same = (select_natural(table, per_pair=4, same_length=s) for s in (False, True))
+    assert plain.pairs == same.pairs
+    for name in ("objective", "bound", "objective_numerator", "bound_numerator", "candidates"):
+        assert getattr(plain.certificate, name) == getattr(same.certificate, name)
+    assert same.certificate.lengths == (
+        (5, 60, plain.certificate.objective_numerator, plain.certificate.bound_numerator),
+    )
+
+
+def test_same_lengths_and_reviews_go_together(tmp_path: Path) -> None:
+    table = of_lengths(120, [5, 6, 6], 3, 1)
+    before = select_natural(table, per_pair=6, same_length=True)
+    rejected = {pair.trial_id for pair in before.pairs[::5]}
+    review = reviewed(before, rejected)
+    after = select_natural(table, per_pair=6, same_length=True, review=review)
+    assert after.certificate.kept == len(before.pairs) - len(rejected)
+    after.certificate.save(tmp_path / "c.json")
+    again = replace(after, certificate=Certificate.load(tmp_path / "c.json"))
+    verify_natural(table, again, per_pair=6, same_length=True, review=review)
+    prices = after.certificate.length_prices
+    changed = ((*prices[0][:3], prices[0][3] + 9), *prices[1:])
+    forged = replace(after, certificate=replace(after.certificate, length_prices=changed))
+    with pytest.raises(VerificationError, match="its lengths are"):
+        verify_natural(table, forged, per_pair=6, same_length=True, review=review)
+    with pytest.raises(VerificationError, match=r"length_counts|lengths"):
+        verify_natural(table, after, per_pair=6, review=review)

@@ -1,0 +1,162 @@
+"""Triplets after a review, against exhaustive search over every set that keeps the rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.experiments.design.building import triplet_trials
+from contstim.optimization.selection.certificate import TripletCertificate
+from contstim.optimization.selection.triplet_question import TripletQuestion
+from contstim.optimization.selection.triplet_verification import verify_triplets
+from contstim.optimization.selection.triplets import select_triplets
+from contstim.reviews import Decision, Review, undecided
+from contstim.sentence import Sentence
+from contstim.stimuli import Triplet
+from tests.optimization.selection.test_triplets import (
+    COUNTED,
+    allowed_sets,
+    selected,
+    small_questions,
+    value_of,
+)
+
+
+def reviewed(triplets: tuple[Triplet, ...], rejected: set[str]) -> Review:
+    return Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.NONE)
+            for item in undecided(triplets, "Ann")
+        )
+    )
+
+
+@settings(max_examples=120)
+@given(small_questions(), st.integers(0, 255))
+def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
+    asked: tuple[list[Triplet], TripletQuestion], drawn: int
+) -> None:
+    """Witness: every set that keeps the rules and holds no rejected triplet."""
+    triplets, question = asked
+    try:
+        before = select_triplets(triplets, question, tokens=COUNTED)
+    except InfeasibleError:
+        return
+    if not before.triplets:
+        return
+    names = [triplet.triplet_id for triplet in before.triplets]
+    rejected = {name for k, name in enumerate(names) if drawn >> k & 1}
+    stay = set(names) - rejected
+    review = reviewed(before.triplets, rejected)
+    sets = [
+        some
+        for some in allowed_sets(triplets, question)
+        if not rejected & {t.triplet_id for t in some}
+    ]
+    if not sets:
+        with pytest.raises(InfeasibleError, match=r"lacks \d of \d.*contstim triplets --review"):
+            select_triplets(triplets, question, tokens=COUNTED, review=review)
+        return
+    most = max(len(stay & {t.triplet_id for t in some}) for some in sets)
+    values = [
+        value_of(triplets, some, question.objective)
+        for some in sets
+        if len(stay & {t.triplet_id for t in some}) == most
+    ]
+    best = max(values) if question.objective == "controversiality" else min(values)
+    after = select_triplets(triplets, question, tokens=COUNTED, review=review)
+    certificate = after.certificate
+    assert certificate.kept == certificate.kept_bound == most <= certificate.kept_price_bound
+    assert len(stay & {t.triplet_id for t in after.triplets}) == most
+    assert certificate.objective == pytest.approx(best, abs=1e-6)
+    assert certificate.bound == pytest.approx(best, abs=3e-6)
+    assert certificate.status == "optimal"
+    assert (certificate.reviewed, certificate.rejected) == (len(names), len(rejected))
+
+
+def test_nothing_rejected_changes_nothing() -> None:
+    triplets, question, before = selected()
+    after = select_triplets(
+        triplets, question, tokens=COUNTED, review=reviewed(before.triplets, set())
+    )
+    assert after.triplets == before.triplets
+    assert after.certificate.objective == before.certificate.objective
+
+
+def test_a_review_of_trials_is_one_of_their_triplets() -> None:
+    triplets, question, before = selected()
+    trials = [replace(t, group=1) for each in before.triplets for t in triplet_trials(each)]
+    rejected = before.triplets[2].triplet_id
+    items = undecided(trials, "Ann")
+    place = next(i for i, item in enumerate(items) if item.source_id == rejected)
+    items = (
+        *items[:place],
+        replace(items[place], decision=Decision.REJECT),
+        *items[place + 1 :],
+    )
+    by_trials = select_triplets(triplets, question, tokens=COUNTED, review=Review(items))
+    by_triplets = select_triplets(
+        triplets, question, tokens=COUNTED, review=reviewed(before.triplets, {rejected})
+    )
+    assert by_trials.triplets == by_triplets.triplets
+    assert by_trials.certificate.kept == by_triplets.certificate.kept
+
+
+def test_what_each_model_pair_lacks_is_said() -> None:
+    triplets, _, _ = selected()
+    question = TripletQuestion(per_pair=19, quantiles=None)
+    before = select_triplets(triplets, question)
+    rejected = {t.triplet_id for t in before.triplets if t.model_2 == "b"} - {
+        before.triplets[0].triplet_id
+    }
+    with pytest.raises(InfeasibleError, match=r"a-b lacks 17 of 19\. 'contstim triplets --rev"):
+        select_triplets(triplets, question, review=reviewed(before.triplets, rejected))
+
+
+def test_reviews_of_something_else_are_refused() -> None:
+    triplets, question, before = selected()
+    other = replace(before.triplets[0], triplet_id="triplet-x")
+    changed = replace(before.triplets[0], natural=Sentence.parse("Pigs fly."))
+    trials = [replace(t, group=1) for t in triplet_trials(other)]
+    for items, message in (
+        ((), "holds no triplets"),
+        (undecided([other]), "another set: 1 of 1 reviewed triplets are not in the triplets given"),
+        (undecided([changed]), "have changed since the review"),
+        (undecided(trials), "trials of other triplets: 1 of 1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            select_triplets(triplets, question, tokens=COUNTED, review=Review(items))
+
+
+def test_the_verifier_knows_what_was_reviewed(tmp_path: Path) -> None:
+    triplets, question, before = selected()
+    review = reviewed(before.triplets, {before.triplets[0].triplet_id})
+    after = select_triplets(triplets, question, tokens=COUNTED, review=review)
+    after.certificate.save(tmp_path / "c.json")
+    assert TripletCertificate.load(tmp_path / "c.json") == after.certificate
+
+    def claiming(**fields: Any) -> Any:
+        return replace(after, certificate=replace(after.certificate, **fields))
+
+    verify_triplets(triplets, after, question, tokens=COUNTED, review=review)
+    for forged, given_review, message in (
+        (before, review, "its certificate says reviewed 0, counted 8"),
+        (after, None, "of a selection after a review"),
+        (claiming(kept=6), review, "says kept 6"),
+        (claiming(kept_price_bound=9), review, "says kept_price_bound 9"),
+        (claiming(kept_prices=(("x", 1.0),)), review, "prices are of other rules"),
+        (claiming(kept_bound=6), review, "the bound 6 on those that stay"),
+        (
+            replace(after, triplets=before.triplets),
+            review,
+            r"rejected triplets: 1 in all, allowed is 0|says kept",
+        ),
+    ):
+        with pytest.raises(VerificationError, match=message):
+            verify_triplets(triplets, forged, question, tokens=COUNTED, review=given_review)
