@@ -4,7 +4,7 @@ sentence_needs   how many natural sentences a study needs
 building         from pairs and triplets to trials; fillers: random pairs and catch trials
 reviewed_trials  which trials stood before, by a review
 allocation       exact allocation of trials to groups, so that no group meets a text twice
-verification     an independent check of the finished trials
+verification     an independent check of the finished trials; certificate: that it was passed
 presentation     what each participant sees: order and sides
 summary          a design in numbers, as a page and as a figure
 simulated        participants that are a model plus noise; artificial: one by one, what each rates

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -12,61 +11,22 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.allocation import Item, allocate
+from contstim.experiments.design.certificate import DesignCertificate
 from contstim.experiments.design.fillers import filler_trials, standing_fillers
 from contstim.experiments.design.reviewed_trials import not_rejected, reviewed_trials
 from contstim.experiments.design.verification import verify_design, verify_review
-from contstim.files import write_text
 from contstim.optimization.selection.reviewed import rejected_words
 from contstim.stimuli import Condition, Kind, Trial, content_id
 from contstim.tables import columns_of, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from pandas import DataFrame
 
     from contstim.reviews import Review
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Triplet
-
-
-@dataclass(frozen=True)
-class DesignCertificate:
-    """How an allocation came about, and that it passed its independent check.
-
-    Attributes:
-        status: `verified`: every rule of the design was checked on the finished trials.
-        method: `matched share by share`, `searched over all allocations`, `left in place as far as
-            possible`, or `nothing to allocate`.
-        seconds: from stimuli to the verified design.
-        reviewed: how many trials stood before; all 0 where there was no review.
-        rejected: how many of these were rejected, or their pair or triplet.
-        kept: how many of them stay in their groups.
-        kept_bound: more than so many cannot.
-    """
-
-    status: str
-    method: str
-    solver: str
-    version: str
-    groups: int
-    trials: int
-    trials_per_group: int
-    seed: int
-    seconds: float
-    reviewed: int = 0
-    rejected: int = 0
-    kept: int = 0
-    kept_bound: int = 0
-
-    def save(self, path: Path | str) -> None:
-        """Write the certificate as JSON.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        write_text(path, json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)

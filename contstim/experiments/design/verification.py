@@ -12,7 +12,7 @@ from contstim.stimuli import Condition, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.experiments.design.building import DesignCertificate
+    from contstim.experiments.design.certificate import DesignCertificate
     from contstim.reviews import Review
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet

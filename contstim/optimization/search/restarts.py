@@ -15,7 +15,7 @@ from enum import Enum
 from itertools import takewhile
 from math import inf, isfinite
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import LanguageModel
-    from contstim.optimization.search.symmetric import SymmetricPair
-    from contstim.optimization.search.synthesize import Synthesis
-
-    ResultT = TypeVar("ResultT", Synthesis, SymmetricPair)
 
 
 @dataclass(frozen=True)
@@ -157,6 +153,23 @@ class SearchHistory:
             last = "last" if self.in_vain == 1 else f"last {self.in_vain}"
             text += f", the {last} of which gained less than {self.budget.min_gain:g} nats"
         return text
+
+
+class SearchResult(Protocol):
+    """What a search finds: a dataclass with, among others, these fields."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def costs(self) -> Mapping[str, Cost]:
+        """What each model computed, by its name."""
+
+    @property
+    def history(self) -> SearchHistory:
+        """All searches from the natural sentence."""
+
+
+ResultT = TypeVar("ResultT", bound=SearchResult)
 
 
 def history_of_one(seed: int, loss: float, visits: int, costs: Mapping[str, Cost]) -> SearchHistory:
