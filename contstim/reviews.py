@@ -276,7 +276,7 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     """
     decisions: list[ReviewedItem] = []
     for path in paths:
-        rows = read_rows(path, ReviewedItem, _READERS)
+        rows = read_rows(path, ReviewedItem, _READERS, rows_are="reviewers' decisions")
         for row, item in enumerate(rows):
             if not item.item_id:
                 raise InputError(f"{path}, row {row}: the item_id is empty.")
