@@ -161,6 +161,7 @@ def read_rows(
     readers: Mapping[str, Reader],
     *,
     rows_are: str = "",
+    delimiters: str = ",",
     may_be_empty: bool = False,
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
@@ -174,12 +175,16 @@ def read_rows(
         readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
             or, for all fields of a type, by the name of the type.
         rows_are: what messages call the rows; by default the name of the dataclass.
+        delimiters: what may separate cells of a CSV file, see `read_csv`.
         may_be_empty: whether there may be columns without rows.
 
     Raises:
         InputError: the file cannot be read or lacks a column, or a cell is something else.
     """
-    columns = read_table(path, may_be_empty=may_be_empty)
+    if Path(path).suffix.lower() == ".csv":
+        columns = read_csv(path, delimiters=delimiters, may_be_empty=may_be_empty)
+    else:
+        columns = read_table(path, may_be_empty=may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         raise InputError(
