@@ -274,7 +274,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         mostly_capitalised = (
             inside[word] > inside[word.lower()]
             and word.lower() not in rules.common
-            and word not in rules.single_letters
+            and len(word) > 1  # I
         )
         if word in names or (place == "initial" and mostly_capitalised):
             if not rules.names:
