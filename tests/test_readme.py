@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_first_study_runs_as_printed(folder: Path) -> None:
     commands = "\n".join(blocks("sh"))
-    assert commands.count("contstim ") == 14
+    assert commands.count("contstim ") == 15
     program = f'contstim() {{ "{sys.executable}" -m contstim "$@"; }}\n'
     done = subprocess.run(
         ["bash", "-euc", program + commands], cwd=folder, capture_output=True, text=True
@@ -44,6 +44,7 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert len(trials) == 1 + 10 + 3 * 10 + 10 * (2 + 1)  # pairs, triplets, random and catch
     assert len((folder / "triplets.csv").read_text().splitlines()) == 41
     assert len((folder / "selected.csv").read_text().splitlines()) == 11
+    assert "10 triplets" in (folder / "review.html").read_text()
     assert (folder / "results" / "report.html").is_file()
     study, model, _family = (run_python(code, folder) for code in blocks("python"))
     assert "(-" in study

@@ -33,7 +33,7 @@ def folder(
 def arguments(out: str, *more: str) -> list[str]:
     models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
     inputs = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "16")
-    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2")
+    kept = ("--out", out, "--store", f"{out}.sqlite", "--restarts", "2", "--plausible", "none")
     return ["triplets", *models, *inputs, *kept, "-q", *more]
 
 
