@@ -172,8 +172,14 @@ def _print_reviews(review: Review, n_items: int, kind: ItemKind) -> None:
     # A file may hold decisions about pairs, triplets and trials
     decisions = [item for item in review.decisions if item.kind is kind]
     for name in dict.fromkeys(item.reviewer for item in decisions):
-        of_reviewer = [item.decision for item in decisions if item.reviewer == name]
-        n_decided, n_rejected = sum(map(bool, of_reviewer)), of_reviewer.count(Decision.REJECT)
+        # By item, not by row: files may repeat each other's rows
+        of_reviewer = {
+            item.item_id: item.decision
+            for item in decisions
+            if item.reviewer == name and item.decision
+        }
+        n_decided = len(of_reviewer)
+        n_rejected = list(of_reviewer.values()).count(Decision.REJECT)
         print(f"{name}: {n_decided:,} of {counted(n_items, kind)} decided, {n_rejected:,} rejected")
     names = {item.item_id for item in decisions}
     print(

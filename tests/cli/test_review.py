@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -104,6 +105,21 @@ def test_several_reviews_are_counted_and_merged(folder: Path) -> None:
     assert items[0]["others"] == [["bea", "reject", "odd"]]
 
 
+def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
+    """Witness: what is printed and shown of the same reviews, each given once."""
+    review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
+    review_of(folder / "bea.csv", "Bea", "reject", "reject", "", "", "keep", "")
+    rows = (folder / "bea.csv").read_text().splitlines(keepends=True)
+    (folder / "twice.csv").write_text("".join([*rows, *rows[1:]]))
+    once = "--review ann.csv --review bea.csv --merged merged.csv --out once.html"
+    again = "--review ann.csv --review merged.csv --review twice.csv --out again.html"
+    printed = [
+        succeed(folder, "review", "triplets.csv", *options.split()) for options in (once, again)
+    ]
+    assert printed[0] == printed[1]
+    assert facts(folder / "once.html")["items"] == facts(folder / "again.html")["items"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -197,3 +213,20 @@ def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path
     assert "review-Ann_B.csv stands where this review is to be saved" in done.stderr
     assert "another set: 2 of 6" in done.stderr
     assert (folder / "review-Ann_B.csv").read_bytes() == before
+
+
+def test_an_interrupt_ends_quietly_while_a_decision_is_still_arriving(folder: Path) -> None:
+    with serving(folder, "--port", "0", "--quiet") as (url, process):
+        port = int(re.findall(r"\d+", url)[-1])
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            head = (
+                f"POST /decisions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nExpect: 100-continue\r\n"
+                "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+            )
+            client.sendall(head.encode())
+            assert b"100" in client.recv(100)  # the server waits for the body
+            client.sendall(b"{")
+            process.send_signal(signal.SIGINT)
+            _, messages = process.communicate(timeout=60)
+    assert messages == ""
+    assert process.returncode in (0, 130)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ENOUGH_FILES = 65_536  # some systems have no limit, and libraries that walk through all numbers
 _SERVER_FILES = 64  # database, log, program, and what is read now and then
 _MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 4_096, 16
+_LAST_SECONDS = 1.0  # for requests that are still arriving when the server is told to stop
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\n"
     b"Content-Length: 0\r\n\r\n"
@@ -141,6 +142,11 @@ class LimitedProtocol(H11Protocol):
         self.connections_at_once.leave(self)
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """Finish the request under way, unless the rest of it does not arrive soon."""
+        super().shutdown()
+        self.loop.call_later(_LAST_SECONDS, self._drop_unarrived)
+
     def drop(self) -> None:
         """Close at once, whatever is unsaid."""
         self._stop_clock()
@@ -160,6 +166,11 @@ class LimitedProtocol(H11Protocol):
             if not self._answering and not self.transport.is_closing():
                 self.connections_at_once.wait(self)
                 self._within(limits.idle)
+
+    def _drop_unarrived(self) -> None:
+        cycle = self.cycle  # the library's name for a request and its answer
+        if cycle is not None and cycle.more_body and not cycle.response_complete:
+            self.drop()
 
     def _read_headers(self) -> None:
         self._reading = True

@@ -51,6 +51,12 @@ def item_contents(
         log_probs = _log_probs(stimulus, scores)
         controversiality, measure = _controversiality(stimulus, log_probs)
         own = [d for d in decisions.get(item.item_id, ()) if d.reviewer == reviewer]
+        # Each once, though files may repeat each other's rows
+        others = dict.fromkeys(
+            (other.reviewer, str(other.decision), other.reason)
+            for other in decisions.get(item.item_id, ())
+            if other.decision and other.reviewer != reviewer
+        )
         contents.append(
             {
                 "id": item.item_id,
@@ -69,11 +75,7 @@ def item_contents(
                     [kinds.index(flag.kind), flag.detail]
                     for flag in flags.by_item.get(item.item_id, ())
                 ],
-                "others": [
-                    [other.reviewer, str(other.decision), other.reason]
-                    for other in decisions.get(item.item_id, ())
-                    if other.decision and other.reviewer != reviewer
-                ],
+                "others": [list(each) for each in others],
                 "decision": [[str(d.decision), d.reason] for d in own if d.decision][:1],
             }
         )

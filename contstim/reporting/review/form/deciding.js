@@ -7,9 +7,8 @@ review.deciding = (() => {
     new Map(data.items.flatMap((item) => item.decision.map((decided) => [item.id, decided])));
   const isServed = Boolean(data.file);
   let reviewer = data.reviewer;
-  // What goes to the storage: everything that was decided here or, with a server, is not saved yet
-  let stored = keeping.read(reviewer);
-  let decisions = new Map([...begun(), ...stored]);
+  // In the storage is everything that was decided here or, with a server, is not saved yet
+  let decisions = new Map([...begun(), ...keeping.read(reviewer)]);
   let history = [];
   let listener = () => {};
   let state = isServed ? "saved" : "";
@@ -21,12 +20,11 @@ review.deciding = (() => {
     [state, problem] = [next, sentence];
     listener();
   };
-  if (isServed) send = review.saving(stored, tell);
+  if (isServed) send = review.saving(tell);
 
   const put = (id, decided) => {
     decisions.set(id, decided);
-    stored.set(id, decided);
-    keeping.write(reviewer, stored);
+    keeping.put(reviewer, id, decided);
     isDownloaded = false;
     send();
     listener(id);
@@ -56,19 +54,21 @@ review.deciding = (() => {
       if (next === reviewer) return;
       const there = keeping.read(next);
       const moves = reviewer === "" && there.size === 0;
-      const taken = moves ? stored : there;
+      const taken = moves ? keeping.read("") : there;
       if (moves) keeping.write("", new Map());
       else history = [];
       const own = next === data.reviewer || moves ? begun() : new Map();
-      [reviewer, stored, decisions] = [next, taken, new Map([...own, ...taken])];
-      keeping.write(reviewer, stored);
+      [reviewer, decisions] = [next, new Map([...own, ...taken])];
+      keeping.write(reviewer, taken);
       listener();
     },
     /** Take over what another window with the same page has decided. */
-    reread: (name) => {
-      if (isServed || name !== keeping.name(reviewer)) return;
-      stored = keeping.read(reviewer);
-      decisions = new Map([...decisions, ...stored]);
+    reread: (name, text) => {
+      if (name !== keeping.name(reviewer)) return;
+      const now = keeping.read(reviewer);
+      // What that window wrote may be saved and gone again by now
+      decisions = new Map([...decisions, ...keeping.parse(text), ...now]);
+      if (isServed && !now.size) state = "saved";
       listener();
     },
     download: () => {
@@ -100,6 +100,6 @@ review.deciding = (() => {
         + "reloaded. Download them before.", true];
     },
     mayBeLost: () =>
-      isServed ? stored.size > 0 : !keeping.isAvailable() && !isDownloaded,
+      isServed ? keeping.read(reviewer).size > 0 : !keeping.isAvailable() && !isDownloaded,
   };
 })();

@@ -13,6 +13,14 @@ review.keeping = (() => {
   const is_decision = (entry) =>
     Array.isArray(entry) && entry.length === 3 && identifiers.has(entry[0]) &&
     ["", "keep", "reject"].includes(entry[1]) && typeof entry[2] === "string";
+  const parse = (text) => {
+    try {
+      const entries = JSON.parse(text) ?? [];
+      return new Map(entries.filter(is_decision).map(([id, ...decided]) => [id, decided]));
+    } catch {
+      return new Map();
+    }
+  };
   let available = true;
   try {
     localStorage.setItem("contstim-review:test", "");
@@ -20,39 +28,62 @@ review.keeping = (() => {
   } catch {
     available = false;
   }
+  const here = new Map(); // by reviewer; stands in where the browser keeps nothing
+  // Not what this window read before: other windows with the same page write there, too
+  const read = (reviewer) => {
+    try {
+      if (available) return parse(localStorage.getItem(name(reviewer)));
+    } catch {
+      available = false; // forbidden meanwhile
+    }
+    return new Map(here.get(reviewer));
+  };
+  const write = (reviewer, decisions) => {
+    here.set(reviewer, new Map(decisions));
+    try {
+      const entries = [...decisions].map(([id, decided]) => [id, ...decided]);
+      if (entries.length) localStorage.setItem(name(reviewer), JSON.stringify(entries));
+      else localStorage.removeItem(name(reviewer));
+    } catch {
+      available = false; // full, or forbidden meanwhile
+    }
+  };
   return {
     name,
+    parse,
     isAvailable: () => available,
-    read: (reviewer) => {
-      try {
-        const entries = JSON.parse(localStorage.getItem(name(reviewer))) ?? [];
-        return new Map(entries.filter(is_decision).map(([id, ...decided]) => [id, decided]));
-      } catch {
-        return new Map();
+    read,
+    write,
+    /** Keep a decision, beside what other windows have kept. */
+    put: (reviewer, id, decided) => write(reviewer, read(reviewer).set(id, decided)),
+    /** Forget decisions, unless something else was decided about their items meanwhile. */
+    forget: (reviewer, decisions) => {
+      const now = read(reviewer);
+      for (const [id, decided] of decisions) {
+        if (now.get(id)?.join() === decided.join()) now.delete(id);
       }
-    },
-    write: (reviewer, decisions) => {
-      try {
-        const entries = [...decisions].map(([id, decided]) => [id, ...decided]);
-        if (entries.length) localStorage.setItem(name(reviewer), JSON.stringify(entries));
-        else localStorage.removeItem(name(reviewer));
-      } catch {
-        available = false; // full, or forbidden meanwhile
-      }
+      write(reviewer, now);
     },
   };
 })();
 
 /**
- * What a server beside the page has not saved yet, sent until it answers.
+ * What a server beside the page has not saved yet, sent until it answers; of all windows, so that
+ * nothing is lost with a window that is closed.
  *
  * `tell` hears how it stands: "saving", "saved", "waiting" (no answer: sent again) or "refused",
  * with the server's sentence.
  */
-review.saving = (unsaved, tell) => {
+review.saving = (tell) => {
+  const { keeping, data: { reviewer } } = review;
   let busy = false;
   const send = async () => {
-    if (busy || !unsaved.size) return;
+    if (busy) return;
+    const unsaved = keeping.read(reviewer);
+    if (!unsaved.size) {
+      tell("saved"); // perhaps by another window
+      return;
+    }
     busy = true;
     tell("saving");
     const sent = [...unsaved].slice(0, 200); // requests have a limit
@@ -71,11 +102,9 @@ review.saving = (unsaved, tell) => {
         tell("refused", error);
         again = answer.status >= 500 ? 3000 : 0;
       } else {
-        // What was decided again meanwhile is another pair, and stays to be sent
-        for (const [id, decided] of sent) if (unsaved.get(id) === decided) unsaved.delete(id);
-        review.keeping.write(review.data.reviewer, unsaved);
+        keeping.forget(reviewer, sent);
         tell("saved");
-        again = unsaved.size ? 1 : 0;
+        again = keeping.read(reviewer).size ? 1 : 0;
       }
     } catch {
       tell("waiting");

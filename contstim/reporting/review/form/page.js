@@ -237,7 +237,7 @@
     deciding.rename(by("name").value);
     by("name").value = deciding.reviewer();
   });
-  addEventListener("storage", (event) => deciding.reread(event.key));
+  addEventListener("storage", (event) => deciding.reread(event.key, event.newValue));
   addEventListener("beforeunload", (event) => { if (deciding.mayBeLost()) event.preventDefault(); });
   const bar = by("bar");
   new ResizeObserver(() => {
