@@ -276,7 +276,10 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     """
     decisions: list[ReviewedItem] = []
     for path in paths:
-        rows = read_rows(path, ReviewedItem, _READERS)
+        # spreadsheets in many countries separate cells by semicolons
+        rows = read_rows(
+            path, ReviewedItem, _READERS, rows_are="reviewers' decisions", delimiters=",;"
+        )
         for row, item in enumerate(rows):
             if not item.item_id:
                 raise InputError(f"{path}, row {row}: the item_id is empty.")

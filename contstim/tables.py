@@ -160,6 +160,8 @@ def read_rows(
     kind: type[_Row],
     readers: Mapping[str, Reader],
     *,
+    rows_are: str = "",
+    delimiters: str = ",",
     may_be_empty: bool = False,
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
@@ -172,16 +174,22 @@ def read_rows(
         kind: the dataclass; a column whose field has a default may be missing and is then null.
         readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
             or, for all fields of a type, by the name of the type.
+        rows_are: what messages call the rows; by default the name of the dataclass.
+        delimiters: what may separate cells of a CSV file, see `read_csv`.
         may_be_empty: whether there may be columns without rows.
 
     Raises:
         InputError: the file cannot be read or lacks a column, or a cell is something else.
     """
-    columns = read_table(path, may_be_empty=may_be_empty)
+    if Path(path).suffix.lower() == ".csv":
+        columns = read_csv(path, delimiters=delimiters, may_be_empty=may_be_empty)
+    else:
+        columns = read_table(path, may_be_empty=may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         raise InputError(
-            f"{path} is not a table of {kind.__name__.lower()}s: it lacks {', '.join(missing)}."
+            f"{path} is not a table of {rows_are or kind.__name__.lower() + 's'}: it lacks "
+            f"{', '.join(missing)}."
         )
     # A column that may be missing: as many empty cells as there are rows
     nulls = [None] * max(map(len, columns.values()))

@@ -270,7 +270,13 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             return reason
         if counts[place][word] < min_count:
             return Reason.RARE
-        if word in names:
+        # "Journal of …", "Bureau of …": such a word at the start is mostly the first of a name
+        mostly_capitalised = (
+            inside[word] > inside[word.lower()]
+            and word.lower() not in rules.common
+            and len(word) > 1  # I
+        )
+        if word in names or (place == "initial" and mostly_capitalised):
             if not rules.names:
                 return Reason.NAME
         elif place == "initial" and word[0].islower():

@@ -9,6 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial, triplet_trials
+from contstim.optimization.selection.reviewed import rejected_words
 from contstim.reviews import Decision, ItemKind, Review, read_reviews, undecided, write_review
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet
@@ -67,6 +68,9 @@ def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
     trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2]))
     review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
     assert review.rejected == {trials[0].item_id, "triplet-2"}
+    of_synthetic = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
+    sentences = (TRIPLETS[2].natural, TRIPLETS[2].synthetic_1, TRIPLETS[2].synthetic_2)
+    assert rejected_words(of_synthetic) == {sentence.words for sentence in sentences}
 
 
 def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
@@ -84,6 +88,15 @@ def test_decisions_typed_into_a_spreadsheet_are_read_whatever_their_case(tmp_pat
     write_review(path, decided("Ann", "keep", "", "reject", ""))
     path.write_text(path.read_text().replace('"reject"', '" Reject"'))
     assert read_reviews([path]).rejected == {"triplet-2"}
+
+
+def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "review.csv"
+    write_review(path, decided("Ann", "keep", "", "reject", ""))
+    path.write_text(path.read_text().replace('","', '";"').replace(',"', ';"').replace('",', '";'))
+    assert ";" in path.read_text().splitlines()[1]
+    assert "," not in path.read_text()
+    assert read_reviews([path]).decisions == decided("Ann", "keep", "", "reject", "")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,21 @@ def test_case_and_use_tell_names_from_common_words() -> None:
     assert {"Rome", "Those", "Marcus"} <= set(kept.initial)
     assert "Rome" in kept.inner
     assert "Senate" not in kept.inner
+
+
+def test_a_word_that_is_mostly_capitalised_inside_starts_no_sentence() -> None:
+    """Witness: sorted by hand; `Journal` begins references, `Hence` sentences."""
+    text = _text(
+        "Journal of peace",
+        "they read the Journal and another Journal",
+        "this journal was old",
+        "Hence they read it",
+        "I read it and I was old",
+        "They and I read it",
+    )
+    words = sort_words(text, replace(english_rules(), common=english_rules().common | {"hence"}))
+    assert set(words.vocabulary.initial) == {"Hence", "I", "They"}
+    assert "journal" in words.vocabulary.inner
 
 
 def test_lists_and_frequencies_leave_words_out() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from contstim.cli.output import remark, warn
 from contstim.cli.progress import step_progress
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
+
+if TYPE_CHECKING:
+    from contstim.reviews import Review
 
 
 def design(
@@ -92,7 +95,7 @@ def design(
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
 
     `contstim design --pairs pairs-2.csv --triplets selected-2.csv --sentences natural.txt
-    --review review.csv --out trials-2.csv`
+    --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --out trials-2.csv`
     """
     from contstim.experiments.design.building import build_design
     from contstim.experiments.design.calibration import Ceilings, read_ceilings
@@ -121,6 +124,9 @@ def design(
     if scores is not None and table is not None:
         require_log_probabilities(scores, table.models, "A simulation with noise in nats")
     natural = [] if sentences is None else read_stimuli(sentences)
+    reviewed = read_reviews(review) if review else None
+    if reviewed is not None:
+        _warn_of_other_numbers(reviewed, groups, random_per_group, catch_per_group)
     experiment = build_design(
         () if pairs is None else read_pairs(pairs),
         () if triplets is None else read_triplets(triplets),
@@ -130,7 +136,7 @@ def design(
         catch_per_group=catch_per_group,
         seed=seed,
         seconds=seconds,
-        review=read_reviews(review) if review else None,
+        review=reviewed,
     )
     # Frequencies come from the largest text there is: --text, all natural sentences, the trials.
     if text is None:
@@ -180,9 +186,31 @@ def design(
     if certificate.reviewed:
         remark(
             f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} stay in "
-            f"their groups, {certificate.rejected:,} were rejected; more than "
-            f"{certificate.kept_bound:,} cannot stay (proven).",
+            f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
+            f"more than {certificate.kept_bound:,} cannot stay (proven).",
             quiet=quiet,
         )
     for note in summary.catch:
         remark(note, quiet=quiet)
+
+
+def _warn_of_other_numbers(
+    review: Review, groups: int, random_per_group: int, catch_per_group: int
+) -> None:
+    """A design of other numbers than the reviewed one is allowed, but seldom meant."""
+    from contstim.reviews import ItemKind
+    from contstim.stimuli import Condition
+
+    trials = review.of_kind(ItemKind.TRIAL).values()
+    if not trials:
+        return
+    of_group_1 = [trial.condition for trial in trials if trial.group == 1]
+    n_random, n_catch = map(of_group_1.count, (Condition.RANDOM_NATURAL, Condition.CATCH))
+    before = (max(trial.group for trial in trials), n_random, n_catch)
+    if before != (groups, random_per_group, catch_per_group):
+        warn(
+            f"the reviewed trials are of {before[0]} groups with {n_random} random and {n_catch} "
+            f"catch trials each, these of {groups} with {random_per_group} and {catch_per_group}. "
+            f"To leave the design as it was: --groups {before[0]} --random-per-group {n_random} "
+            f"--catch-per-group {n_catch}."
+        )

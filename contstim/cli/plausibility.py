@@ -128,7 +128,7 @@ def plausibility(
         "per_pair": per_pair,
     }
     write_record(out, **facts, points=[asdict(point) for point in points])
-    _write_page(out, points, judge or "the model that accepts each sentence")
+    _write_page(out, points, judge)
     remark(f"{out}: {len(points)} floors.", quiet=quiet)
     if not quiet:
         table = results_table("floor", "triplets", "Eq. 4", "drop", "plausibility", texts=1)
@@ -140,11 +140,29 @@ def plausibility(
         terminal().print(table)
 
 
+_ENOUGH = 10
+_FEW = (
+    f"Some floors have fewer than {_ENOUGH} triplets, so that their intervals are too narrow: give "
+    "a larger --per-pair before you choose."
+)
+_ADVICE = (
+    "In the 2023 study people agreed about synthetic pairs whose better sentence strong language "
+    "models find plausible, up to the first quartile of natural sentences, and not about the most "
+    "controversial ones. Between models of which neither is strong no such difference was seen: "
+    "what an n-gram model finds plausible need not be a sentence. Read some of the results before "
+    "you choose."
+)
+_OTHER_SENTENCES = (
+    "Without --judge each floor starts from other natural sentences, those above it: a curve that "
+    "rises says that these have more room to fall, not that the floor makes models disagree more."
+)
+
+
 def _name(point: FloorPoint) -> str:
     return f"{point.floor:g}" if point.floor else "none"
 
 
-def _write_page(out: Path, points: Sequence[FloorPoint], judge: str) -> None:
+def _write_page(out: Path, points: Sequence[FloorPoint], judge: str | None) -> None:
     """The figure, and a report that says how to read it."""
     from contstim.files import write_text
     from contstim.reporting.canvas import BLUE, ORANGE, new_figure, save, styled
@@ -182,24 +200,22 @@ def _write_page(out: Path, points: Sequence[FloorPoint], judge: str) -> None:
         )
         for point in by_floor
     ]
+    by = judge or "the model that accepts a sentence"
     header = ("floor", "triplets", "passed over", "Eq. 4, nats", "drop, nats", "plausibility")
     report = Report(
         "What a floor of plausibility costs",
         (
             Paragraph(
-                f"Plausibility is judged by {judge}: the share of natural sentences with as many "
+                f"Plausibility is judged by {by}: the share of natural sentences with as many "
                 f"words that are no likelier than a synthetic one. Means over triplets with 95 % "
                 f"intervals; drop is for one sentence, and half of Eq. 4."
             ),
             Picture(out.stem, image, "Controversiality and plausibility against the floor"),
-            Heading("Figures"),
+            Heading("Numbers"),
             Table(header, rows, texts=1),
-            Paragraph(
-                "People agree about synthetic pairs whose better sentence is plausible, and not "
-                "about the most controversial ones: choose the highest floor at which the "
-                "controversiality that is left is still many times the noise of people's "
-                "preferences."
-            ),
+            Paragraph(_ADVICE),
+            *((Paragraph(_FEW),) if min(point.triplets for point in points) < _ENOUGH else ()),
+            *(() if judge else (Paragraph(_OTHER_SENTENCES),)),
         ),
     )
     write_text(out.with_suffix(".html"), report.html())

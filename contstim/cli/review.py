@@ -15,7 +15,7 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.item_flags import FlagSettings
-    from contstim.reviews import Review
+    from contstim.reviews import ItemKind, Review
 
 
 def review(
@@ -104,7 +104,7 @@ def review(
     if earlier is not None:
         if not earlier.of_kind(kind):
             raise InputError(f"{table} holds {kind}s, and no {kind} was reviewed in --review.")
-        _print_reviews(earlier, len(content.items), str(kind))
+        _print_reviews(earlier, len(content.items), kind)
         if merged is not None:
             write_review(merged, earlier.decisions)
             remark(f"{merged}: {counted(len(earlier.decisions), 'row')}.", quiet=quiet)
@@ -165,14 +165,18 @@ def _flag_settings(
     )
 
 
-def _print_reviews(review: Review, n_items: int, kind: str) -> None:
-    """What reviewers decided, in a few lines."""
-    reviewers = {item.reviewer: 0 for item in review.decisions}
-    rejected = dict(reviewers)
-    for item in review.decisions:
-        reviewers[item.reviewer] += bool(item.decision)
-        rejected[item.reviewer] += item.decision == "reject"
-    for name, n in reviewers.items():
-        print(f"{name}: {n:,} of {counted(n_items, kind)} decided, {rejected[name]:,} rejected")
-    n_rejected = len(review.rejected & review.by_item.keys())
-    print(f"rejected by anybody: {n_rejected:,}; reviewers disagree: {len(review.disagreements):,}")
+def _print_reviews(review: Review, n_items: int, kind: ItemKind) -> None:
+    """What reviewers decided about items of a kind, in a few lines."""
+    from contstim.reviews import Decision
+
+    # A file may hold decisions about pairs, triplets and trials
+    decisions = [item for item in review.decisions if item.kind is kind]
+    for name in dict.fromkeys(item.reviewer for item in decisions):
+        of_reviewer = [item.decision for item in decisions if item.reviewer == name]
+        n_decided, n_rejected = sum(map(bool, of_reviewer)), of_reviewer.count(Decision.REJECT)
+        print(f"{name}: {n_decided:,} of {counted(n_items, kind)} decided, {n_rejected:,} rejected")
+    names = {item.item_id for item in decisions}
+    print(
+        f"rejected by anybody: {len(review.rejected & names):,}; reviewers disagree: "
+        f"{len(review.disagreements.keys() & names):,}"
+    )

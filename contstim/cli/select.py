@@ -136,7 +136,7 @@ def _remark_kept(certificate: SelectionCertificate, what: str, *, quiet: bool) -
     if certificate.reviewed:
         remark(
             f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
-            f"{certificate.rejected:,} were rejected; more than {certificate.kept_bound:,} cannot "
+            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
             f"stay (proven).",
             quiet=quiet,
         )

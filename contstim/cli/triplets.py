@@ -260,8 +260,7 @@ def triplets(
     remark(f"{out}: {counted(len(results.triplets), 'triplet')}.", quiet=quiet)
     if reviews is not None or results.gone:
         remark(
-            f"{results.unaltered:,} stay as they were, {results.gone:,} are gone, and "
-            f"{results.new:,} are new.",
+            f"As before: {results.unaltered:,}; gone: {results.gone:,}; new: {results.new:,}.",
             quiet=quiet,
         )
     if not quiet:
@@ -366,8 +365,10 @@ def _tell_failures(results: TripletResults, *, quiet: bool) -> None:
     for pair in results.pairs:
         if pair.inadmissible:
             reasons = ", ".join(f"{number:,} {reason}" for reason, number in pair.reasons.items())
+            replaced = f"for {pair.missing:,} there is no other" if pair.missing else "all replaced"
             remark(
-                f"{pair.model_1} × {pair.model_2}: {pair.inadmissible:,} natural sentences are "
-                f"left out ({reasons}), {pair.missing:,} of them without another in their place.",
+                f"{pair.model_1} × {pair.model_2}: "
+                f"{counted(pair.inadmissible, 'natural sentence')} passed over ({reasons}); "
+                f"{replaced}.",
                 quiet=quiet and not pair.missing,
             )

@@ -155,7 +155,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     reject(folder, "rp.csv", first, 1)
     done = run(folder, *select.split(), "p2.csv", "--review", "rp.csv")
     assert done.returncode == 0, done.stderr
-    assert "5 of 6 reviewed pairs stay, 1 were rejected; more than 5 cannot" in done.stderr
+    assert "5 of 6 reviewed pairs stay, 1 rejected; more than 5 cannot" in done.stderr
     assert len(set(first) & set(read_pairs(folder / "p2.csv"))) == 5
     assert json.loads((folder / "p2.csv.certificate.json").read_text())["kept_bound"] == 5
 
@@ -165,7 +165,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     reject(folder, "rt.csv", triplets_before, 4, 8)
     done = run(folder, *select.split(), "t2.csv", "--review", "rt.csv")
     assert done.returncode == 0, done.stderr
-    assert "16 of 18 reviewed triplets stay, 2 were rejected" in done.stderr
+    assert "16 of 18 reviewed triplets stay, 2 rejected" in done.stderr
     assert len(set(triplets_before) & set(read_triplets(folder / "t2.csv"))) == 16
 
     design = "design --triplets t1.csv --sentences natural.txt --groups 3"
@@ -186,6 +186,11 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     assert len(after) == len(before)
     assert len(set(before) & set(after)) == len(before) - 1 - 2 * 3
     assert f"{len(before) - 7} of {len(before)} reviewed trials stay in their groups" in done.stderr
+    assert "the reviewed trials are of" not in done.stderr
+    other = SMALL.replace("--random-per-group 2", "--random-per-group 1")
+    assert other != SMALL
+    done = run(folder, *again.replace(SMALL, other).split())
+    assert "To leave the design as it was: --groups 3 --random-per-group 2" in done.stderr
 
 
 def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_review_replaces_what_it_rejects(folder: Path) -> None:
     write_review("review.csv", items)
     done = triplets("--review", "review.csv")
     assert done.exit_code == 0, done.output
-    assert "1 stay as they were, 1 are gone, and 1 are new" in done.stderr
+    assert "As before: 1; gone: 1; new: 1." in done.stderr
     stays, new = read_triplets(folder / "t.csv")
     assert stays == second
     assert new.natural not in (first.natural, second.natural)

@@ -129,9 +129,10 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     uneven = {s: n for s, n in Counter(i.share for i in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
+        others = f", nor can {len(uneven) - 1} other kinds of trial" if len(uneven) > 1 else ""
         raise InfeasibleError(
-            f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} groups, "
-            f"nor can {len(uneven) - 1} other kinds of trial: choose a number per model pair that "
+            f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} "
+            f"groups{others}: choose a number per model pair that "
             f"is a multiple of the groups, or a number of groups that divides {size}."
         )
     crowded = {t: len(users) for t, users in _users(items).items() if len(users) > n_groups}

@@ -31,12 +31,15 @@ _OF_TRIPLETS = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
 
 
 def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:
-    """The words of every sentence of a rejected item: whatever their end marks, they look alike."""
+    """The words of every sentence of a rejected item: whatever their end marks, they look alike.
+
+    A rejected trial rejects its triplet, and so the sentences of all trials of that triplet.
+    """
     rejected = review.rejected
     return frozenset(
         sentence.words
         for item in review.decisions
-        if item.item_id in rejected
+        if item.item_id in rejected or item.source_id in rejected
         for sentence in item.sentences
     )
 

@@ -26,6 +26,7 @@ def test_the_study_of_2023_needs_what_it_had() -> None:
 @given(st.integers(2, 7), st.lists(st.integers(0, 5), min_size=5, max_size=5))
 def test_needs_are_those_of_a_literal_count(models: int, numbers: list[int]) -> None:
     triplets, pairs, groups, random, catch = numbers
+    groups = max(groups, 3) if triplets else groups
     count = 0
     for one in range(models):
         for _other in range(one + 1, models):
@@ -48,3 +49,5 @@ def test_studies_that_cannot_be_are_refused() -> None:
         sentences_needed(1)
     with pytest.raises(InputError, match="not -1"):
         sentences_needed(3, groups=-1)
+    with pytest.raises(InputError, match="for three different groups; there are 2"):
+        sentences_needed(3, groups=2)
