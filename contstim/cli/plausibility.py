@@ -57,7 +57,8 @@ def plausibility(
     The same searches at several floors: the mean drop and controversiality (Eq. 4, nats) that are
     left, and the plausibility that is reached, with 95 % intervals over triplets. Writes the table,
     and beside it a figure (PNG and PDF) and a report. Every triplet is kept in OUT.searches as it
-    is found: what was killed goes on from there.
+    is found: what was killed goes on from there. With a judge the highest floor decides the
+    sentences of all floors, so that another highest floor needs another OUT.
 
     Example: `contstim plausibility --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --judge kenlm:fourgram.arpa --sentences natural.txt --vocabulary vocab.txt --out curve.csv`

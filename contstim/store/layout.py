@@ -122,8 +122,26 @@ CREATE TABLE wave (
 ) STRICT;
 """
 
+_GONE = """
+CREATE TABLE gone (
+    triplet_id TEXT PRIMARY KEY,
+    model_1 TEXT NOT NULL,
+    model_2 TEXT NOT NULL,
+    natural TEXT NOT NULL,
+    synthetic_1 TEXT NOT NULL,
+    synthetic_2 TEXT NOT NULL,
+    log_prob_natural_model_1 REAL NOT NULL,
+    log_prob_natural_model_2 REAL NOT NULL,
+    log_prob_synthetic_1_model_1 REAL NOT NULL,
+    log_prob_synthetic_1_model_2 REAL NOT NULL,
+    log_prob_synthetic_2_model_1 REAL NOT NULL,
+    log_prob_synthetic_2_model_2 REAL NOT NULL,
+    controversiality REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 # user_version says how many of these a file has. Never change one that was released: add another
 LAYOUTS = tuple(
     tuple(filter(str.strip, layout.split(";")))
-    for layout in (_SCORES, _TRIPLETS, _RESTARTS, _DECISIONS)
+    for layout in (_SCORES, _TRIPLETS, _RESTARTS, _DECISIONS, _GONE)
 )

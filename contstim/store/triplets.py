@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Behind the identifier, two models and three sentences: six log-probabilities, and Eq. 4's value
 _SCORES = tuple(field.name for field in fields(Triplet)[6:])
+_TRIPLET = f"triplet_id, model_1, model_2, natural, synthetic_1, synthetic_2, {', '.join(_SCORES)}"
 _STEP = "round, visit, position, old, new, sentence, log_prob_accept, log_prob_reject"
 _EVALUATION = "visit, position, word, sentence, log_prob_accept, log_prob_reject"
 _FROM_SEARCH = (
@@ -232,6 +233,8 @@ class TripletStore:
     def forget_holding(self, words: frozenset[str]) -> int:
         """Drop the jobs that hold a word in one of their sentences; how many they were.
 
+        Their triplets are remembered as gone: see `triplets`.
+
         Args:
             words: in lower case.
         """
@@ -249,21 +252,29 @@ class TripletStore:
             )
         ]
         with self._database.transaction() as connection:
+            # A review that was written before may be of them.
+            connection.executemany(
+                f"INSERT OR IGNORE INTO gone ({_TRIPLET}) "
+                f"SELECT {_TRIPLET} FROM triplet JOIN job ON job.id = job WHERE job.id = ?",
+                jobs,
+            )
             _delete_jobs(connection, jobs)
         return len(jobs)
 
-    def triplets(self, *, with_rejected: bool = False) -> list[Triplet]:
+    def triplets(self, *, with_gone: bool = False) -> list[Triplet]:
         """All triplets, in the order of the models' names and the jobs' places.
 
         Args:
-            with_rejected: also those that reviewers rejected.
+            with_gone: also those that reviewers rejected, and, last, those that were dropped since
+                they hold an excluded word.
         """
-        which = "" if with_rejected else "WHERE state = 'found' "
+        which = "" if with_gone else "WHERE state = 'found' "
         rows = self._database.rows(
-            "SELECT triplet_id, model_1, model_2, natural, synthetic_1, synthetic_2, "
-            f"{', '.join(_SCORES)} FROM triplet JOIN job ON job.id = job {which}"
+            f"SELECT {_TRIPLET} FROM triplet JOIN job ON job.id = job {which}"
             "ORDER BY model_1, model_2, place"
         )
+        if with_gone:
+            rows += self._database.rows(f"SELECT {_TRIPLET} FROM gone")
         return [Triplet(*row[:3], *map(Sentence.parse, row[3:6]), *row[6:]) for row in rows]
 
     def triplets_by_place(self) -> dict[tuple[str, str, int], Triplet]:

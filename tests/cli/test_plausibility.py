@@ -68,6 +68,19 @@ def test_floors_begin_with_the_same_sentences_and_are_reached(
     assert (folder / "curve.csv").read_bytes() == table
 
 
+@pytest.mark.usefixtures("folder")
+def test_another_highest_floor_needs_another_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower floors are added; the message names what this command has."""
+    assert plausibility("-q", "--judge", "kenlm:1.arpa", "--floors", "none,.25").exit_code == 0
+    done = plausibility("-q", "--judge", "kenlm:1.arpa", "--floors", ".1,.25")
+    assert done.exit_code == 0, done.exception
+    monkeypatch.setattr(TripletTask, "perform", lambda *_: pytest.fail("searched"))
+    refused = plausibility("-q", "--judge", "kenlm:1.arpa", "--floors", "none,.25,.5").exception
+    assert isinstance(refused, ContstimError)
+    assert "another --out" in str(refused)
+    assert "--store" not in str(refused)
+
+
 def test_without_a_judge_each_model_judges_what_it_accepts(folder: Path) -> None:
     done = plausibility("--floors", ".5")
     assert done.exit_code == 0, done.exception

@@ -157,6 +157,13 @@ class SynthesisPlan:
             return replace(self, restarts=SINGLE)
         return self
 
+    @property
+    def sentences_setting(self) -> str:
+        """What `settings` say of the natural sentences."""
+        # Neither order nor repetition of sentences matters to what each pair gets.
+        texts = sorted({sentence.text for sentence in self.sentences})
+        return f"{len(texts):,} sentences, {_digest(texts)}"
+
     def settings(
         self,
         profiles: Sequence[ModelProfile],
@@ -173,14 +180,12 @@ class SynthesisPlan:
             judge: of the further model, where there is one.
             floors: of plausibility.
         """
-        # Neither order nor repetition of sentences matters to what each pair gets.
-        texts = sorted({sentence.text for sentence in self.sentences})
         settings = {
             "contstim": __version__,
             "recipe": self.recipe,
             "seed": str(self.seed),
             "per pair": str(self.per_pair),
-            "sentences": f"{len(texts):,} sentences, {_digest(texts)}",
+            "sentences": self.sentences_setting,
             "vocabulary": _describe(self.vocabulary, "the models' own"),
             "allow unknown": str(self.allow_unknown).lower(),
         }

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from contstim.errors import InputError
 from contstim.tables import number
@@ -123,8 +122,10 @@ def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, fl
     by_length: defaultdict[int, list[float]] = defaultdict(list)
     for sentence, score in scores.items():
         by_length[len(sentence)].append(score)
-    return {
+    floors = {}
+    for n_words, some in sorted(by_length.items()):
+        # How many sentences do not exceed it: .28 of 25 are 7, and a little more in floating point.
+        rank = max(1, ceil(quantile * len(some) - 1e-9))
         # Not interpolated: between -inf and a number there is nothing.
-        n_words: float(np.quantile(some, quantile, method="inverted_cdf"))
-        for n_words, some in sorted(by_length.items())
-    }
+        floors[n_words] = float(sorted(some)[rank - 1])
+    return floors

@@ -12,6 +12,7 @@ and nothing else, so that they differ from floor to floor.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +22,10 @@ from contstim.optimization.jobs.plausibility import Plausibility, floors_of, ref
 from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores
 from contstim.optimization.jobs.triplets import find_triplets
-from contstim.store import Store
+from contstim.store import Store, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from contstim.arrays import FloatArray
     from contstim.optimization.jobs.executors.base import Executor
@@ -100,8 +100,8 @@ def plausibility_curve(
         progress: told how many searches have come to an end, and how many are wanted.
 
     Raises:
-        InputError: no floor, one that is given twice, or too few natural sentences above the
-            highest.
+        InputError: no floor, one that is given twice, too few natural sentences above the highest,
+            or, with a judge, searches in the folder that had another highest floor.
         ContstimError: see `find_triplets`.
     """
     if not floors or len({*floors}) < len(floors):
@@ -115,7 +115,10 @@ def plausibility_curve(
         for floor in floors
         if floor
     }
-    sentences = plan.sentences
+
+    def store_path(floor: float) -> Path:
+        return folder / f"floor-{floor:g}.sqlite"
+
     if judge:
         # Every floor begins with the same sentences: those that are above the highest.
         highest = least[max(floors)][judge] if least else {}
@@ -124,6 +127,16 @@ def plausibility_curve(
             for sentence in plan.sentences
             if natural[judge].get(sentence, -np.inf) >= highest.get(len(sentence), -np.inf)
         )
+        plan = replace(plan, sentences=sentences)
+        for path in filter(Path.exists, map(store_path, floors)):
+            with Store(path) as store:
+                before = TripletStore(store).settings().get("sentences")
+            if before not in (None, plan.sentences_setting):
+                raise InputError(
+                    f"{path} has searches from other natural sentences. With a judge, all floors "
+                    f"begin with the sentences above the highest floor: give the highest floor "
+                    f"and the sentences that it was made with, or another --out."
+                )
     per_floor = plan.per_pair * len(plan.pairs)
     searches: list[TripletResults] = []
     for number, floor in enumerate(floors):
@@ -131,9 +144,9 @@ def plausibility_curve(
         def advance(settled: int, _wanted: int, done: int = number * per_floor) -> None:
             progress(done + settled, len(floors) * per_floor)
 
-        with Store(folder / f"floor-{floor:g}.sqlite") as store:
+        with Store(store_path(floor)) as store:
             results = find_triplets(
-                replace(plan, sentences=sentences, plausible=Plausibility(floor, judge)),
+                replace(plan, plausible=Plausibility(floor, judge)),
                 store,
                 executor(),
                 context,

@@ -347,9 +347,12 @@ class TripletQueue(TaskQueue[TripletTask]):
             limits=replace(plan.limits, exclude=plan.limits.exclude | self._excluded(pair, place)),
             capitals=plan.capitals,
             judge=judge,
-            # A judge's floor is part of the search. Without a judge, that of the natural sentence
-            # under its two models is all: what they accept is no less likely.
-            floors=None if judge or not floors else (floors[pair[0]], floors[pair[1]]),
+            # The floor of a model that judges all sentences is the judge's, a part of the search.
+            # Of models that judge what they accept, that of the natural sentence is all, judge of
+            # fluency or not: what they accept is no less likely.
+            floors=None
+            if plan.plausible.model or not floors
+            else (floors[pair[0]], floors[pair[1]]),
             restarts=plan.restarts,
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
+from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.constraints import (
     NO_LIMITS,
@@ -21,12 +22,12 @@ from contstim.optimization.search.constraints import (
 )
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.search.verification import computes_coarsely
+from contstim.optimization.search.verification import computes_coarsely, reaches_floor
 from contstim.store.triplets import JobState, Outcome, Trail
 
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
-    from contstim.models.base import Convention, LanguageModel
+    from contstim.models.base import Convention
     from contstim.models.training_text import TrainingText
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.constraints import Constraint
@@ -174,8 +175,15 @@ class TripletTask(SynthesisTask):
         limits = [(loaded[judge.model], judge.floor) for judge in judges]
         limits += zip(models, self.floors or (), strict=False)
         for model, floor in limits:
-            log_prob = _least_log_prob(model, self.natural)
-            if not log_prob >= floor:
+            log_prob = float(model.log_probs([self.natural])[0])
+            # The floor was computed in a batch, in which this very sentence may have been.
+            high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
+            if computes_coarsely((model,)):
+                # A floor holds in float32, and the search must be able to start from the sentence.
+                precise = float(model.float32_log_probs([self.natural])[0])
+                high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
+                log_prob = min(log_prob, precise)
+            if not high_enough:
                 return Outcome(
                     JobState.INADMISSIBLE,
                     f"below the floor of plausibility: {model.name} gives it {log_prob:.2f} nats, "
@@ -234,15 +242,6 @@ class TripletTask(SynthesisTask):
             if capitals.capitalised or capitals.small:
                 constraints = (*constraints, capitals)
         return constraints
-
-
-def _least_log_prob(model: LanguageModel, sentence: Sentence) -> float:
-    """What a model gives a sentence, in the precision of the search or in float32, nats."""
-    log_prob = float(model.log_probs([sentence])[0])
-    if computes_coarsely((model,)):
-        # A floor holds in float32, and the search must be able to start from the sentence too.
-        log_prob = min(log_prob, float(model.float32_log_probs([sentence])[0]))
-    return log_prob
 
 
 def _trail(synthesis: Synthesis) -> Trail:

@@ -184,10 +184,13 @@ def _floors(
 def _rejected(review: Review, store: TripletStore, path: Path) -> dict[str, str]:
     """Why each triplet that reviewers reject is rejected, by its identifier.
 
+    A triplet that was replaced before, after a review or since it holds a word that is excluded by
+    now, is settled: so a job that was killed goes on with the review that it began with.
+
     Raises:
         InputError: the review is of other triplets, or of triplets that have changed since.
     """
-    triplets = {t.triplet_id: t for t in store.triplets(with_rejected=True)}
+    triplets = {t.triplet_id: t for t in store.triplets(with_gone=True)}
     if not triplets:
         raise InputError(
             f"{path} holds no triplets yet, so that none of them can have been reviewed: name the "

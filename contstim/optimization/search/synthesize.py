@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, NoRepeats
@@ -24,6 +25,7 @@ from contstim.optimization.search.verification import (
     check_models,
     computes_coarsely,
     natural_log_probs,
+    reaches_floor,
     verify,
 )
 from contstim.stimuli import Triplet, content_id
@@ -166,7 +168,8 @@ def _search(
     natural = candidates.natural
     evaluator = Evaluator((*accepts, *rejects, *judges))
     scores = natural_log_probs(evaluator, natural)
-    objective = _objective(accepts, rejects, fluency, natural, scores)
+    tolerance = judges[0].convention.tolerance if judges else 0.0
+    objective = _objective(accepts, rejects, fluency, natural, scores, tolerance)
 
     # Where a model computes coarsely, the result will be judged by float32 scores, with floors of
     # the same kind.
@@ -174,7 +177,9 @@ def _search(
     if computes_coarsely(evaluator.models):
         start = evaluator.float32_log_probs(natural)
         limits = tuple(start.tolist())
-        in_float32 = InFloat32(start, _objective(accepts, rejects, fluency, natural, limits))
+        in_float32 = InFloat32(
+            start, _objective(accepts, rejects, fluency, natural, limits, ROUNDING)
+        )
 
     result = climb(
         natural,
@@ -217,8 +222,12 @@ def _objective(
     fluency: tuple[LanguageModel, float] | None,
     natural: Sentence,
     scores: tuple[float, ...],
+    tolerance: float,
 ) -> Objective:
     """What to minimise, with limits from the natural sentence's scores, one a model, nats.
+
+    A floor of fluency that is above the natural sentence's own score by no more than rounding, the
+    share `tolerance` of a score, is that score.
 
     Raises:
         InputError: the natural sentence is below the floor of fluency.
@@ -232,6 +241,9 @@ def _objective(
     if fluency is None:
         return objective
     judge, floor = fluency
+    # The floor may be this very score, computed in another batch; a search must be able to start.
+    if reaches_floor(scores[-1], floor, tolerance):
+        floor = min(floor, scores[-1])
     check_floor(judge, floor, natural, scores[-1])
     return WithFloor(objective, judge, floor)
 

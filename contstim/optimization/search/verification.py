@@ -112,6 +112,19 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> tuple[float, .
     return tuple(scores)
 
 
+def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
+    """Whether a score is at or above a floor, or below it by no more than rounding.
+
+    A floor may be the same sentence's score, computed in another batch.
+
+    Args:
+        log_prob: nats.
+        floor: nats.
+        tolerance: the share of a score by which it may differ between batches.
+    """
+    return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
+
+
 def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob: float) -> None:
     """Refuse a natural sentence that is less likely than synthetic ones may be.
 

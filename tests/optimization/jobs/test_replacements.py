@@ -223,3 +223,65 @@ def test_a_word_that_is_excluded_later_has_only_those_searched_again_that_hold_i
         find(plan, store)
     with pytest.raises(StoreError, match=f"exclude: .* → {put_in}"):
         find(replace(plan, limits=WordLimits(exclude=frozenset({put_in}))), store)
+
+
+@pytest.mark.parametrize("stop", [0, 2, 5])
+def test_a_review_and_excluded_words_may_be_given_again(
+    plan: SynthesisPlan, whole: TripletResults, store: Path, tmp_path: Path, stop: int
+) -> None:
+    """Witness: the same run without interruption, and one that is given neither again."""
+    review = reviewed(whole.triplets, whole.triplets[:1])
+    # Kept in the review, and dropped for a word that was put in, or that the natural one holds
+    kept = whole.triplets[1:]
+    put_in = next(w for w in kept[0].synthetic_1.words if w not in kept[0].natural.words).lower()
+    words = frozenset({put_in, kept[-1].natural.words[-1].lower()})
+    excluding = replace(plan, limits=WordLimits(exclude=words))
+    uninterrupted = tmp_path / "uninterrupted.sqlite"
+    uninterrupted.write_bytes(store.read_bytes())
+    expected = find(excluding, uninterrupted, review)
+    assert expected.gone > 1
+
+    def stop_at(settled: int, _wanted: int) -> None:
+        if settled >= stop:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        find(excluding, store, review, progress=stop_at)
+    assert find(excluding, store, review).triplets == expected.triplets
+    assert find(excluding, store, review) == find(excluding, store)
+    # Of a triplet that is gone the sentences are still known, and others are still of another set
+    gone = next(t for t in kept if t not in expected.triplets)
+    changed = replace(gone, synthetic_1=Sentence((put_in, "else")))
+    with pytest.raises(InputError, match="have changed since the review"):
+        find(excluding, store, reviewed((changed,), ()))
+    other = replace(gone, triplet_id="triplet-000000000000")
+    with pytest.raises(InputError, match="of another set: 1 of 6"):
+        find(excluding, store, reviewed((*whole.triplets, other), ()))
+
+
+def test_words_may_be_excluded_before_the_review_is_given(
+    plan: SynthesisPlan, whole: TripletResults, store: Path
+) -> None:
+    first = whole.triplets[0]
+    put_in = next(w for w in first.synthetic_1.words if w not in first.natural.words).lower()
+    excluding = replace(plan, limits=WordLimits(exclude=frozenset({put_in})))
+    results = find(excluding, store)
+    stays = next(t for t in whole.triplets if t in results.triplets)
+    replaced = find(excluding, store, reviewed(whole.triplets, (first, stays)))
+    # The triplet of the same natural sentence that came in place of the first is not rejected
+    assert stays not in replaced.triplets
+    assert [t for t in results.triplets if t != stays] == list(replaced.triplets[:-1])
+    # Trials of what is gone are no longer of any triplet, but not of another set
+    trial = Trial(
+        "trial-1",
+        1,
+        Condition.NATURAL_SYNTHETIC,
+        first.model_1,
+        first.model_2,
+        first.natural,
+        first.synthetic_1,
+        Kind.NATURAL,
+        Kind.SYNTHETIC_1,
+        first.triplet_id,
+    )
+    assert find(excluding, store, Review(undecided([trial]))).triplets == replaced.triplets

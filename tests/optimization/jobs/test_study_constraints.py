@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,13 @@ from contstim.optimization.jobs.plausibility import (
     reference_sentences,
 )
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.tasks import SEEDS, TripletTask
+from contstim.optimization.jobs.tasks import SEEDS, Judge, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.constraints import WordLimits
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
-from contstim.store import Store, TripletStore
+from contstim.store import JobState, Outcome, Store, TripletStore
 from contstim.vocabulary import Vocabulary
 
 Changed = Callable[..., SynthesisPlan]
@@ -109,6 +110,12 @@ def test_a_floor_is_the_least_score_that_enough_sentences_do_not_exceed(
     (floor,) = floors_of(sentences, quantile).values()
     enough = [s for s in scores if sum(t <= s for t in scores) >= quantile * len(scores) - 1e-9]
     assert floor == min(enough)
+
+
+def test_a_floor_is_not_a_rank_too_high_where_a_product_is_rounded_up() -> None:
+    """In floating point .28 x 25 is more than 7; the sentences 0 to 6 are seven."""
+    scores = {Sentence((f"w{i}", "x")): float(i) for i in range(25)}
+    assert floors_of(scores, 0.28) == {2: 6.0}
 
 
 def test_reference_sentences_do_not_depend_on_the_order_and_are_a_thousand_at_most() -> None:
@@ -194,6 +201,49 @@ def test_a_judge_finds_every_sentence_plausible(
     fluent = two(fluency=(judge, results.floors[judge][8]))
     assert find(fluent, tmp_path / "fluent.sqlite").triplets == results.triplets
     assert find(plan, tmp_path / "three.sqlite", ProcessExecutor(3)) == results
+
+
+def test_a_judge_of_fluency_leaves_the_floors_of_the_models(two: Changed, tmp_path: Path) -> None:
+    """Witness: the study without the judge, who accepts everything."""
+    plan = two(plausible=Plausibility(0.5), per_pair=3)
+    expected = find(plan, tmp_path / "models.sqlite")
+    assert expected.pairs[0].inadmissible
+    both = replace(plan, fluency=(plan.models[0], -1e3))
+    results = find(both, tmp_path / "both.sqlite")
+    assert results.floors == expected.floors
+    assert results.pairs[0].reasons == expected.pairs[0].reasons
+    naturals = {t.natural for t in expected.triplets + expected.unchanged}
+    assert {t.natural for t in results.triplets + results.unchanged} == naturals
+
+
+@pytest.mark.parametrize("by_judge", [False, True])
+def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
+    two: Changed, words: Vocabulary, by_judge: bool
+) -> None:
+    plan = two(per_pair=1)
+    natural = plan.sentences[0]
+    models = [model(name) for name in plan.models]
+    first, second = (m.convention.fingerprint for m in models)
+    scores = [float(m.log_probs([natural])[0]) for m in models]
+
+    def state(above: float) -> JobState:
+        floors = (scores[0] + above, scores[1] + above)
+        task = TripletTask(
+            (plan.models[0], plan.models[1]),
+            (first, second),
+            0,
+            natural,
+            seed=1,
+            recipe="default",
+            judge=Judge(plan.models[0], first, floors[0]) if by_judge else None,
+            floors=None if by_judge else floors,
+            restarts=plan.restarts,
+        )
+        outcome: Outcome = task.perform(WorkerContext("cpu", vocabulary=words))
+        return outcome.state
+
+    assert state(2e-5) is JobState.FOUND
+    assert state(1e-2) is JobState.INADMISSIBLE
 
 
 def test_a_judge_may_be_one_of_the_models(two: Changed, tmp_path: Path) -> None:
