@@ -106,7 +106,7 @@ STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-gr
 def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
     """Witness: the same command with the rule loosened, and the sum by hand."""
     command = ("sentences", "--text", "text.txt", "--repeats", "--words", "9", "--out", "s.txt")
-    enough = run(folder, *command, *STUDY.split(), "--groups", "1", "--catch-per-group", "1")
+    enough = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "0")
     assert enough.returncode == 0, enough.stderr
     assert "in all" in enough.stdout
     few = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2")
