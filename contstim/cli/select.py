@@ -11,7 +11,6 @@ from contstim.cli.commands import CommandGroup
 from contstim.cli.options import Quiet, Reviews
 from contstim.cli.output import remark, warn, warn_of_training_texts
 from contstim.errors import InputError
-from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -77,6 +76,7 @@ def natural(
     from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
     from contstim.stimuli import read_stimuli, write_pairs
+    from contstim.tables import listed
     from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
     if repeatable is not None and not no_repeats:
