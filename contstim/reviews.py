@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair, Trial, Triplet
-from contstim.tables import columns_of, listed, read_rows, text, whole_number, write_table
+from contstim.stimuli import CELL_READERS, Pair, Trial, Triplet, optional_text
+from contstim.tables import columns_of, listed, read_rows, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+
+    from contstim.sentence import Sentence
+    from contstim.tables import Reader
 
 Stimulus = Pair | Triplet | Trial
 
@@ -81,23 +83,12 @@ class ReviewedItem:
         return tuple(sentence for sentence in every if sentence is not None)
 
 
-def _optional_text(cell: Any) -> str:
-    return "" if cell is None else text(cell)
-
-
-def _optional_sentence(cell: Any) -> Sentence | None:
-    return Sentence.parse(cell) if _optional_text(cell) else None
-
-
-_READERS = {
-    "str": (_optional_text, "text"),
-    "int": (whole_number, "whole number"),
+_READERS: dict[str, Reader] = {
+    **CELL_READERS,
     "ItemKind": (ItemKind, f"kind of item ({', '.join(ItemKind)})"),
-    "Sentence": (Sentence.parse, "sentence"),
-    "Sentence | None": (_optional_sentence, "sentence"),
     # spreadsheets hand back what was typed, such as "Reject "
     "Decision": (
-        lambda cell: Decision(_optional_text(cell).strip().lower()),
+        lambda cell: Decision(optional_text(cell).strip().lower()),
         "decision (keep, reject or empty)",
     ),
 }
@@ -133,7 +124,7 @@ class Review:
                         f"reviewer."
                     )
 
-    @property
+    @cached_property
     def by_item(self) -> dict[str, list[ReviewedItem]]:
         """All decisions about each item, empty ones too, by its identifier."""
         items: dict[str, list[ReviewedItem]] = {}
@@ -141,12 +132,16 @@ class Review:
             items.setdefault(item.item_id, []).append(item)
         return items
 
-    @property
+    @cached_property
     def rejected(self) -> frozenset[str]:
         """Identifiers of the items that a reviewer rejects, and of what rejected trials are of."""
         rejected = [item for item in self.decisions if item.decision is Decision.REJECT]
         sources = (item.source_id for item in rejected if item.source_id)
         return frozenset((*(item.item_id for item in rejected), *sources))
+
+    def rejects(self, item: ReviewedItem) -> bool:
+        """Whether a reviewer rejects the item, or the pair or triplet that it was made of."""
+        return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:

@@ -27,7 +27,9 @@ from contstim.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
+
+    from contstim.tables import Reader
 
 
 class Condition(StrEnum):
@@ -57,24 +59,26 @@ class Kind(StrEnum):
     SHUFFLED = "shuffled"
 
 
-def _text(cell: Any) -> str:
+def optional_text(cell: Any) -> str:
+    """The text of a cell; empty where the cell is."""
     return "" if cell is None else text(cell)
 
 
 def _sentence(cell: Any) -> Sentence:
-    return Sentence.parse(_text(cell))
+    return Sentence.parse(optional_text(cell))
 
 
-_READERS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "str": (_text, "text"),
+CELL_READERS: dict[str, Reader] = {
+    "str": (optional_text, "text"),
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
     "Sentence": (_sentence, "sentence"),
     # By the type of the field as it is annotated: see `read_rows`
-    "Sentence | None": (lambda cell: _sentence(cell) if _text(cell) else None, "sentence"),
+    "Sentence | None": (lambda cell: _sentence(cell) if optional_text(cell) else None, "sentence"),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
+"""How cells of tables of stimuli are read, see `read_rows`."""
 
 
 def content_id(kind: str, *parts: object) -> str:
@@ -231,7 +235,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             trial_id is empty or given twice, a row does not set two models and two sentences
             against each other, or a rank is outside (0, 1].
     """
-    pairs = read_rows(path, Pair, _READERS, may_be_empty=True)
+    pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
     _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
     for row, pair in enumerate(pairs):
         _check_models(path, row, pair.model_1, pair.model_2)
@@ -262,7 +266,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             as a number that is not finite; a triplet_id is empty or given twice, or a row does not
             set two models against each other or has a text without words.
     """
-    triplets = read_rows(path, Triplet, _READERS, may_be_empty=True)
+    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
     _check_ids(path, "triplet_id", [triplet.triplet_id for triplet in triplets])
     for row, triplet in enumerate(triplets):
         _check_models(path, row, triplet.model_1, triplet.model_2)
@@ -287,7 +291,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             trial do not differ, or its models are not those of its condition: two where it is
             controversial, else none.
     """
-    trials = read_rows(path, Trial, _READERS)
+    trials = read_rows(path, Trial, CELL_READERS)
     _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
     for row, trial in enumerate(trials):
         if trial.group < 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.catalog import LoadOptions
+    from contstim.optimization.jobs.plan import SynthesisPlan
+    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.word_rules import WordRules
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
@@ -97,6 +99,20 @@ class Loading:
 
         return load_models(models, **self.keywords)
 
+    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> WorkerContext:
+        """What every worker of a plan begins with."""
+        from contstim.optimization.jobs.worker_context import WorkerContext
+
+        return WorkerContext(
+            vocabulary=plan.vocabulary,
+            allow_unknown=plan.allow_unknown,
+            capacity=models_in_memory,
+            prompt=self.prompt,
+            device=self.device,
+            dtype=self.dtype,
+            trust_remote_code=self.trust_remote_code,
+        )
+
 
 # Texts, words and sentences
 
@@ -129,6 +145,40 @@ Blocked = Annotated[
     Path | None,
     typer.Option(help="The block list, one word a line, instead of the one for English."),
 ]
+
+
+def word_rules(language: str, blocked: Path | None) -> WordRules:
+    """What counts as a word of a language, names included, with the block list that is given."""
+    from contstim.english.words import english_rules
+    from contstim.word_rules import WordRules, read_words
+
+    rules = english_rules(names=True) if language == "en" else WordRules()
+    return rules if blocked is None else replace(rules, blocked=read_words(blocked))
+
+
+Uncapped = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --word-cap: words that do not count, one a line, or a vocabulary file with "
+        "a list [repeatable]; by default English articles and prepositions."
+    ),
+]
+
+
+def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
+    """The words that do not count for a cap, as the file has them.
+
+    Raises:
+        InputError: there is no cap, or the file cannot be read.
+    """
+    from contstim.errors import InputError
+    from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
+
+    if uncapped is None:
+        return REPEATABLE_ENGLISH
+    if word_cap is None:
+        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
+    return read_repeatable(uncapped)
 
 
 @dataclass(frozen=True, kw_only=True)

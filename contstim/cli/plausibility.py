@@ -68,7 +68,6 @@ def plausibility(
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.plausibility_curve import FloorPoint, plausibility_curve
-    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.recipes import recipe_named
     from contstim.records import write_record
     from contstim.stimuli import read_stimuli
@@ -90,14 +89,7 @@ def plausibility(
         limits=word_options.limits(),
         capitals=recipe_named(recipe).capitals,
     )
-    context = WorkerContext(
-        device=loading.device,
-        dtype=loading.dtype,
-        prompt=loading.prompt,
-        vocabulary=study.vocabulary,
-        allow_unknown=allow_unknown,
-        trust_remote_code=loading.trust_remote_code,
-    )
+    context = loading.worker_context(study)
 
     def new_executor() -> Executor:
         if executor == "processes":

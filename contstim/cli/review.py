@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Blocked, Language, Quiet
+from contstim.cli.options import Blocked, Language, Quiet, word_rules
 from contstim.cli.output import remark
 from contstim.errors import InputError, WorkerError
 from contstim.wording import counted
@@ -145,19 +144,13 @@ def review(
 def _flag_settings(
     language: str, blocked: Path | None, text: Path | None, rare: float, often: int | None
 ) -> FlagSettings:
-    from contstim.english.words import english_rules
     from contstim.frequencies import read_frequencies
     from contstim.item_flags import FlagSettings
     from contstim.vocabulary import REPEATABLE_ENGLISH
-    from contstim.word_rules import WordRules, read_words
 
-    is_english = language == "en"
-    rules = english_rules(names=True) if is_english else WordRules()
-    if blocked is not None:
-        rules = replace(rules, blocked=read_words(blocked))
     return FlagSettings(
-        rules,
-        REPEATABLE_ENGLISH if is_english else frozenset(),
+        word_rules(language, blocked),
+        REPEATABLE_ENGLISH if language == "en" else frozenset(),
         None if text is None else read_frequencies(text),
         "" if text is None else text.name,
         rare,

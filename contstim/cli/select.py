@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contstim.cli.commands import CommandGroup
-from contstim.cli.options import Quiet, Reviews
+from contstim.cli.options import Quiet, Reviews, Uncapped, uncapped_words
 from contstim.cli.output import remark, warn, warn_of_training_texts
 from contstim.errors import InputError
 from contstim.wording import counted
@@ -164,13 +164,7 @@ def triplets(
     word_cap: Annotated[
         int | None, typer.Option(help="How often one word may stand in the whole set.")
     ] = None,
-    uncapped: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --word-cap: words that do not count, one a line, or a vocabulary file with "
-            "a list [repeatable]; by default English articles and prepositions."
-        ),
-    ] = None,
+    uncapped: Uncapped = None,
     token_balance: Annotated[
         float | None,
         typer.Option(
@@ -209,19 +203,17 @@ def triplets(
     from contstim.records import write_record
     from contstim.reviews import read_reviews
     from contstim.stimuli import read_triplets, write_triplets
-    from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
     if (token_balance is None) != (tokens is None):
         raise InputError("--tokens are the numbers that --token-balance is about: give both.")
-    if uncapped is not None and word_cap is None:
-        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
+    free = uncapped_words(uncapped, word_cap)
     question = TripletQuestion(
         per_pair=per_pair,
         objective=objective,
         quantiles=quantiles or None,
         natural_once=natural_once,
         word_cap=word_cap,
-        uncapped=REPEATABLE_ENGLISH if uncapped is None else read_repeatable(uncapped),
+        uncapped=free,
         token_balance=token_balance,
         counts={} if counts is None else read_pair_counts(counts),
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Blocked, Language, Prose, Quiet, Text
+from contstim.cli.options import Blocked, Language, Prose, Quiet, Text, word_rules
 from contstim.cli.output import INCOMPLETE, print_table, remark, results_table
 from contstim.cli.progress import reading_progress
 from contstim.errors import InputError
@@ -113,7 +113,6 @@ def sentences(
     `contstim sentences --text corpus.txt --for-models 3 --triplets-per-pair 40 --out natural.txt`
     """
     from contstim.corpus import read_lines, read_sentences
-    from contstim.english.words import english_rules
     from contstim.files import write_text
     from contstim.filters import (
         DistinctWords,
@@ -126,7 +125,7 @@ def sentences(
     from contstim.records import write_record
     from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
     from contstim.whole_sentences import HasFiniteVerb, nltk_tagger, whole_sentence_rules
-    from contstim.word_rules import WordRules, read_words, sort_words
+    from contstim.word_rules import sort_words
 
     length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", words)
     if length is None:
@@ -150,9 +149,7 @@ def sentences(
     # A sentence is left out for the first rule that it breaks, so that reasons add up.
     left_out: Counter[str] = Counter()
     if not every_line:
-        word_rules = english_rules(names=True) if language == "en" else WordRules()
-        if blocked is not None:
-            word_rules = replace(word_rules, blocked=read_words(blocked))
+        text_rules = word_rules(language, blocked)
         candidates: list[Sentence] = []
 
         def those_of_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -165,8 +162,8 @@ def sentences(
                 yield sentence
 
         # Which words are names is told by the whole text, also by sentences of other lengths.
-        text_words = sort_words(those_of_length(read), word_rules)
-        rules += whole_sentence_rules(word_rules, text_words.names, most_names=names)
+        text_words = sort_words(those_of_length(read), text_rules)
+        rules += whole_sentence_rules(text_rules, text_words.names, most_names=names)
         read = candidates
     selected = list(filter_sentences(read, rules, left_out))
     if not selected:

@@ -23,7 +23,9 @@ from contstim.cli.options import (
     Restarts,
     Seconds,
     Seed,
+    Uncapped,
     Words,
+    uncapped_words,
 )
 from contstim.cli.output import (
     INCOMPLETE,
@@ -71,13 +73,7 @@ def triplets(
         int | None,
         typer.Option(min=3, help="In how many sentences of all triplets a word may stand."),
     ] = None,
-    uncapped: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --word-cap: words that do not count, one a line, or a vocabulary file with "
-            "a list [repeatable]; by default English articles and prepositions."
-        ),
-    ] = None,
+    uncapped: Uncapped = None,
     restarts: Restarts = None,
     seconds: Seconds = None,
     store: Annotated[
@@ -145,22 +141,19 @@ def triplets(
     from contstim.optimization.jobs.results import rename_columns, renamed
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.jobs.word_cap import WordCap
-    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.restarts import SINGLE, SearchBudget
     from contstim.records import write_record
     from contstim.reviews import read_reviews
     from contstim.stimuli import read_stimuli, write_triplets
     from contstim.store import Store, TripletStore
     from contstim.tables import table_kind, write_table
-    from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
+    from contstim.vocabulary import Vocabulary
 
     # Names that no table can have are refused now, not after hours of searching.
     for table in filter(None, (out, trajectories, evaluations)):
         table_kind(table)
     given = parse_models(model)
-    if uncapped is not None and word_cap is None:
-        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
-    free = REPEATABLE_ENGLISH if uncapped is None else read_repeatable(uncapped)
+    free = uncapped_words(uncapped, word_cap)
     cap = None if word_cap is None else WordCap(word_cap, free)
     judges = []
     fluent: tuple[str, float] | None = None
@@ -188,15 +181,7 @@ def triplets(
             None if restarts is None and seconds is None else SearchBudget(restarts, seconds)
         ),
     )
-    context = WorkerContext(
-        loading.device,
-        loading.dtype,
-        loading.prompt,
-        study.vocabulary,
-        allow_unknown,
-        models_in_memory,
-        loading.trust_remote_code,
-    )
+    context = loading.worker_context(study, models_in_memory)
     reviews = read_reviews(review) if review else None
     chosen_executor = _executor(executor, workers, gpus_per_worker, ray_address)
     with Store(store or out.parent / "contstim.sqlite") as opened:

@@ -59,9 +59,4 @@ def reviewed_trials(
 
 def not_rejected(review: Review, reviewed: Mapping[str, ReviewedItem]) -> dict[str, ReviewedItem]:
     """Those of the reviewed trials that neither were rejected nor what they are made of."""
-    rejected = review.rejected
-    return {
-        item_id: item
-        for item_id, item in reviewed.items()
-        if not rejected & {item_id, item.source_id}
-    }
+    return {item_id: item for item_id, item in reviewed.items() if not review.rejects(item)}

@@ -95,8 +95,9 @@ def verify_review(
     """
     rejected = review.rejected
     stood = {item.item_id: item for item in review.decisions if item.kind is ItemKind.TRIAL}
-    stays = {i: t for i, t in stood.items() if not rejected & {i, t.source_id}}
-    gone = {s.words for t in review.decisions if t.item_id in rejected for s in t.sentences}
+    stays = {i: t for i, t in stood.items() if not review.rejects(t)}
+    # Of a rejected trial of a triplet, the sentences of the whole triplet
+    gone = {s.words for t in review.decisions if review.rejects(t) for s in t.sentences}
     uses = Counter(text for trial in trials for text in _shown(trial))
     natural_texts = {sentence.bare for sentence in natural}
     kept: Counter[tuple[str, int]] = Counter()  # (condition, group): trials that stayed

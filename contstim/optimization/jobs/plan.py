@@ -124,8 +124,6 @@ class SynthesisPlan:
             capitals: as in the plan; None for what is usual.
             plausible: as in the plan; None for what is usual.
         """
-        from contstim.optimization.search.recipes import recipe_named
-
         usual = recipe_named(self.recipe)
         if capitals is None:
             capitals = "capitals" in stored if stored else usual.capitals

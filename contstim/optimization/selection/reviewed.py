@@ -35,11 +35,10 @@ def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:
 
     A rejected trial rejects its triplet, and so the sentences of all trials of that triplet.
     """
-    rejected = review.rejected
     return frozenset(
         sentence.words
         for item in review.decisions
-        if item.item_id in rejected or item.source_id in rejected
+        if review.rejects(item)
         for sentence in item.sentences
     )
 

@@ -80,9 +80,9 @@ def test_all_that_was_not_rejected_stays(drawn: set[int]) -> None:
     assert after.certificate.rejected == len(BEFORE.trials) - len(stay)
     assert len(after.trials) == len(BEFORE.trials)
     assert not out & {t.trial_id for t in after.trials}
-    gone = {
-        s for t in BEFORE.trials if t.trial_id in rejected for s in (t.sentence_1, t.sentence_2)
-    }
+    # With one trial of a triplet, the sentences of all its trials
+    of_rejected = [t for t in BEFORE.trials if out & {t.trial_id, t.source_id}]
+    gone = {s for t in of_rejected for s in (t.sentence_1, t.sentence_2)}
     drawn_anew = [t for t in after.trials if t.condition in FILLERS and t not in stay]
     assert not gone & {s for t in drawn_anew for s in (t.sentence_1, t.sentence_2)}
 
