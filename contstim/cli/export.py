@@ -69,15 +69,21 @@ def _export_group() -> None:
 
 
 def _export(exporter: Exporter[Any], given: dict[str, Any]) -> None:
-    from contstim.records import write_private_record, write_record
+    from contstim.records import write_record
     from contstim.stimuli import read_trials
 
     settings = exporter.settings(**exporter.fixed, **settings_from(exporter.settings, given))
     exported = exporter.export(read_trials(given["trials"]), given["out"], settings)
     # Exports of files write their own record; others leave it to the command, which knows --trials.
     if exported.facts is not None:
-        write = write_private_record if exported.private else write_record
-        write(exported.path, trials=str(given["trials"]), **exported.facts)
+        write_record(
+            exported.path,
+            [given["trials"]],
+            (),
+            exported.private,
+            trials=str(given["trials"]),
+            **exported.facts,
+        )
     warn(exported.warning)
     remark(exported.message, quiet=given["quiet"])
 
