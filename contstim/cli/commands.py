@@ -1,7 +1,8 @@
 """How functions become commands: the docstring is the help page, the parameters are the options.
 
-Options that several commands share stand in a frozen dataclass, a group of options: a parameter
-annotated with it stands for one option a field, and the function gets the filled dataclass. So
+What may be chosen about a step stands in a frozen dataclass, a group of options: a parameter
+annotated with it stands for one option a field, with the field's `Help`, and the function gets the
+filled dataclass. So
 
     def score(*, model: Model, loading: Loading, quiet: Quiet = False) -> None: ...
 
@@ -68,12 +69,14 @@ def command_of(function: Callable[..., None], name: str) -> Any:
     options: list[Parameter] = []
     for parameter in signature(function).parameters.values():
         if parameter.name in groups:
-            # Its fields are annotated for typer already; one without a default must be given.
+            # Its fields have a help or are annotated for typer; without a default they are needed.
             group = groups[parameter.name]
             of_fields = get_type_hints(group, include_extras=True)
+            with_help = {each.name: each for each in field_options(group)}
             for field in fields(group):
                 default = Parameter.empty if field.default is MISSING else field.default
-                options.append(option(field.name, of_fields[field.name], default))
+                typed = option(field.name, of_fields[field.name], default)
+                options.append(with_help.get(field.name, typed))
         else:
             # Keywords only: fields of groups that must be given may follow options with defaults
             annotated = parameter.replace(annotation=types[parameter.name])
@@ -82,7 +85,9 @@ def command_of(function: Callable[..., None], name: str) -> Any:
     def command(**given: Any) -> None:
         # What typer read under the names of fields becomes the groups that the function asks for.
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = group(**settings_from(group, given))
+            for field in fields(group):
+                del given[field.name]
         function(**given)
 
     program = typer.Typer(

@@ -10,12 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.catalog import LoadOptions
-    from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.word_rules import WordRules
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
@@ -66,52 +60,6 @@ TrustRemoteCode = Annotated[
         help="Let transformers run Python code that comes with a checkpoint. Read it first.",
     ),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loading:
-    """How the models that a command names are loaded."""
-
-    prompt: Prompt = None
-    device: Device = "auto"
-    dtype: Dtype = "auto"
-    trust_remote_code: TrustRemoteCode = False
-
-    @property
-    def keywords(self) -> LoadOptions:
-        """The same as keyword arguments of `load_scorer`."""
-        return {
-            "prompt": self.prompt,
-            "device": self.device,
-            "dtype": self.dtype,
-            "trust_remote_code": self.trust_remote_code,
-        }
-
-    def scorers(self, models: Sequence[str] | None) -> list[Scorer]:
-        """Whatever the models are: language models, transforms of them, classifiers."""
-        from contstim.models.catalog import load_scorers
-
-        return load_scorers(models or (), **self.keywords)
-
-    def language_models(self, models: Sequence[str]) -> list[LanguageModel]:
-        """Models whose scores are log-probabilities; others are refused."""
-        from contstim.models.catalog import load_models
-
-        return load_models(models, **self.keywords)
-
-    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> WorkerContext:
-        """What every worker of a plan begins with."""
-        from contstim.optimization.jobs.worker_context import WorkerContext
-
-        return WorkerContext(
-            vocabulary=plan.vocabulary,
-            allow_unknown=plan.allow_unknown,
-            capacity=models_in_memory,
-            prompt=self.prompt,
-            device=self.device,
-            dtype=self.dtype,
-            trust_remote_code=self.trust_remote_code,
-        )
 
 
 # Texts, words and sentences

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contstim.cli.constraints import WordOptions
-from contstim.cli.options import AllowUnknown, Loading, Model, Quiet, Seed, Words
+from contstim.cli.options import AllowUnknown, Model, Quiet, Seed, Words
 from contstim.cli.output import remark, results_table, terminal
 from contstim.cli.progress import search_progress
 from contstim.errors import InputError
+from contstim.steps.loading import Loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

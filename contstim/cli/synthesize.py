@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from contstim.cli.constraints import Fluency, WordOptions, read_fluency
-from contstim.cli.options import AllowUnknown, Loading, Quiet, Restarts, Seconds, Seed, Words
+from contstim.cli.options import AllowUnknown, Quiet, Restarts, Seconds, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
     changed_words,
@@ -20,6 +20,7 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.errors import InputError
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from contstim.cli.constraints import (
 )
 from contstim.cli.options import (
     AllowUnknown,
-    Loading,
     Model,
     Quiet,
     Restarts,
@@ -37,6 +36,7 @@ from contstim.cli.output import (
 )
 from contstim.cli.progress import search_progress
 from contstim.errors import InputError
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

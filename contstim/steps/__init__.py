@@ -1,0 +1,10 @@
+"""The steps of a study: each reads files, writes files, and leaves a record of both beside them.
+
+A command parses its options and calls a step; the stages of a study file call the same steps. What
+a user may choose about a step is a dataclass of settings, which says of each what a command's help
+says: the options of the command and the keys of the study file are its fields.
+
+watching     how a step tells what it does
+loading      how models are loaded
+scoring      sentences under models
+"""
