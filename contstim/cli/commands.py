@@ -133,7 +133,16 @@ def field_options(
         flags = [text.flag] if text.flag else []
         # mypy takes no annotation that is computed
         chosen: Any = Annotated
-        typed = chosen[annotation, typer.Option(*flags, help=text.text, min=text.at_least)]
+        typed = chosen[
+            annotation,
+            typer.Option(
+                *flags,
+                help=text.text,
+                min=text.at_least,
+                max=text.at_most,
+                metavar=text.metavar or None,
+            ),
+        ]
         yield option(field.name, typed, default)
 
 
