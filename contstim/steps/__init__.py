@@ -6,5 +6,14 @@ says: the options of the command and the keys of the study file are its fields.
 
 watching     how a step tells what it does
 loading      how models are loaded
+vocabulary   the words of a text
+sentences    its natural sentences
+training     n-gram models and networks
 scoring      sentences under models
+review       a page on which people keep or reject items
+export       trials for a platform
+responses    what people answered, imported or simulated
+
+text_settings, simulation_settings   settings that commands read before anything heavy is loaded
+settings_files                       files that settings name
 """

@@ -45,14 +45,15 @@ def export_trials(
     if settings is None:
         settings = place.exporter.settings(**place.exporter.fixed)
     exported = place.exporter.export(read_trials(trials), out, settings)
-    inputs = [trials, *files_of_settings(settings)]
+    read, written = files_of_settings(settings)
+    inputs = [trials, *read]
     # Exports of files write their own record, which knows neither --trials nor the settings' files
     if exported.facts is None:
         files = [exported.path / name for name in files_of(exported.path)]
-        complete_record(exported.path / "export", inputs, files)
+        complete_record(exported.path / "export", inputs, [*files, *written])
     else:
         write_record(
-            exported.path, inputs, (), exported.private, trials=str(trials), **exported.facts
+            exported.path, inputs, written, exported.private, trials=str(trials), **exported.facts
         )
     watch.warn(exported.warning)
     watch.remark(exported.message)

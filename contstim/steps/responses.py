@@ -69,7 +69,8 @@ def import_responses(
     if duplicates != "all":
         imported = keep_one(imported, duplicates)
     report, origin = imported.report, origin_of(imported.responses)
-    inputs = [*files, trials, *files_of_settings(settings)]
+    read, written = files_of_settings(settings)
+    inputs = [*files, trials, *read]
     facts = {
         "responses": report.responses,
         "participants": len(report.participants),
@@ -84,7 +85,8 @@ def import_responses(
         write_trials(trials_out, imported.trials)
         write_record(trials_out, inputs, **facts)
     write_responses(out, imported.responses)
-    write_record(out, inputs, [] if trials_out is None else [trials_out], **facts)
+    outputs = written if trials_out is None else [trials_out, *written]
+    write_record(out, inputs, outputs, **facts)
     for note in imported.notes:
         watch.remark(note)
     watch.warn(origin.warning)
