@@ -7,4 +7,10 @@ says: the options of the command and the keys of the study file are its fields.
 watching     how a step tells what it does
 loading      how models are loaded
 scoring      sentences under models
+pairs        natural sentence pairs on which models disagree most
+constraints  what is asked of the sentences of a search
+triplets     searches for every pair of models
+selection    the most controversial triplets
+design       trials of an experiment, and its power
+analysis     what people answered, compared with models
 """
