@@ -15,7 +15,6 @@ from contstim.study.places import (
     RESPONSES,
     REVIEW,
     SCORES,
-    SELECTED,
     SOLVERS,
     STATISTICS,
     TRIAL_SCORES,

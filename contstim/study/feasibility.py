@@ -57,13 +57,12 @@ def _check_texts(study: Study, problems: Problems) -> None:
     needs_training = [m.name for m in study.models if m.training and not m.training.place.text]
     if study.texts.training is None:
         for name in needs_training:
-            problems.add(
-                ("models", name), "is to be trained on what? Name training under [texts]."
-            )
+            problems.add(("models", name), "is to be trained on what? Name training under [texts].")
         vocabulary = study.sections.get("vocabulary")
         if isinstance(vocabulary, VocabularySection) and vocabulary.file is None:
             problems.add(
-                ("vocabulary",), "words are counted in a text: name training under [texts], or file."
+                ("vocabulary",),
+                "words are counted in a text: name training under [texts], or file.",
             )
     for model in study.models:
         text = model.training.place.text if model.training else None
@@ -78,8 +77,9 @@ def _check_texts(study: Study, problems: Problems) -> None:
         for name in ("sentences", *_NEEDS_MODELS):
             if name in study.sections:
                 problems.add(
-                    (name,), "needs natural sentences: name natural under [texts], or file under "
-                    "[sentences]."
+                    (name,),
+                    "needs natural sentences: name natural under [texts], or file under "
+                    "[sentences].",
                 )
 
 
@@ -167,7 +167,7 @@ def _check_responses(study: Study, responses: ResponsesSection, problems: Proble
                 f"{', '.join(readable)}.",
             )
         if not responses.data:
-            problems.add((*key, "platform"), "name the files of the platform: data = [\"…\"].")
+            problems.add((*key, "platform"), 'name the files of the platform: data = ["…"].')
     elif responses.data:
         problems.add((*key, "data"), "is for platform: name the platform, too.")
 
@@ -285,7 +285,9 @@ def _check_numbers(study: Study, problems: Problems) -> None:
         if name in sections and sections[name].per_pair < 1:
             problems.add((name, "per_pair"), f"must be 1 or more, not {sections[name].per_pair}.")
     selection, design = sections.get("selection"), sections.get("design")
-    own_counts = getattr(selection, "counts", None) or getattr(sections.get("pairs"), "counts", None)
+    own_counts = getattr(selection, "counts", None) or getattr(
+        sections.get("pairs"), "counts", None
+    )
     if selection is not None and counts.searched:
         if counts.selected > counts.searched:
             problems.add(

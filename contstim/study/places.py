@@ -20,7 +20,11 @@ STORE = RESULTS / "contstim.sqlite"
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
 SCORES, STANDARD_ERRORS = RESULTS / "scores.csv", RESULTS / "standard-errors.csv"
-PAIRS, TRIPLETS, SELECTED = RESULTS / "pairs.csv", RESULTS / "triplets.csv", RESULTS / "selected.csv"
+PAIRS, TRIPLETS, SELECTED = (
+    RESULTS / "pairs.csv",
+    RESULTS / "triplets.csv",
+    RESULTS / "selected.csv",
+)
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
@@ -106,7 +110,7 @@ class StudyFiles:
 
 
 def options_of(settings: Any) -> dict[str, Any]:
-    """All that settings decide about a result; not where or in how many processes it is computed."""
+    """All that settings decide about a result; not where it is computed."""
     return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
 
 

@@ -66,9 +66,7 @@ class Problems:
             if key not in names:
                 near = get_close_matches(key, names, n=1, cutoff=0.5)
                 remedy = (
-                    f"did you mean {near[0]}?"
-                    if near
-                    else f"there are {', '.join(sorted(names))}."
+                    f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}."
                 )
                 what = "section" if not table else "key"
                 self.add((*table, key), f"there is no such {what}; {remedy}")
@@ -81,9 +79,7 @@ class Problems:
         """
         if self.problems:
             listed = "\n".join(f"  {problem}" for problem in sorted(self.problems))
-            raise InputError(
-                f"{self.path} has {counted(len(self.problems), 'problem')}:\n{listed}"
-            )
+            raise InputError(f"{self.path} has {counted(len(self.problems), 'problem')}:\n{listed}")
 
 
 def key_text(key: Key) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from contstim.steps.pairs import PairSettings
+from contstim.steps.selection import SelectionSettings
+from contstim.steps.text_settings import SentenceSettings, VocabularySettings
+from contstim.steps.triplets import Execution, TripletSettings
 from contstim.study.places import (
     NATURAL,
     NATURAL_TEXT,
@@ -32,10 +36,6 @@ from contstim.study.sections import (
 )
 from contstim.study.stage import Stage
 from contstim.study.study_file import embedded_text
-from contstim.steps.pairs import PairSettings
-from contstim.steps.selection import SelectionSettings
-from contstim.steps.text_settings import SentenceSettings, VocabularySettings
-from contstim.steps.triplets import Execution, TripletSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -205,7 +205,9 @@ def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
                 f"{values!r} is not a section: write [export.{name}] and keys below it.",
             )
         else:
-            exports[name] = validated(platform.exporter.settings, values, ("export", name), problems)
+            exports[name] = validated(
+                platform.exporter.settings, values, ("export", name), problems
+            )
     return exports
 
 

@@ -108,7 +108,7 @@ BAD = {
     "an artificial human that there is not": ('"lstm"\n[an', '"gru"\n[an', "not a model of the"),
     "two kinds of answers": ("simulate =", 'file = "more.txt"\nsimulate =', "name one of file"),
     "a platform that there is not": ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
-    "a key of a platform": ("title = \"Which", "tittle = \"Which", "did you mean title?"),
+    "a key of a platform": ('title = "Which', 'tittle = "Which', "did you mean title?"),
     "a platform that cannot be read": ('simulate = "lstm"', 'platform = "nowhere"', "can be read"),
     "no sentences": ('natural = "more.txt"\n', "", "needs natural sentences"),
     "nothing to train on": ('training = "english:400"\n', "", "Name training under [texts]"),

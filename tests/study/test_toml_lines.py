@@ -66,7 +66,7 @@ def _keys(table: dict[str, Any], above: tuple[str, ...] = ()) -> set[tuple[str, 
 
 _NAMES = st.sampled_from(["a", "b-1", "c d", "é", "x.y"])
 _VALUES = st.sampled_from(
-    ["1", '"x"', "'#'", '"""\n[z]\ny = 2\n"""', '[\n1, # one\n2\n]', '"\\""', "true", "[[1], []]"]
+    ["1", '"x"', "'#'", '"""\n[z]\ny = 2\n"""', "[\n1, # one\n2\n]", '"\\""', "true", "[[1], []]"]
 )
 
 
