@@ -14,8 +14,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.certificate import SelectionCertificate
-    from contstim.optimization.selection.natural import NaturalSelection
+    from contstim.optimization.selection.certificate import NaturalSelection, SelectionCertificate
     from contstim.steps.watching import Watcher
 
 PairCounts = Annotated[

@@ -16,7 +16,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.selection.triplets import TripletSelection
+    from contstim.optimization.selection.certificate import TripletSelection
     from contstim.steps.watching import Watcher
 
 
