@@ -10,7 +10,7 @@ from contstim.files import write_text
 from contstim.item_flags import flag_items
 from contstim.records import write_record
 from contstim.reporting.review import PageContent
-from contstim.reviews import read_reviews
+from contstim.reviews import Review, read_reviews
 from contstim.scores import ScoreTable
 from contstim.steps.text_settings import ReviewSettings
 from contstim.steps.watching import SILENT
@@ -20,7 +20,6 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.reviews import Review
     from contstim.steps.watching import Watcher
 
 _DEFAULTS = ReviewSettings()
@@ -33,6 +32,7 @@ def write_review_page(
     settings: ReviewSettings = _DEFAULTS,
     scores: Path | None = None,
     review: Sequence[Path] = (),
+    earlier_rounds: Sequence[Path] = (),
     reviewer: str = "",
     watch: Watcher = SILENT,
 ) -> PageContent:
@@ -44,6 +44,8 @@ def write_review_page(
         settings: what is flagged.
         scores: log-probabilities of the sentences, shown on the page.
         review: what was decided already, shown on each item.
+        earlier_rounds: reviews of what stood before, or of other tables of the study: what they
+            say of items that are still as they were is shown, and all else passed over.
         reviewer: who reviews; empty: to be filled in on the page.
         watch: told what is done.
 
@@ -58,6 +60,9 @@ def write_review_page(
     if review:
         earlier = read_reviews(review)
         earlier.require_items_of(stimuli, table)
+    if earlier_rounds:
+        before = read_reviews(earlier_rounds).about(stimuli)
+        earlier = before if earlier is None else Review((*earlier.decisions, *before.decisions))
     flags = flag_items(stimuli, settings.flags())
     content = PageContent.of(
         stimuli,
@@ -68,12 +73,12 @@ def write_review_page(
         reviewer=reviewer,
     )
     kind, n_items = content.items[0].kind, len(content.items)
-    if earlier is not None and not earlier.of_kind(kind):
+    if review and earlier is not None and not earlier.of_kind(kind):
         raise InputError(f"{table} holds {kind}s, and no {kind} was reviewed in --review.")
     write_text(out, content.html())
     write_record(
         out,
-        [table, scores, *review, settings.text, settings.blocked],
+        [table, scores, *review, *earlier_rounds, settings.text, settings.blocked],
         reviewer=reviewer,
         items=n_items,
         flagged=len(flags.by_item),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,12 +91,7 @@ def find_sentences(
         InputError: the number of words is not a number or two, no sentence is left, or a file
             cannot be read or written.
     """
-    length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", settings.words)
-    if length is None:
-        raise InputError(
-            f"--words is {settings.words!r}; expected a number or two, such as 8 or 7-9."
-        )
-    rules: list[SentenceRule] = [WordCount(int(length[1]), int(length[2]) if length[2] else None)]
+    rules: list[SentenceRule] = [WordCount(*settings.lengths())]
     allowed = None if vocabulary is None else Vocabulary.load(vocabulary)
     # A vocabulary says itself which words may stand twice; else English function words may.
     if not settings.repeats:

@@ -125,6 +125,19 @@ class SentenceSettings:
     ] = False
     prose: Prose = False
 
+    def lengths(self) -> tuple[int, int | None]:
+        """The least and, where two numbers are asked for, the largest number of words.
+
+        Raises:
+            InputError: it is not a number or two.
+        """
+        length = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", self.words)
+        if length is None:
+            raise InputError(
+                f"--words is {self.words!r}; expected a number or two, such as 8 or 7-9."
+            )
+        return int(length[1]), int(length[2]) if length[2] else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:

@@ -125,8 +125,9 @@ def present(*paths: Path | None) -> tuple[Path, ...]:
 
 
 def user_files(settings: Any) -> tuple[Path, ...]:
-    """The files that settings name."""
-    return tuple(files_of_settings(settings))
+    """The files that settings name, to be read."""
+    read, _ = files_of_settings(settings)
+    return tuple(read)
 
 
 def _text(text: str | None, written: Path) -> Path | None:

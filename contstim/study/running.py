@@ -87,7 +87,10 @@ def run_study(
         stages = stages_of(study)
         chosen = stages[: _place_of(last, stages)[-1] + 1] if last is not None else stages
         again = {stages[place].name for place in _place_of(first, stages)} if first else set()
-        done, unchanged, edited, incomplete = [], [], [], []
+        done: list[str] = []
+        unchanged: list[str] = []
+        edited: list[str] = []
+        incomplete: list[str] = []
         for stage in chosen:
             examination = examine(stage)
             if examination.edited and stage.name not in again and not examination.reasons:
@@ -210,8 +213,8 @@ def _edited_text(examination: Examination, again: bool) -> str:
     why = "you asked to do it again" if again else "; ".join(examination.reasons)
     names = ", ".join(examination.edited)
     return (
-        f"{names}: changed by hand since the stage {examination.stage.name!r} wrote it. The stage "
-        f"would be done again ({why}) and lose the changes. To keep them, move the file, and name it in "
+        f"{names}: changed by hand since the stage {examination.stage.name!r} wrote it. It would "
+        f"be done again ({why}) and lose the changes. To keep them, move the file, and name it in "
         f"the study file where a section takes a file; to lose them, run with --overwrite."
     )
 

@@ -161,7 +161,7 @@ def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: 
     """
     from pydantic import TypeAdapter, ValidationError
 
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind) if kind is TextsSection or field.name != "prose"]  # type: ignore[arg-type]
     problems.refuse_unknown(key, values, names)
     good = {
         name: value

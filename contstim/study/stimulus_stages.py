@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ from contstim.study.sections import (
     VocabularySection,
 )
 from contstim.study.stage import Stage
-from contstim.study.study_file import embedded_text
+from contstim.study.study_file import NgramSettings, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +86,8 @@ def _model_stage(files: StudyFiles, model: StudyModel, training: Training) -> St
     prose = files.prose(text)
     place, settings, network = training.place, training.settings, training.network
     options = {**options_of(network), "prose": prose}
-    if settings is None:
+    writes: tuple[Path, ...] = (out,)
+    if settings is None or isinstance(network, NgramSettings):
         order = int(options["order"])
         # Words with their counts, and hashes of the sentences, stand beside an n-gram model
         writes = (out, Path(f"{out}.counts.csv"), Path(f"{out}.sentences.npy"))
@@ -96,7 +98,6 @@ def _model_stage(files: StudyFiles, model: StudyModel, training: Training) -> St
             train_ngram_model(text, out, order=order, prose=prose, watch=watch)
     else:
         options |= {**options_of(settings), "device": place.device, "precision": place.precision}
-        writes = (out,)
 
         def step(watch: Watcher) -> None:
             from contstim.steps.training import train_network
@@ -122,7 +123,7 @@ def vocabulary_stage(files: StudyFiles) -> Stage | None:
     text = files.training_text
     if section is None or section.file is not None or text is None:
         return None
-    settings = part_of(section, VocabularySettings)
+    settings = replace(part_of(section, VocabularySettings), prose=files.prose(text))
 
     def step(watch: Watcher) -> None:
         from contstim.steps.vocabulary import make_vocabulary
@@ -154,7 +155,7 @@ def sentences_stage(files: StudyFiles) -> Stage | None:
     text = files.natural_text
     if section.file is not None or text is None:
         return None
-    settings = part_of(section, SentenceSettings)
+    settings = replace(part_of(section, SentenceSettings), prose=files.prose(text))
     exclude = section.exclude
     if section.exclude_training:
         exclude = (*exclude, *present(files.training_text))

@@ -67,9 +67,9 @@ def _end_of_value(text: str, position: int) -> int:
 
 def _parts(path: str) -> Key:
     """The names of a dotted path, without quotes."""
-    table = tomllib.loads(f"{path} = 0")
     names: list[str] = []
-    while isinstance(table, dict):
-        ((name, table),) = table.items()
+    value: object = tomllib.loads(f"{path} = 0")
+    while isinstance(value, dict):
+        ((name, value),) = value.items()
         names.append(name)
     return tuple(names)
