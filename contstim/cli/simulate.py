@@ -65,12 +65,7 @@ def simulate(
     answer: Callable[..., Sequence[Response]] | None = None
     # Answers are kept here as they come; a browser keeps its own, and no server needs none.
     journal = None if browser or server is None else Path(f"{out}.journal")
-    if server is not None and journal is None:
-        from contstim.testing.participants.browser import take_part_in_browser
-
-        number = settings.participants
-        answer = partial(take_part_in_browser, url=server, participants=number, patience=patience)
-    elif server is not None:
+    if server is not None and journal is not None:
         try:
             from contstim.testing.participants.http import RunSettings, take_part
         except ModuleNotFoundError as error:
@@ -80,6 +75,12 @@ def simulate(
             ) from error
         run = RunSettings(server, settings.participants, at_once, pause, patience, str(trials))
         answer = partial(take_part, settings=run, journal=journal)
+    elif server is not None:
+        from contstim.testing.participants.browser import take_part_in_browser
+
+        number = settings.participants
+        answer = partial(take_part_in_browser, url=server, participants=number, patience=patience)
+
     simulate_people(
         trials,
         scores,

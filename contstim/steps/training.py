@@ -91,7 +91,6 @@ def train_network(
         if isinstance(network, RecurrentSettings):
             from contstim.models.training.recurrent import train_recurrent
 
-            family = network.kind
             done = train_recurrent(
                 sentences,
                 out,
@@ -104,7 +103,6 @@ def train_network(
         else:
             from contstim.models.training.transformers import train_transformer
 
-            family = "hf"
             done = train_transformer(
                 sentences,
                 out,
@@ -120,6 +118,7 @@ def train_network(
         write_record(out, [text], kind=network.kind)
     if already:
         watch.remark(f"{done.out} was trained before with this text and these settings.")
+    family = network.kind if isinstance(network, RecurrentSettings) else "hf"
     best_epoch = done.curve.index(done.best) + 1
     watch.remark(
         f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
