@@ -23,8 +23,8 @@ class Help:
         text: a phrase that ends with a full stop.
         flag: how the setting is given; by default `--`, its name, and `--no-` beside a yes.
         at_least: the smallest number that is taken.
-        at_most: the greatest number that is taken.
-        metavar: what stands for the value in a help page, by default its type.
+        at_most: the largest number that is taken.
+        metavar: what stands for the value, such as `LOW-HIGH`; by default its type.
     """
 
     text: str

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from contstim.word_rules import WordRules
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
@@ -61,84 +56,6 @@ Words = Annotated[
     Path | None,
     typer.Option(help="Words to use; by default those frequent in the models' own text."),
 ]
-
-# Words of a text
-
-
-Language = Annotated[
-    Literal["en", "any"],
-    typer.Option(help="en: rules for English; any: what Unicode says of every script."),
-]
-Blocked = Annotated[
-    Path | None,
-    typer.Option(help="The block list, one word a line, instead of the one for English."),
-]
-
-
-def word_rules(language: str, blocked: Path | None) -> WordRules:
-    """What counts as a word of a language, names included, with the block list that is given."""
-    from contstim.english.words import english_rules
-    from contstim.word_rules import WordRules, read_words
-
-    rules = english_rules(names=True) if language == "en" else WordRules()
-    return rules if blocked is None else replace(rules, blocked=read_words(blocked))
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordChoice:
-    """Which words of a text are taken."""
-
-    language: Language = "en"
-    names: Annotated[
-        Literal["keep", "drop"] | None,
-        typer.Option(help="Words that are always capitalised; by default dropped from English."),
-    ] = None
-    without: Annotated[Path | None, typer.Option(help="Leave out these words, one a line.")] = None
-    blocked: Blocked = None
-    zipf: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW-HIGH",
-            help="Keep words of these frequencies in the text, on the Zipf scale, such as 3.5-7.",
-        ),
-    ] = None
-    every_word: Annotated[
-        bool,
-        typer.Option("--every-word", help="Take whatever the text holds, words or not."),
-    ] = False
-
-    @property
-    def keeps_names(self) -> bool:
-        """Whether names stay."""
-        return self.names == "keep" or (self.names is None and self.language == "any")
-
-    def rules(self) -> WordRules | None:
-        """What counts as a word; None: everything."""
-        from contstim.english.words import english_rules
-        from contstim.errors import InputError
-        from contstim.word_rules import WordRules, read_words
-
-        if self.every_word:
-            # Whatever else was given would change nothing
-            if self != WordChoice(every_word=True):
-                raise InputError("--every-word leaves no word out: give it without other choices.")
-            return None
-        band = (-float("inf"), float("inf"))
-        if self.zipf is not None:
-            ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
-            if ends is None:
-                raise InputError(
-                    f"--zipf is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
-                )
-            band = (float(ends[1]), float(ends[2]))
-        lists = {
-            name: read_words(path)
-            for name, path in (("blocked", self.blocked), ("excluded", self.without))
-            if path is not None
-        }
-        make = english_rules if self.language == "en" else WordRules
-        return make(names=self.keeps_names, zipf=band, **lists)
-
 
 # Databases in which scores and results are kept between runs
 
