@@ -110,7 +110,7 @@ class StudyFiles:
 
 
 def options_of(settings: Any) -> dict[str, Any]:
-    """All that settings decide about a result; not where or in how many processes it is computed."""
+    """All that settings decide about a result; not where it is computed."""
     return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
 
 

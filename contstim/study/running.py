@@ -210,8 +210,8 @@ def _edited_text(examination: Examination, again: bool) -> str:
     why = "you asked to do it again" if again else "; ".join(examination.reasons)
     names = ", ".join(examination.edited)
     return (
-        f"{names}: changed by hand since the stage {examination.stage.name!r} wrote it, which would "
-        f"be done again ({why}) and lose the changes. To keep them, move the file, and name it in "
+        f"{names}: changed by hand since the stage {examination.stage.name!r} wrote it. The stage "
+        f"would be done again ({why}) and lose the changes. To keep them, move the file, and name it in "
         f"the study file where a section takes a file; to lose them, run with --overwrite."
     )
 

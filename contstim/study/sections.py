@@ -36,7 +36,7 @@ _Kind = TypeVar("_Kind")
 
 @dataclass(frozen=True, kw_only=True)
 class TextsSection:
-    """Where words and sentences come from: files, or `english:N`, sentences of the embedded English.
+    """Where words and sentences come from: files, or `english:N` for the embedded English.
 
     Attributes:
         training: what models are trained on, and words are counted in.

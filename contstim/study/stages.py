@@ -1,12 +1,12 @@
 """The stages of a study, in order: which follow from its file, what each reads and writes.
 
-    texts -> models -> vocabulary -> sentences -> scores -> pairs ----------+
-                            |            |                                  |
-                            +------------+-----> triplets -> selection -----+-> design -> exports
-                                                                 |          |      |
-                                                              review <------+   trial scores -> power
-                                                                                   |
-                                                       responses <-----------------+-> analysis
+    texts -> models -> vocabulary -> sentences -> scores -> pairs -------+
+                           |             |                               |
+                           +-------------+----> triplets -> selection ---+--> design --> exports
+                                                                |               |
+                                                             review       trial scores --> power
+                                                                                |
+                                                     responses <----------------+--> analysis
 
 A stage that the file does not name is left out, unless a stage that it names needs it. All paths
 are relative to the study's folder, in which the stages run.

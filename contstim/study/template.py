@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.files import write_text
 from contstim.study.study_file import STUDY_FILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _TEMPLATE = """\
 title = "{title}"
