@@ -57,6 +57,7 @@ Words = Annotated[
     typer.Option(help="Words to use; by default those frequent in the models' own text."),
 ]
 
+
 # Databases in which scores and results are kept between runs
 
 StoreInFolder = Annotated[

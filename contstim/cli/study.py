@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from contstim.study.stage import Stage
     from contstim.study.stage_records import Examination, StageRecord
 
-StudyFile = Annotated[
-    Path, typer.Argument(help="The study file, or its folder.", show_default=True)
-]
+StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
 _STUDY_FILE = Path("study.toml")
 
 
