@@ -173,7 +173,7 @@ def make_design(
     write_text(outputs[1], summary_report(summary).markdown())
     draw_summary(summary, outputs[2])
     if simulated is not None:
-        outputs += _write_power(simulated, Path(f"{out}.power.csv"))
+        outputs += _write_power(simulated, out)
     text = None if settings.text is None else str(settings.text)
     write_record(out, inputs, outputs, groups=settings.groups, seed=seed, text=text)
     for caution in dict.fromkeys((simulated or summary).cautions):
@@ -210,7 +210,7 @@ def simulate_power(
     Args:
         trials: a table of trials.
         scores: a table of the scores of all their sentences, nats.
-        out: the table to write, `….csv`; a report stands beside it, `….md`.
+        out: the stem of the table `….power.csv` and of the report `….power.md`.
         settings: how the experiment is simulated.
         seed: decides what simulated participants answer.
         watch: told what is done.
@@ -224,8 +224,8 @@ def simulate_power(
 
     table = _read_log_probs(scores)
     power = _simulate(read_trials(trials), table, settings, seed, watch)
-    _, *outputs = _write_power(power, out)
-    write_record(out, [trials, scores, *settings.files], outputs, seed=seed)
+    written, *beside = _write_power(power, out)
+    write_record(written, [trials, scores, *settings.files], beside, seed=seed)
     for caution in power.cautions:
         watch.warn(caution)
     return power
@@ -265,10 +265,10 @@ def _write_power(power: DesignPower, out: Path) -> list[Path]:
     from contstim.files import write_text
     from contstim.tables import write_table
 
-    report = out.with_suffix(".md")
+    table, report = Path(f"{out}.power.csv"), Path(f"{out}.power.md")
     write_text(report, power_report(power).markdown())
-    write_table(out, power_table(power))
-    return [out, report]
+    write_table(table, power_table(power))
+    return [table, report]
 
 
 def _frequencies(

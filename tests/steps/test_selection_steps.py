@@ -93,13 +93,13 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
     require_record_of_all(out, before)
     # The same simulation as a step of its own, of the trials as they were written
     (tmp_path / "alone").mkdir()
-    alone = tmp_path / "alone" / "power.csv"
-    simulate_power(out, scores, alone, settings=FEW, seed=3)
+    simulate_power(out, scores, tmp_path / "alone" / "study", settings=FEW, seed=3)
+    alone = tmp_path / "alone" / "study.power.csv"
     assert alone.read_text() == Path(f"{out}.power.csv").read_text()
     assert alone.with_suffix(".md").read_text() == Path(f"{out}.power.md").read_text()
     written = record(alone)
     assert set(written["inputs"]) == {"../trials.csv", "../s.csv"}
-    assert set(written["outputs"]) == {"power.csv", "power.md"}
+    assert set(written["outputs"]) == {"study.power.csv", "study.power.md"}
     assert capsys.readouterr() == ("", "")
 
 
