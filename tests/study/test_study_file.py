@@ -160,15 +160,24 @@ def test_a_bad_file_is_told_with_line_key_and_remedy(folder: Path, name: str) ->
 
 def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> None:
     bad = GOOD.replace("groups = 3", "groups = 4").replace("min_count", "minimum")
-    bad = bad.replace('"more.txt"', '"none.txt"').replace("order = 2", "order = two")
-    with pytest.raises(InputError, match="TOML"):  # which cannot be read at all: its own message
-        (folder / "study.toml").write_text(bad)
-        read_study(folder)
-    (folder / "study.toml").write_text(bad.replace("two", '"two"'))
+    bad = bad.replace('"more.txt"', '"none.txt"').replace("order = 2", 'order = "two"')
+    (folder / "study.toml").write_text(bad, encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read_study(folder)
-    lines = [line.split(":")[0].strip() for line in str(refused.value).split("\n")[1:]]
-    assert lines == ["line 7, [models] bigram.order", "line 13, [vocabulary] minimum"]
+    places = [line.split(": ")[0].strip() for line in str(refused.value).split("\n")[1:]]
+    assert places == [
+        "line 5, [texts] natural",
+        "line 7, [models] bigram.order",
+        "line 13, [vocabulary] minimum",
+        "line 20, [pairs] per_pair",
+        "line 26, [selection] per_pair",
+    ]
+
+
+def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
+    (folder / "study.toml").write_text(GOOD.replace("order = 2", "order = two"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"TOML.*line 7"):
+        read_study(folder)
 
 
 def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
