@@ -107,24 +107,28 @@ def study_page(
         states: of its stages, in order; by default as files are now.
         moment: where a run is; by default none is under way.
     """
-    moment = moment or Moment()
     if states is None:
         states = stage_states(study)
     with chdir(study.folder):
-        files = StudyFiles(study)
-        stages = stages_of(study)
-        warning = ""
-        with suppress(ContstimError):  # of responses that cannot be read there are no results
-            warning = experiment.simulated_warning(files)
-        parts: list[Part] = [
-            *_progress(study, states, moment),
-            *_guarded(_overview(files)),
-            *_stage_table(states, moment),
-            *_warnings(stages),
-        ]
-        for title, section, kinds in _SECTIONS:
-            parts += _section(title, _guarded(section(files)), _unsettled(states, kinds))
-        parts += _all_files(study, stages)
+        return _report(study, states, moment or Moment())
+
+
+def _report(study: Study, states: Sequence[StageState], moment: Moment) -> Report:
+    """The page; the current folder is the study's."""
+    files = StudyFiles(study)
+    stages = stages_of(study)
+    warning = ""
+    with suppress(ContstimError):  # of responses that cannot be read there are no results
+        warning = experiment.simulated_warning(files)
+    parts: list[Part] = [
+        *_progress(study, states, moment),
+        *_guarded(_overview(files)),
+        *_stage_table(states, moment),
+        *_warnings(stages),
+    ]
+    for title, section, kinds in _SECTIONS:
+        parts += _section(title, _guarded(section(files)), _unsettled(states, kinds))
+    parts += _all_files(study, stages)
     return Report(study.title, parts, warning=warning, meta={"generator": GENERATOR})
 
 
@@ -363,7 +367,7 @@ class LivePage:
     def _write(self, moment: Moment, states: Sequence[StageState] | None = None) -> None:
         # What runs or has stopped is of this moment: such a page is always written anew
         digest = "" if moment.running else self._digest()
-        report = study_page(self._study, states or self._states(), moment)
+        report = _report(self._study, states or self._states(), moment)
         meta = {**report.meta, _DIGEST: digest}
         write_text(PAGE, replace(report, meta=meta).html())
         self._before = meta
