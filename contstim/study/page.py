@@ -16,6 +16,7 @@ import re
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from contstim.corpus import read_lines
@@ -50,7 +51,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.reporting.report import Link, Part, Text, Value
+    from contstim.reporting.report import Part, Text, Value
     from contstim.study.stage import Stage
     from contstim.study.study_file import Study
 
@@ -58,6 +59,7 @@ PAGE = Path("index.html")
 GENERATOR = "contstim run"
 WAITS = "waits"
 _DIGEST = "contstim-study"
+_LONGEST = 600  # characters of a message; the terminal has all of it
 
 # Heading, what stands under it, and the stages that it is made of
 _SECTIONS: tuple[tuple[str, Callable[[StudyFiles], Iterator[Part]], frozenset[str]], ...] = (
@@ -140,7 +142,7 @@ def _progress(study: Study, states: Sequence[StageState], moment: Moment) -> Ite
         yield Paragraph(
             (
                 strong(f"Stopped at {moment.running.name}: "),
-                f"{moment.stopped} What was done stands below; ",
+                f"{shorten(moment.stopped, _LONGEST)} What was done stands below; ",
                 code(f"contstim run {study.path.name}"),
                 " goes on from there.",
             )
@@ -160,7 +162,9 @@ def _progress(study: Study, states: Sequence[StageState], moment: Moment) -> Ite
         number = sum(state.state == name for state in states)
         text.append(f", {number:,} {name}" if number else "")
     # What stands here is that of the last change: a page that says nothing new is not written
-    text.append(f". Seed {study.seed}; contstim {__version__}; page of {_moment_text(now())} UTC.")
+    text.append(
+        f". Seed {study.seed}; contstim {__version__}; page written {_moment_text(now())} UTC."
+    )
     yield Paragraph("".join(map(str, text)))
 
 
@@ -198,7 +202,8 @@ def _stage_table(states: Sequence[StageState], moment: Moment) -> Iterator[Part]
             because = "; ".join(
                 filter(None, (because, counted(len(set(record.warnings)), "warning")))
             )
-        shown: Value = what if what == State.DONE else strong(what)
+        is_usual = what in (State.DONE, State.NOT_DONE, WAITS)
+        shown: Value = what if is_usual else strong(what)
         rows.append((state.stage, shown, state.date, state.seconds, state.size, because))
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
@@ -250,7 +255,7 @@ def _guarded(parts: Iterator[Part]) -> list[Part]:
         return list(parts)
     except ContstimError as error:
         return [Paragraph(f"This part cannot be shown: {error}")]
-    except (OSError, ValueError, TypeError, LookupError) as error:
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         what = f"{type(error).__name__}: {error}"
         return [Paragraph(f"This part cannot be shown: a file is not as it was written ({what}).")]
 
@@ -260,9 +265,9 @@ def _all_files(study: Study, stages: Sequence[Stage]) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
     inputs = sorted({path for stage in stages for path in stage.reads if path.exists()})
     written = {path for stage in stages for path in stage.writes}
-    rows.append(("the study", (materials.link(Path(study.path.name)),), ""))
+    rows.append(("the study", materials.link(Path(study.path.name)), ""))
     rows += [
-        ("given", (materials.link(path),), size_text(size_of([path])))
+        ("given", materials.link(path, path.as_posix()), size_text(size_of([path])))
         for path in inputs
         if path not in written
     ]
@@ -270,8 +275,7 @@ def _all_files(study: Study, stages: Sequence[Stage]) -> Iterator[Part]:
         there = [path for path in stage.writes if path.exists()]
         name = stage.name
         for path in there:
-            runs: tuple[Link | str, ...] = (materials.link(path),)
-            rows.append((name, runs, size_text(size_of([path]))))
+            rows.append((name, materials.link(path, path.as_posix()), size_text(size_of([path]))))
             name = ""  # of the row above
     yield Heading("Files")
     yield Paragraph(

@@ -50,7 +50,7 @@ def facts_of(path: Path) -> dict[str, Any]:
 
 def link(path: Path, text: str = "") -> Link:
     """A link to a file of the study, by its name unless a text is given."""
-    return Link(text or path.as_posix(), path.as_posix())
+    return Link(text or path.name, path.as_posix())
 
 
 def models_part(files: StudyFiles) -> Iterator[Part]:
@@ -87,7 +87,7 @@ def _origin(files: StudyFiles, model: StudyModel) -> Text:
     training = path / "training.json"
     if training.is_file():
         details = [", ", link(training, "how it was trained")]  # type: ignore[list-item]
-    return ("trained on ", link(text), *details)
+    return ("trained on ", _link_if_there(text), *details)
 
 
 def _convention(facts: Mapping[str, Any]) -> str:
@@ -114,7 +114,7 @@ def materials_part(files: StudyFiles) -> Iterator[Part]:
         if path is not None:
             facts = facts_of(path) if path == embedded else {}
             many = f"{facts['sentences']:,} sentences" if "sentences" in facts else ""
-            rows.append((what, link(path) if path.exists() else str(path), many))
+            rows.append((what, _link_if_there(path), many))
     dropped: list[tuple[str, Mapping[str, int]]] = []
     if files.vocabulary is not None:
         facts = facts_of(files.vocabulary) if files.vocabulary == VOCABULARY else {}
@@ -140,8 +140,8 @@ def materials_part(files: StudyFiles) -> Iterator[Part]:
         yield Table(("", "because", "number"), reasons, texts=2)
 
 
-def _link_if_there(path: Path) -> Value:
-    return link(path) if path.exists() else path.as_posix()
+def _link_if_there(path: Path) -> Link | str:
+    return link(path) if path.exists() else path.name
 
 
 def numbers_part(files: StudyFiles) -> Iterator[Part]:
