@@ -6,6 +6,7 @@ Witnesses: Python's HTML parser, the files that links lead to, and what was writ
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.records import record_path
 from contstim.reporting.report import Report
-from contstim.sentence import Sentence
 from contstim.steps.loading import Loading
 from contstim.steps.watching import Watcher
 from contstim.study.page import PAGE, study_page
@@ -99,14 +99,35 @@ class _Page(HTMLParser):
         return " ".join("".join(self.texts).split())
 
 
+WORDS = (
+    "old young small large quiet busy happy rich",
+    "man woman doctor teacher farmer sailor baker painter dog horse",
+    "saw met helped called heard followed thanked painted",
+    "today yesterday again often early late twice",
+)
+
+
+def _sentences(number: int, seed: int) -> str:
+    """Sentences of eight words, one a line, faster than those of the embedded English."""
+    draw = random.Random(seed)
+    adjectives, nouns, verbs, adverbs = (words.split() for words in WORDS)
+    lines = []
+    for _ in range(number):
+        (old, young), (man, dog) = draw.sample(adjectives, 2), draw.sample(nouns, 2)
+        # Words that follow one another more often than chance has it, for the bigram model
+        verb = verbs[nouns.index(man) % len(verbs)] if draw.random() < 0.7 else draw.choice(verbs)
+        lines.append(f"The {old} {man} {verb} a {young} {dog} {draw.choice(adverbs)}.")
+    return "\n".join(lines) + "\n"
+
+
 @pytest.fixture(scope="module")
 def finished(
-    tmp_path_factory: pytest.TempPathFactory, english: list[Sentence], unseen: list[Sentence]
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Study, dict[str, _Page], dict[str, _Page]]:
     """A study that was run, and its page at the begin and at the end of each stage."""
     folder = tmp_path_factory.mktemp("study")
-    for name, sentences in (("training.txt", english[:300]), ("more.txt", unseen)):
-        (folder / name).write_text("".join(f"{s.text}\n" for s in sentences))
+    (folder / "training.txt").write_text(_sentences(300, seed=1))
+    (folder / "more.txt").write_text(_sentences(100, seed=2))
     (folder / "study.toml").write_text(STUDY)
     study = read_study(folder)
     before: dict[str, _Page] = {}
