@@ -39,7 +39,7 @@ def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
     [
         (["a,a,0,One two."], "row 0: model_1 and model_2 must name two models"),
         (["a,b,-1,One two."], "row 0: the place -1 is below 0"),
-        (["a,b,x,One two."], "'x' is not a whole number"),
+        (["a,b,x,One two."], "'x' under place is not a whole number"),
         (["a,b,0,One two.", "b,a,0,Three two."], "place 0 of b × a in rows 0 and 1"),
         (["a,b,0,One two.", "a,c,0,One two."], "the sentence 'One two.' in rows 0 and 1"),
     ],

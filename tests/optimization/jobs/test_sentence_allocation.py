@@ -152,5 +152,5 @@ def test_sentences_kept_for_models_left_out_are_said() -> None:
     with pytest.raises(InputError, match="where they stand, and 2 are kept for models that were"):
         allocator.assign(4, [AB])
     gone = {2: SENTENCES[0]}
-    with pytest.raises(InputError, match="2 sentences that pairs .* for 1 of them there is no"):
+    with pytest.raises(InputError, match=r"2 sentences that pairs .* for 1 of them there is no"):
         SentenceAllocator(SENTENCES[:2], [everyone], seed=0, standing=[gone])
