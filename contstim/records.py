@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.checksums import checksum
+from contstim.documents import read_json_object
 from contstim.files import is_device, write_text
 from contstim.version import __version__
 
@@ -81,6 +82,23 @@ def write_record(
     text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
     write_text(path, text, private=private)
     return path
+
+
+def complete_record(
+    output: Path | str, inputs: Iterable[Path | str | None], outputs: Iterable[Path | str]
+) -> None:
+    """Add checksums to a record whose writer did not know all files; see `write_record`.
+
+    Raises:
+        InputError: the record or a file cannot be read, or the record cannot be written.
+    """
+    path = record_path(output)
+    record = read_json_object(path)
+    record["inputs"] = _checksums(
+        (p for p in inputs if p is not None and str(p) != "-"), path.parent
+    )
+    record["outputs"] = _checksums(outputs, path.parent)
+    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
 def _checksums(paths: Iterable[Path | str], folder: Path) -> dict[str, str]:
