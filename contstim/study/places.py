@@ -29,6 +29,12 @@ PAIRS, TRIPLETS, SELECTED = (
     RESULTS / "triplets.csv",
     RESULTS / "selected.csv",
 )
+ALLOTMENT = RESULTS / "allotment.csv"
+"""Which natural sentences each pair of models got, which depends on how a study grew."""
+
+ARCHIVED_ALLOTMENT = Path("archived-results") / "allotment.csv"
+"""The same of an archive that is done again."""
+
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"

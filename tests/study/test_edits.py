@@ -1,5 +1,6 @@
-"""Edits of a study: each does again exactly the stages that this table says, which was written
-before any of it was run.
+"""Edits of a study: each does again exactly the stages that a table says.
+
+The table was written before any of it was run.
 """
 
 from __future__ import annotations
