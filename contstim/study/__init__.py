@@ -15,4 +15,8 @@ stages         the stages of a study, in order
 stage_records  what was done, by which files, options and versions; what is stale, and why
 running        does what is stale
 template       a study file to begin with
+page           the page of a study, `index.html`, which a person follows while it runs
+page_materials    its part on models, texts, pairs, triplets and reviews
+page_experiment   its part on trials, participants, power and results
+verification   whether files are still what commands wrote
 """

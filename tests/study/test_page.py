@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import chdir
 from dataclasses import replace
@@ -64,7 +65,7 @@ simulate = "a bigram"
 """
 
 
-_EMPTY = (TextsSection(), (), Loading(), {}, {})
+_EMPTY = (TextsSection(), (), Loading())
 
 
 class _Page(HTMLParser):
@@ -133,8 +134,9 @@ def finished(
     before: dict[str, _Page] = {}
     after: dict[str, _Page] = {}
     watched = list(_watched(study, before))
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setattr("contstim.study.running.stages_of", lambda _study: watched)
+        warnings.simplefilter("ignore")  # the text is small
         run_study(study, end=lambda stage, _: after.update({stage.name: _page(study)}))
     return study, before, after
 
@@ -285,7 +287,7 @@ def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text('[models]\na = "kenlm:a.arpa"\n')
     (tmp_path / "a.arpa").write_text("")
     (tmp_path / PAGE).write_text("<p>My own page.</p>")
-    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY)
+    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY, {}, {})
     with pytest.raises(InputError, match=r"index\.html stands beside study\.toml"):
         run_study(study)
     assert (tmp_path / PAGE).read_text() == "<p>My own page.</p>"
@@ -323,7 +325,11 @@ def test_why_a_run_stopped_stands_on_its_page(
     with pytest.raises(type(error)):
         run_study(study)
     assert said in _page(study).text
-    monkeypatch.undo()
+
+    def write(out: Path, *_: object, **__: object) -> None:
+        out.write_text("A sentence.\n")
+
+    monkeypatch.setattr("contstim.steps.embedded_text.write_embedded_text", write)
     run_study(study)
     assert "1 of 1 stage done." in _page(study).text
 
@@ -347,7 +353,7 @@ def test_accuracies_of_few_and_of_many_models(number: int, tmp_path: Path) -> No
     """Few models stand beside one another, many below one another; the best is bold."""
     models = [f"model {n}" for n in range(number)]
     _analysis(tmp_path, models)
-    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY)
+    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY, {}, {})
     with chdir(tmp_path):
         report = Report("t", list(analysis_part(StudyFiles(study))))
     across = ["trials", *models] if number == 2 else ["model", "catch", "overall"]
