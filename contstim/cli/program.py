@@ -56,6 +56,7 @@ def _options(
 
 
 app.add("new", study.new)
+app.add("plan", study.plan)
 app.add("run", study.run)
 app.add("status", study.status)
 app.add("models", models.models)
