@@ -5,10 +5,10 @@
 Small studies of models that are trained on the embedded English are planned, run in a process of
 their own, and planned again from the start, so that the estimate stands for the load of the machine
 before and after the run. Printed are, for each stage, the geometric mean of both estimates, what
-before and after the run. Printed are, for each stage, the geometric mean of both estimates, what
 the records of the run say, and their ratio; short stages are summed up. The second table is about
 single searches: how many positions one visits, and how often a sentence is searched, which
 `contstim.optimization.jobs.speed` assumes where a search takes longer than it is measured.
+"""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from contstim.steps.watching import SILENT
 from contstim.stimuli import read_stimuli
 from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
 from contstim.study.feasibility import counts_of, most_sentences
-from contstim.study.places import StudyFiles
+from contstim.study.places import StudyFiles, triplet_store
 from contstim.study.rehearsal import MOST_SECONDS, Speeds, rehearse
-from contstim.study.stage_records import basis_of, begun_with, read_stage_record
+from contstim.study.stage_records import read_stage_record
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states
 from contstim.study.times import Time, stage_time
@@ -154,12 +154,9 @@ def plan_study(
         undone = {row.stage for row in states if row.state != "done"}
         speeds = Speeds()
         if measure and undone:
-            begun = [stage for stage in stages if stage.name == "triplets" and begun_with(stage)]
-            # What another attempt left is not gone on with
-            resumed = any(begun_with(stage) == basis_of(stage) for stage in begun)
-            speeds = rehearse(
-                study, undone, resumed=resumed, most_seconds=most_seconds, watch=watch
-            )
+            searches = [stage.options for stage in stages if stage.name == "triplets"]
+            found = triplet_store(searches[0]) if searches else None
+            speeds = rehearse(study, undone, triplets=found, most_seconds=most_seconds, watch=watch)
         numbers = numbers_of(study)
         supply = _supply(study, speeds)
         plans = []

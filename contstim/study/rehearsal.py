@@ -98,7 +98,7 @@ class Speeds:
         exact: whether that is counted, and not estimated from a sample.
         scoring: by the model's name.
         searches: by the names of two models.
-        settled: triplets that an interrupted search has found already, likewise.
+        settled: triplets that have been found already and stay, likewise.
         words: different words of the vocabulary that count under a cap on words, at least.
         words_a_sentence: words of a natural sentence, on average, that count under such a cap.
         cautions: what could not be done in the rehearsal, and so will not be in the study.
@@ -124,7 +124,7 @@ def rehearse(
     study: Study,
     undone: Iterable[str],
     *,
-    resumed: bool = False,
+    triplets: Path | None = None,
     most_seconds: float = MOST_SECONDS,
     watch: Watcher = SILENT,
 ) -> Speeds:
@@ -135,7 +135,7 @@ def rehearse(
     Args:
         study: as `read_study` reads it.
         undone: the names of the stages that a run would do.
-        resumed: whether the search for triplets was interrupted, and would go on.
+        triplets: where triplets are kept as they come; None for nowhere.
         most_seconds: how long all measurements together take, about.
         watch: told how far it is.
     """
@@ -146,8 +146,8 @@ def rehearse(
         rehearsal = _Rehearsal(study, frozenset(undone), Path(folder), most_seconds, progress)
         began = perf_counter()
         rehearsal.run()
-        if resumed:
-            rehearsal.count_settled()
+        if triplets is not None and triplets.exists():
+            rehearsal.count_settled(triplets)
         rehearsal.speeds.elapsed = perf_counter() - began
         return rehearsal.speeds
 
@@ -396,7 +396,7 @@ class _Rehearsal:
         wanted = {"scores", "trial-scores", "triplets"} & self.undone
         store = self.folder / "store.sqlite"
         if wanted and STORE.exists():
-            shutil.copy(STORE, store)  # the study's own is not to be opened: that would write it
+            shutil.copy(STORE, store)  # not opened in place: that would write it
         for model in self._usable_models():
             if wanted:
                 speed = with_caution(
@@ -408,15 +408,20 @@ class _Rehearsal:
                     self.speeds.scoring[model.name] = speed
             self._advance()
 
-    def count_settled(self) -> None:
-        """How many triplets an interrupted search has left in the store."""
+    def count_settled(self, triplets: Path) -> None:
+        """How many triplets the study has of models that stay as they are."""
         from contstim.store import Store, TripletStore
         from contstim.store.triplets import JobState
 
-        path = self.folder / "store.sqlite"
-        if not path.exists():
-            return
-        names = {model.specification: model.name for model in self.study.models}
+        if {"vocabulary", "sentences"} & self.undone:
+            return  # which of them will still hold shows when there are words and sentences
+        path = self.folder / "triplets.sqlite"
+        shutil.copy(triplets, path)  # not opened in place: that would write it
+        names = {
+            model.specification: model.name
+            for model in self.study.models
+            if self._moved(model.specification) == model.specification
+        }
         with Store(path) as store:
             jobs = TripletStore(store).jobs()
         for job in jobs:

@@ -105,7 +105,6 @@ def _searching(study: Study, numbers: StudyNumbers, speeds: Speeds) -> tuple[flo
     if not isinstance(section, TripletsSection) or not speeds.searches:
         return None, False
     mean = sum(speed.seconds for speed in speeds.searches.values()) / len(speeds.searches)
-    found = sum(speeds.settled.values())
     # Pairs that were not measured are taken to be like the others
     seconds = mean * max(numbers.model_pairs - len(speeds.searches), 0) * section.per_pair
     for pair, speed in speeds.searches.items():
@@ -115,7 +114,7 @@ def _searching(study: Study, numbers: StudyNumbers, speeds: Speeds) -> tuple[flo
     total = seconds / workers_of(section)
     total += sum(speed.load for speed in speeds.scoring.values())
     floored = section.plausible != "none" and recipe_named(section.recipe).plausible
-    if floored and not found:
+    if floored:
         # Floors rest on scores of the natural sentences, which this stage computes itself
         reference = min(speeds.natural or 0, MOST_SENTENCES)
         total += sum(speed.sentence * reference for speed in speeds.scoring.values())
