@@ -75,7 +75,7 @@ class ScoringSpeed:
     """How fast a model scores on this machine.
 
     Attributes:
-        load: seconds until it is loaded.
+        load: seconds in which it is loaded and, after its scores, dropped.
         sentence: seconds for a sentence of the study's length.
         stored: how many of the natural sentences have their score already.
     """
@@ -180,7 +180,7 @@ class _Rehearsal:
         """Do everything in order, each with what came of the one before."""
         for model in self.study.models:
             if f"model {model.name}" in self.undone and model.training is not None:
-                with_caution(self.speeds, f"[models] {model.name}", self._train, model)
+                self._try(f"[models] {model.name}", self._train, model)
             self._advance()
         vocabulary = self._vocabulary()
         self._advance()
@@ -194,6 +194,19 @@ class _Rehearsal:
     def _advance(self) -> None:
         self._steps += 1
         self._progress(self._steps, self._total)
+
+    def _try(
+        self, about: str, measure: Callable[..., _Result], *arguments: object
+    ) -> _Result | None:
+        """What a measurement gives; None, and a caution, where it fails as the study would."""
+        try:
+            return measure(*arguments)
+        except ContstimError as error:
+            text = str(error)
+            for path, sample in self._samples.items():
+                text = text.replace(str(sample.path), str(path))
+            self.speeds.cautions.append(f"{about}: {text}")
+            return None
 
     def _sample(
         self, stage: str, text: Path, embedded: str | None, words: int | None
@@ -309,7 +322,7 @@ class _Rehearsal:
         if section is None or path is None:
             return None
         if "vocabulary" not in self.undone:
-            return with_caution(self.speeds, "[vocabulary]", Vocabulary.load, path)
+            return self._try("[vocabulary]", Vocabulary.load, path)
         sample = self._training_sample()
         if sample is None:
             return None
@@ -331,7 +344,7 @@ class _Rehearsal:
             )
 
         began = perf_counter()
-        vocabulary = with_caution(self.speeds, "[vocabulary]", choose)
+        vocabulary = self._try("[vocabulary]", choose)
         self.speeds.vocabulary = (perf_counter() - began) / sample.share
         return vocabulary
 
@@ -344,7 +357,7 @@ class _Rehearsal:
         if natural is None:
             return []
         if "sentences" not in self.undone and natural.exists():
-            sentences = with_caution(self.speeds, "[sentences]", read_stimuli, natural) or []
+            sentences = self._try("[sentences]", read_stimuli, natural) or []
             self.speeds.natural, self.speeds.exact = len(sentences), True
             self._words_under_cap(sentences, vocabulary)
             return list(dict.fromkeys(sentences))
@@ -373,7 +386,7 @@ class _Rehearsal:
             return list(found.sentences)
 
         began = perf_counter()
-        some = with_caution(self.speeds, "[sentences]", find) or []
+        some = self._try("[sentences]", find) or []
         self.speeds.sentences = (perf_counter() - began) / sample.share
         self.speeds.natural = round(len(some) / sample.share)
         self._words_under_cap(some, vocabulary)
@@ -399,9 +412,7 @@ class _Rehearsal:
             shutil.copy(STORE, store)  # not opened in place: that would write it
         for model in self._usable_models():
             if wanted:
-                speed = with_caution(
-                    self.speeds, f"[models] {model.name}", self._scoring_speed, model, naturals
-                )
+                speed = self._try(f"[models] {model.name}", self._scoring_speed, model, naturals)
                 if speed is None:
                     self._failed.add(model.name)
                 else:
@@ -451,17 +462,16 @@ class _Rehearsal:
                 kept = store.log_probs(scorer.convention.fingerprint, [s.text for s in naturals])
             stored = int((~np.isnan(kept)).sum())
         del scorer
+        began = perf_counter()
         free_memory()
-        return ScoringSpeed(load, seconds, stored)
+        return ScoringSpeed(load + perf_counter() - began, seconds, stored)
 
     def _search(self, naturals: list[Sentence], vocabulary: Vocabulary | None) -> None:
         """Search for triplets for each pair of models, while there is time."""
         section = self.files.section("triplets", TripletsSection)
         if section is None:
             return
-        plan = with_caution(
-            self.speeds, "[triplets]", self._plan, section, tuple(naturals), vocabulary
-        )
+        plan = self._try("[triplets]", self._plan, section, tuple(naturals), vocabulary)
         if plan is None:
             return
         context = self.study.loading.worker_context(plan, section.models_in_memory)
@@ -485,7 +495,7 @@ class _Rehearsal:
                         (first, second), words, starts, plan, seconds=_OF_PAIR * self._scale
                     )
 
-                speed = with_caution(self.speeds, f"[triplets] {' × '.join(pair)}", measure)
+                speed = self._try(f"[triplets] {' × '.join(pair)}", measure)
                 if speed is not None:
                     self.speeds.searches[pair] = speed
             self._advance()
@@ -520,17 +530,6 @@ class _Rehearsal:
             capitals=None if settings.capitals is None else settings.capitals == "rules",
             plausible=None if settings.plausible is None else read_plausible(settings.plausible)[0],
         )
-
-
-def with_caution(
-    speeds: Speeds, about: str, measure: Callable[..., _Result], *arguments: object
-) -> _Result | None:
-    """What a measurement gives; None, and a caution, where it fails as the study would."""
-    try:
-        return measure(*arguments)
-    except ContstimError as error:
-        speeds.cautions.append(f"{about}: {error}")
-        return None
 
 
 def _seconds_a_sentence(scorer: Scorer, sentences: list[Sentence], seconds: float) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from contstim.optimization.jobs.plausibility import MOST_SENTENCES
 from contstim.optimization.search.recipes import recipe_named
+from contstim.steps.design import PowerSettings
 from contstim.study.sections import TripletsSection
 
 if TYPE_CHECKING:
@@ -23,15 +24,15 @@ _SHORT = {
     "text": 8.0,
     "vocabulary": 5.0,
     "sentences": 5.0,
-    "pairs": 2.0,
-    "selection": 2.0,
+    "pairs": 1.0,
+    "selection": 1.0,
     "design": 5.0,
     "review": 0.5,
-    "power": 20.0,
     "responses": 1.0,
     "export": 0.5,
     "analysis": 20.0,
 }
+_SIMULATION = 0.002  # of an experiment with a model as the human
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ def stage_time(
         return Time(measured, "partly guessed" if guessed else "measured")
     if record is not None:
         return Time(record.seconds, "last time")
+    power = study.sections.get("power")
+    if kind == "power" and isinstance(power, PowerSettings):
+        return Time(power.simulations * numbers.models * _SIMULATION, "guess")
     return Time(_SHORT.get(kind), "guess") if kind in _SHORT else Time(None, "not measured")
 
 

@@ -91,7 +91,7 @@ def train_network(
         if TrainingText.beside(out) is None:  # trained by an earlier version, on this very text
             write_training_text(out, chain(sentences, validation or ()))
         return Training.read(out)
-    training, validation = _training_and_validation(sentences, validation, settings)
+    training, validation = training_and_validation(sentences, validation, settings)
     with seeded(settings.seed, BUILDING, place), _fitting_memory():
         task = build(training)
         trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
@@ -191,7 +191,7 @@ def _fitting_memory() -> Iterator[None]:
         ) from error
 
 
-def _training_and_validation(
+def training_and_validation(
     sentences: Sequence[Sentence],
     validation: Sequence[Sentence] | None,
     settings: TrainingSettings,

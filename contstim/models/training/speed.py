@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.models.checkpoints import resolve_device, silence
 from contstim.models.training.loop import BUILDING, Trainer, seeded
-from contstim.models.training.run import computes_in_bf16, split_sentences
+from contstim.models.training.run import computes_in_bf16, training_and_validation
 from contstim.models.training.settings import RecurrentSettings
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def train_briefly(
     bf16 = computes_in_bf16(precision, place)
     build = _builder(network)
     began = perf_counter()
-    training, validation = split_sentences(sentences, settings)
+    training, validation = training_and_validation(sentences, None, settings)
     with seeded(settings.seed, BUILDING, place), silence():
         task = build(training)
         trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
