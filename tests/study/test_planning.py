@@ -31,7 +31,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def rehearse_alone(folder: Path) -> Speeds:
     with chdir(folder):
-        return rehearse(read_study(folder.resolve()), ["vocabulary", "sentences"])
+        return rehearse(read_study(folder.resolve()), STAGES, most_seconds=1.0)
 
 
 @pytest.fixture
