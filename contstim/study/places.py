@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,12 +12,14 @@ from contstim.steps.settings_files import files_of_settings
 from contstim.study.study_file import RESULTS, embedded_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from contstim.study.study_file import Study, Training
 
 _Kind = TypeVar("_Kind")
 
 STORE = RESULTS / "contstim.sqlite"
-"""Scores and triplets as they come; a memory for later runs, not a result."""
+"""Scores as they come; a memory for later runs, not a result."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
@@ -32,6 +36,9 @@ RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
 NETWORKS = ("numpy", "torch", "transformers", "tokenizers", "kenlm")
 SOLVERS = ("numpy", "scipy", "ortools")
 STATISTICS = ("numpy", "scipy", "statsmodels", "matplotlib")
+
+_OF_A_STORE = frozenset({"models", "per_pair", "exclude"})
+"""Options of a search that a store of triplets takes more of."""
 
 _PLACES_OF_WORK = frozenset(
     {"executor", "workers", "models_in_memory", "gpus_per_worker", "ray_address", "retry_failed"}
@@ -107,6 +114,21 @@ class StudyFiles:
     def prose(self, text: Path) -> bool:
         """Whether a text is running prose; the embedded English is not."""
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
+
+
+def triplet_store(options: Mapping[str, Any]) -> Path:
+    """Where triplets are kept as they come: a file for each way of searching.
+
+    A store takes further models, sentences and triplets, and refuses another way of searching. So
+    a study that goes back to an earlier way finds what it found then.
+
+    Args:
+        options: of the stage that searches.
+    """
+    way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
+    text = json.dumps(way, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return RESULTS / "stores" / f"triplets-{digest}.sqlite"
 
 
 def options_of(settings: Any) -> dict[str, Any]:

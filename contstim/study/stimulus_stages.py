@@ -26,6 +26,7 @@ from contstim.study.places import (
     options_of,
     part_of,
     present,
+    triplet_store,
     user_files,
 )
 from contstim.study.reviewed import decisions_about
@@ -254,6 +255,12 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
     settings, execution = part_of(section, TripletSettings), part_of(section, Execution)
     decisions = decisions_about("triplets", files.decisions)
     loading, seed = files.study.loading, files.study.seed
+    options = {
+        "models": files.specifications,
+        "seed": seed,
+        **options_of(loading),
+        **options_of(settings),
+    }
 
     def step(watch: Watcher) -> object:
         from contstim.steps.triplets import search_triplets
@@ -265,7 +272,7 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             vocabulary=files.vocabulary,
             settings=settings,
             execution=execution,
-            store=STORE,
+            store=triplet_store(options),
             review=decisions,
             loading=loading,
             seed=seed,
@@ -284,12 +291,7 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             *files.models,
         ),
         writes=(TRIPLETS,),
-        options={
-            "models": files.specifications,
-            "seed": seed,
-            **options_of(loading),
-            **options_of(settings),
-        },
+        options=options,
         libraries=NETWORKS,
     )
 
