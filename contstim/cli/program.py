@@ -58,6 +58,7 @@ def _options(
 app.add("new", study.new)
 app.add("run", study.run)
 app.add("status", study.status)
+app.add("archive", study.archive)
 app.add("models", models.models)
 app.add_typer(train.app, name="train")
 app.add("vocabulary", vocabulary.vocabulary)

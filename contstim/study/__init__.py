@@ -15,4 +15,5 @@ stages         the stages of a study, in order
 stage_records  what was done, by which files, options and versions; what is stale, and why
 running        does what is stale
 template       a study file to begin with
+handing_on     all of a study in one zip or folder, and the same results from it elsewhere
 """

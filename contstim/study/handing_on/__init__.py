@@ -13,5 +13,10 @@ manifest         archive.json: name, size and checksum of every file; what the r
 environment      system, hardware, and the versions to install
 comparison       results made anew against the archived ones
 facts            what the study's records, certificates and tables say
-vocabulary_facts …
+datasheet        the materials: how items were made, chosen, left out and shared out
+methods          a methods section to paste
+preregistration  a draft with the fields of OSF's standard template
+model_texts      how models score and were trained, in sentences
+references       the works that these texts cite
+readme           what an archive says of itself
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -34,6 +33,7 @@ from contstim.study.places import (
     VOCABULARY,
     StudyFiles,
 )
+from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
     from contstim.study.study_file import Study
-
-BEFORE_PEOPLE = (
-    Condition.NATURAL_CONTROVERSIAL,
-    Condition.NATURAL_SYNTHETIC,
-    Condition.SYNTHETIC_SYNTHETIC,
-)
 
 
 class StudyFacts:
@@ -59,16 +53,21 @@ class StudyFacts:
     def __init__(self, study: Study) -> None:
         self.study = study
         self.files = StudyFiles(study)
+        self._written = {path for stage in stages_of(study) for path in stage.writes}
 
     def record(self, path: Path) -> dict[str, Any]:
-        """The record of a file; empty where there is none."""
-        beside = record_path(path)
-        return read_json_object(beside) if beside.is_file() else {}
+        """The record of a file that a stage of the study writes; empty where there is none."""
+        return self._beside(path, record_path(path))
 
     def certificate(self, path: Path) -> dict[str, Any]:
-        """The certificate of a table; empty where there is none."""
-        beside = Path(f"{path}.certificate.json")
-        return read_json_object(beside) if path.is_file() and beside.is_file() else {}
+        """The certificate of a table that a stage writes; empty where there is none."""
+        return self._beside(path, Path(f"{path}.certificate.json"))
+
+    def _beside(self, path: Path, record: Path) -> dict[str, Any]:
+        # Files of stages that the study has no longer may lie about
+        if self._written.isdisjoint((path, *path.parents)) or not record.is_file():
+            return {}
+        return read_json_object(record)
 
     @cached_property
     def conventions(self) -> dict[str, dict[str, Any]]:
@@ -93,22 +92,22 @@ class StudyFacts:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
-        return read_pairs(PAIRS) if PAIRS.is_file() and self._has("pairs") else ()
+        return read_pairs(PAIRS) if self._is_there(PAIRS) else ()
 
     @cached_property
     def found(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
-        return read_triplets(TRIPLETS) if TRIPLETS.is_file() and self._has("triplets") else ()
+        return read_triplets(TRIPLETS) if self._is_there(TRIPLETS) else ()
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
         """The triplets that were selected among these."""
-        return read_triplets(SELECTED) if SELECTED.is_file() and self._has("selection") else ()
+        return read_triplets(SELECTED) if self._is_there(SELECTED) else ()
 
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return read_trials(TRIALS) if TRIALS.is_file() and self._has("design") else ()
+        return read_trials(TRIALS) if self._is_there(TRIALS) else ()
 
     @cached_property
     def conditions(self) -> list[Condition]:
@@ -148,7 +147,7 @@ class StudyFacts:
     @cached_property
     def analysis(self) -> dict[str, Any]:
         """The record of the analysis; empty where there is none."""
-        return self.record(ANALYSIS / "report.html") if self._has("analysis") else {}
+        return self.record(ANALYSIS / "report.html")
 
     @cached_property
     def frequencies(self) -> WordFrequencies | None:
@@ -177,8 +176,8 @@ class StudyFacts:
                 kinds.setdefault(trial.kind_2, {})[trial.sentence_2] = None
         return {kind: list(sentences) for kind, sentences in sorted(kinds.items())}
 
-    def _has(self, section: str) -> bool:
-        return section in self.study.sections
+    def _is_there(self, path: Path) -> bool:
+        return path in self._written and path.is_file()
 
 
 def between(items: Iterable[Pair | Triplet], first: str, second: str) -> int:
@@ -197,11 +196,3 @@ def deviation(values: Sequence[float]) -> float:
         return math.nan
     middle = mean(values)
     return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
-
-
-def counted_reasons(facts: StudyFacts) -> Counter[str]:
-    """Why natural sentences were passed over in searches, over all pairs of models."""
-    reasons: Counter[str] = Counter()
-    for pair in facts.record(TRIPLETS).get("pairs", []):
-        reasons.update(pair.get("reasons", {}))
-    return reasons

@@ -140,7 +140,7 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
 
 def _renamed(value: str, moved: Mapping[str, str]) -> str:
     for path, place in moved.items():
-        value = re.sub(_named(path), lambda _match, place=place: place, value)
+        value = re.sub(_named(path), place.replace("\\", r"\\"), value)
     return value
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.checksums import checksum
@@ -13,6 +12,7 @@ from contstim.errors import ContstimError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 MANIFEST = "archive.json"
 ARCHIVED_RESULTS = "archived-results"

@@ -56,6 +56,15 @@ class Citations:
         self._cited.add(work)
         return work
 
+    def named(self, work: str) -> str:
+        """The same where authors are part of a sentence: `Golan et al. (2023)`.
+
+        Args:
+            work: a key of `REFERENCES`.
+        """
+        authors, _, year = self(work).rpartition(", ")
+        return f"{authors} ({year})"
+
     def works(self, **versions: str) -> list[str]:
         """All works that were cited.
 
@@ -64,4 +73,5 @@ class Citations:
         """
         version = versions.get("or_tools", "")
         text = f" (version {version})" if version else ""
-        return sorted(REFERENCES[work].replace("{or-tools}", text) for work in self._cited)
+        works = [REFERENCES[work].replace("{or-tools}", text) for work in self._cited]
+        return sorted(works, key=str.casefold)
