@@ -11,6 +11,8 @@ from contstim.steps.selection import SelectionSettings
 from contstim.steps.text_settings import SentenceSettings, VocabularySettings
 from contstim.steps.triplets import Execution, TripletSettings
 from contstim.study.places import (
+    ALLOTMENT,
+    ARCHIVED_ALLOTMENT,
     NATURAL,
     NATURAL_TEXT,
     NETWORKS,
@@ -263,8 +265,12 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
     }
 
     def step(watch: Watcher) -> object:
+        from contstim.optimization.jobs.store_changes import AllowedChanges
         from contstim.steps.triplets import search_triplets
 
+        # The study file is what counts: of what the store has, all stays that still holds
+        every = frozenset(model.specification for model in files.study.models)
+        changes = AllowedChanges(models=True, sentences=True, vocabulary=True, renew=every)
         return search_triplets(
             files.specifications,
             natural,
@@ -272,7 +278,10 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             vocabulary=files.vocabulary,
             settings=settings,
             execution=execution,
-            store=triplet_store(options),
+            store=triplet_store(options, settings),
+            allotment=ALLOTMENT,
+            begin_with=ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None,
+            changes=changes,
             review=decisions,
             loading=loading,
             seed=seed,
@@ -289,8 +298,9 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             *user_files(settings),
             *decisions,
             *files.models,
+            *present(ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None),
         ),
-        writes=(TRIPLETS,),
+        writes=(TRIPLETS, ALLOTMENT),
         options=options,
         libraries=NETWORKS,
     )
