@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from contstim.study.study_file import Study
 
 _MEGABYTE = 1_000_000
+_STORES = "stores"  # in the folder of results: memories for later runs, as the store
 LARGEST = 500
 """Megabytes; larger inputs are named with their checksums, and not copied."""
 
@@ -194,7 +195,7 @@ def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
             continue
         if path in records or not written.isdisjoint((path, *path.parents)):
             results[f"{ARCHIVED_RESULTS}/{inside.as_posix()}"] = path
-        elif not path.name.startswith(f"{STORE.name}"):
+        elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:
             astray.append(path.as_posix())
     remark = f"Left out, because no stage of the study writes them: {', '.join(astray)}."
     return results, [remark] if astray else []

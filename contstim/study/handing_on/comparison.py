@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from contstim.study.study_file import Study
 
 _TEXTS = (".txt", ".arpa")  # sentences, words and n-grams: lines as a table has rows
-_OF_THE_RUN = frozenset({"date", "seconds", "environment", "versions", "command", "size"})
+_OF_THE_RUN = frozenset(
+    {
+        *("date", "environment", "versions", "command", "size", "tokens_per_second"),
+        *("seconds", "cpu_seconds", "wall_seconds", "training_seconds"),
+    }
+)
 """What records say of a run, and not of its result."""
 
 

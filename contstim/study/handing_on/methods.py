@@ -56,12 +56,7 @@ def methods(facts: StudyFacts) -> Report:
         ("Reviews", [*_reviews(facts)]),
         ("Design and procedure", [*_design(facts, cite)]),
         ("Participants", [*_participants(facts)]),
-        (
-            "Analysis",
-            [catch_sentence(facts), *analysis_sentences(facts, cite)]
-            if facts.study.sections.get("analysis")
-            else [],
-        ),
+        ("Analysis", [*analysis_sentences(facts, cite)]),
     ):
         if sentences:
             parts += [Heading(heading), Paragraph(" ".join(filter(None, sentences)))]
@@ -261,8 +256,8 @@ def _reviews(facts: StudyFacts) -> Iterator[str]:
             rejected = sum(item_id in review.rejected for item_id in items)
             parts.append(f"{rejected:,} of {counted(len(items), kind)}")
     yield (
-        f"{counted(reviewers, 'reviewer')} looked at the items and rejected {in_a_row(parts)}; others "
-        "took their places."
+        f"{counted(reviewers, 'reviewer')} looked at the items and rejected {in_a_row(parts)}; "
+        "others took their places."
     )
 
 
@@ -332,16 +327,22 @@ def _participants(facts: StudyFacts) -> Iterator[str]:
         ) + f"and {facts.analysis['participants']:,} were analysed."
 
 
-def analysis_sentences(facts: StudyFacts, cite: Citations) -> Iterator[str]:
+def analysis_sentences(
+    facts: StudyFacts, cite: Citations, *, with_catch: bool = True
+) -> Iterator[str]:
     """How responses are, or will be, compared with the models.
 
     Args:
         facts: of the study.
         cite: notes the works that the sentences cite.
+        with_catch: whether to say who is left out for catch trials.
     """
     settings = facts.study.sections.get("analysis")
     if not isinstance(settings, AnalysisSettings) or not facts.trials:
         return
+    catch = catch_sentence(facts)
+    if catch and with_catch:
+        yield catch
     yield (
         "A model predicts a choice if the chosen sentence has the higher log-probability under it; "
         "a tie counts one half. The signed-rank cosine also compares how sure model and person are "

@@ -211,17 +211,27 @@ def _power(power: PowerSettings) -> list[str]:
         if cells[0] == "overall"
     ]
     first = {row["planted"]: float(row["planted_first"]) for row in rows}
-    better = [float(row["significantly_better"]) for row in rows if row["planted"] != row["model"]]
-    if not first or not better:
+    # Empty where a test cannot become significant with so few groups, whatever the data
+    better = [
+        float(row["significantly_better"])
+        for row in rows
+        if row["planted"] != row["model"] and row["significantly_better"] != ""
+    ]
+    if not first:
         return []
     least, most = (f"{100 * share:.1f} %" for share in (min(first.values()), max(first.values())))
+    significant = (
+        f"and was significantly better than another model in {100 * mean(better):.1f} % of the "
+        "comparisons"
+        if better
+        else "and no comparison of models could be significant with so few groups"
+    )
     return [
         f"In {power.simulations:,} simulated experiments for each of "
         f"{counted(len(first), 'model')} as the human, with all trials together, that model had "
         f"the highest accuracy in {least if least == most else f'{least} to {most}'} of the "
-        f"experiments, and was significantly better than another model in "
-        f"{100 * mean(better):.1f} % of the comparisons. People are none of the models, so that "
-        "this is what the design can show at best."
+        f"experiments, {significant}. People are none of the models, so that this is what the "
+        "design can show at best."
     ]
 
 
@@ -257,7 +267,7 @@ def _variables(facts: StudyFacts) -> list[Part]:
 
 
 def _analysis_plan(facts: StudyFacts, cite: Citations) -> list[Part]:
-    sentences = list(analysis_sentences(facts, cite))
+    sentences = list(analysis_sentences(facts, cite, with_catch=False))
     settings = facts.study.sections.get("analysis")
     rate = settings.fdr if isinstance(settings, AnalysisSettings) else None
     statistics: list[Part] = (
