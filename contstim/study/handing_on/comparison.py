@@ -149,7 +149,8 @@ def _of_records(old: Path, new: Path) -> str:
 def _entries(old: Any, new: Any, place: str) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for name in dict.fromkeys((*old, *new)):
-            if name not in _OF_THE_RUN:
+            # A study that is done again reads the archived allotment, which the first one made
+            if name not in _OF_THE_RUN and f"{ARCHIVED_RESULTS}/" not in name:
                 inside = f"{place}.{name}" if place else name
                 yield from _entries(old.get(name), new.get(name), inside)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.models.specifications import parse_specification
-from contstim.study.handing_on.manifest import HubModel, is_taken
+from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_taken
 from contstim.study.places import StudyFiles, present
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
@@ -90,6 +90,8 @@ def study_inputs(study: Study, text: str) -> StudyInputs:
 def _paths(study: Study) -> list[Path]:
     stages = stages_of(study)
     written = {path for stage in stages for path in stage.writes}
+    # Of the archive that the study came in; the next one has its own
+    written.add(Path(ARCHIVED_RESULTS))
     files = StudyFiles(study)
     responses = files.section("responses", ResponsesSection)
     own = [file for model in study.models if model.training is None for file in model.files]
