@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from contstim.checksums import checksum
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
+from contstim.study.places import ARCHIVED_ALLOTMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 MANIFEST = "archive.json"
-ARCHIVED_RESULTS = "archived-results"
+ARCHIVED_RESULTS = ARCHIVED_ALLOTMENT.parent.as_posix()
 """The folder of the results that an archive was made of, beside the study file."""
 
 

@@ -84,9 +84,8 @@ def test_the_datasheet_counts_items_by_condition_and_pair_of_models(
     assert set(pair[:2]) == {"bigram", "unigram"}
     counted = [str(of_pair([t for t in trials if t["condition"] == c])) for c in rival]
     assert pair[2:] == total[2:] == counted
-    assert table(sheet, "model", "model", "pairs")[0][2] == str(
-        of_pair(rows(results / "pairs.csv"))
-    )
+    pairs = table(sheet, "model", "model", "pairs")
+    assert pairs[0][2] == str(of_pair(rows(results / "pairs.csv")))
 
 
 def test_the_datasheet_counts_triplets_and_their_controversiality(
@@ -189,7 +188,7 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
     assert max(sides.values()) == 1
 
 
-def test_only_works_that_apply_are_cited(section: str, done_study: Path) -> None:
+def test_only_works_that_apply_are_cited(section: str) -> None:
     body, listed = section.split("## References")
     for work, reference in REFERENCES.items():
         authors, _, year = work.rpartition(", ")
