@@ -1,4 +1,4 @@
-"""`contstim new`, `contstim plan`, `contstim run` and `contstim status`."""
+"""The commands of studies: new, plan, run, status and archive."""
 
 from __future__ import annotations
 
@@ -61,11 +61,18 @@ def run(
 
     Files that were changed by hand are named, and used as they are.
 
+    In an unpacked archive all results are compared with the archived ones at the end; the exit
+    status is 1 if a table differs.
+
     Example: `contstim run study.toml`
     """
+    from contstim.study.handing_on.comparison import compare_with_archive
+    from contstim.study.handing_on.manifest import check_supplied
     from contstim.study.running import run_study
     from contstim.study.study_file import read_study
 
+    for line in check_supplied(study if study.is_dir() else study.parent):
+        warn(line)
     read = read_study(study)
 
     def begin(stage: Stage, why: Examination) -> None:
@@ -89,8 +96,19 @@ def run(
     remark(
         f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
+    comparison = None if until is not None else compare_with_archive(read)
+    if comparison is not None:
+        table = results_table("result", "compared with the archived one", "in what", texts=3)
+        for file in comparison.differing:
+            table.add_row(file.name, file.outcome, file.difference)
+        if comparison.differing:
+            print_table(table)
+        print(comparison)
     if done.incomplete:
         warn(f"not everything was found: {', '.join(done.incomplete)}; see above.")
+    if comparison is not None and comparison.tables_differ:
+        raise typer.Exit(1)
+    if done.incomplete:
         raise typer.Exit(INCOMPLETE)
 
 
@@ -170,3 +188,56 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     for row in stage_states(read_study(study)):
         table.add_row(row.stage, row.state, row.date, row.seconds, row.size, row.because)
     print_table(table)
+
+
+def archive(
+    out: Annotated[
+        Path, typer.Option(help="A file that ends in .zip, or a new folder.", metavar="ZIP|FOLDER")
+    ],
+    study: StudyFile = _STUDY_FILE,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Name this file or folder with its checksum and leave it out; repeatable.",
+        ),
+    ] = None,
+    largest: Annotated[
+        float, typer.Option(min=0, metavar="MB", help="Leave out larger inputs, too.")
+    ] = 500,
+    as_it_is: Annotated[
+        bool,
+        typer.Option("--as-it-is", help="Although stages are stale, missing or changed by hand."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a study with all that it takes to do it again, and what a publication needs.
+
+    The zip or folder holds the study file, its inputs, all results, the installed versions, a
+    datasheet of the materials, a methods section with every number filled in, the draft of a
+    preregistration, and a Psych-DS data set where there are responses. Questions that only you
+    can answer begin with "To fill in". `contstim run` in the unpacked archive does the study
+    again and compares.
+
+    Example: `contstim archive --out study.zip`
+    """
+    from contstim.study.handing_on.archive import archive_study
+    from contstim.study.study_file import read_study
+
+    written = archive_study(
+        read_study(study),
+        out,
+        without=without or (),
+        largest=largest,
+        as_it_is=as_it_is,
+        watch=TerminalWatcher(quiet=quiet),
+    )
+    manifest = written.manifest
+    for doubt in manifest.as_it_is:
+        warn(doubt)
+    size = sum(file.size for file in manifest.files) / 1e6
+    remark(
+        f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB before packing. "
+        f"{counted(written.questions, 'question')} in its texts are left to you (To fill in).",
+        quiet=quiet,
+    )

@@ -19,4 +19,5 @@ amounts        what the design comes to: items, trials, minutes
 rehearsal      a study in small: a few seconds of everything that takes long
 times          how long stages take
 template       a study file to begin with
+handing_on     all of a study in one zip or folder, and the same results from it elsewhere
 """
