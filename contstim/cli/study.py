@@ -1,4 +1,4 @@
-"""The commands of studies: new, plan, run, status and archive."""
+"""The commands of studies: new, plan, run, status, verify and archive."""
 
 from __future__ import annotations
 
@@ -188,6 +188,36 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     for row in stage_states(read_study(study)):
         table.add_row(row.stage, row.state, row.date, row.seconds, row.size, row.because)
     print_table(table)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Of a study, or of single commands.")] = Path(),
+    every: Annotated[
+        bool, typer.Option("--all", help="List files that hold, too, and what they were made of.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether all files of a folder are as commands wrote them, and of what is there now.
+
+    Records beside the files hold checksums of what each command read and wrote. Named are files
+    that were changed by hand, that were made of something that has changed since, or that are
+    missing; records without checksums, of older versions; and files that no record tells of. The
+    exit status is 1 if anything is wrong.
+
+    Example: `contstim verify my-study`
+    """
+    from contstim.study.verification import grouped, summary, verify_folder
+
+    check = verify_folder(folder, watch=TerminalWatcher(quiet=quiet))
+    rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
+    if rows:
+        table = results_table("file", "state", "why", texts=3)
+        for row in rows:
+            table.add_row(row.path, row.state, row.sentence)
+        print_table(table)
+    remark(f"{folder}: {summary(check)}", quiet=quiet)
+    if check.wrong:
+        raise typer.Exit(1)
 
 
 def archive(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,15 +72,22 @@ def record_path(stage: str) -> Path:
 
 def read_stage_record(stage: str) -> StageRecord | None:
     """The record of a stage; None where there is none, or it is damaged and nothing holds."""
-    from pydantic import TypeAdapter, ValidationError
-
     path = record_path(stage)
     if not path.is_file():
         return None
     try:
-        return TypeAdapter(StageRecord).validate_python(read_json_object(path))
-    except (ContstimError, ValidationError):
+        record: StageRecord = _validator().validate_python(read_json_object(path))
+    except (ContstimError, ValueError):  # pydantic's errors are ValueErrors
         return None
+    return record
+
+
+@cache
+def _validator() -> Any:
+    # Made once: it takes longer than all reading
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(StageRecord)
 
 
 class State(StrEnum):
