@@ -28,6 +28,7 @@ from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
 from contstim.study.feasibility import counts_of, most_sentences
 from contstim.study.places import StudyFiles, triplet_store
 from contstim.study.rehearsal import MOST_SECONDS, Speeds, rehearse
+from contstim.study.sections import TripletsSection
 from contstim.study.stage_records import read_stage_record
 from contstim.study.stages import stages_of
 from contstim.study.status import stage_states
@@ -154,9 +155,12 @@ def plan_study(
         undone = {row.stage for row in states if row.state != "done"}
         speeds = Speeds()
         if measure and undone:
-            searches = [stage.options for stage in stages if stage.name == "triplets"]
-            found = triplet_store(searches[0]) if searches else None
-            speeds = rehearse(study, undone, triplets=found, most_seconds=most_seconds, watch=watch)
+            searches = study.sections.get("triplets")
+            store = None
+            if isinstance(searches, TripletsSection):
+                (options,) = (stage.options for stage in stages if stage.name == "triplets")
+                store = triplet_store(options, searches)
+            speeds = rehearse(study, undone, triplets=store, most_seconds=most_seconds, watch=watch)
         numbers = numbers_of(study)
         supply = _supply(study, speeds)
         plans = []

@@ -169,7 +169,7 @@ def verify_folder(folder: Path, *, watch: Watcher = SILENT) -> FolderCheck:
             for path, who in records.unchecked.items()
             if path not in now
         ),
-        *(CheckedFile(chain.name(path), *rest) for path, *rest in records.remarks),
+        *(CheckedFile(chain.name(path), state, why) for path, state, why in records.remarks),
     ]
     known = {*now, *records.changing, *records.unchecked}
     files += [
