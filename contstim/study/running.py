@@ -143,7 +143,6 @@ def _do(stage: Stage, study: Study, watch: Watcher) -> StageRecord:
         date=now(),
         seconds=round(perf_counter() - started, 2),
         size=size_of(stage.writes),
-        remarks=listener.remarks,
         warnings=listener.warnings,
         complete=bool(getattr(result, "complete", True)),
     )
@@ -153,11 +152,10 @@ def _do(stage: Stage, study: Study, watch: Watcher) -> StageRecord:
 
 
 class _Listener(Watcher):
-    """Passes on what a step tells, and keeps the lines for its record."""
+    """Passes on what a step tells, and keeps its warnings for the record."""
 
     def __init__(self, watch: Watcher) -> None:
         self._watch = watch
-        self.remarks: list[str] = []
         self.warnings: list[str] = []
         # Bars are the other's
         self.reading = watch.reading  # type: ignore[method-assign]
@@ -167,10 +165,8 @@ class _Listener(Watcher):
         self.working = watch.working  # type: ignore[method-assign]
 
     def remark(self, text: str) -> None:
-        """Keep a line, and pass it on."""
-        if text:
-            self.remarks.append(text)
-            self._watch.remark(text)
+        """Pass a line on."""
+        self._watch.remark(text)
 
     def warn(self, text: str) -> None:
         """Keep a warning, and pass it on."""

@@ -42,7 +42,6 @@ class StageRecord:
         date: when it was done, UTC.
         seconds: how long it took, interrupted attempts left out.
         size: bytes of all that was written.
-        remarks: what the step told.
         warnings: what the step warned of.
         complete: False where something that was wanted could not be found.
     """
@@ -55,7 +54,6 @@ class StageRecord:
     date: str
     seconds: float
     size: int
-    remarks: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
 
