@@ -19,12 +19,9 @@ amounts        what the design comes to: items, trials, minutes
 rehearsal      a study in small: a few seconds of everything that takes long
 times          how long stages take
 template       a study file to begin with
-<<<<<<< HEAD
 page           the page of a study, `index.html`, which a person follows while it runs
 page_materials    its part on models, texts, pairs, triplets and reviews
 page_experiment   its part on trials, participants, power and results
 verification   whether files are still what commands wrote
-=======
 handing_on     all of a study in one zip or folder, and the same results from it elsewhere
->>>>>>> main
 """
