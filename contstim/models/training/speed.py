@@ -104,7 +104,8 @@ def train_briefly(
         pass
     trained = perf_counter()
     task.network.eval()
-    task.save(out)
+    with silence():
+        task.save(out)
     saved = perf_counter()
     # The first step is slower than the others: memory is reserved, and code is prepared
     step = (ends[-1] - ends[0]) / (len(ends) - 1)

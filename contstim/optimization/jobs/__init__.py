@@ -27,6 +27,7 @@ searched for.
 
 triplets             the whole job, from a plan to its results
 plan                 all that decides which triplets are found
+speed                how long the search for a triplet takes, from a few seconds of it
 results              what is found: triplets, failures, statistics; the names that the user gave
 scheduler            the loop that hands out tasks and receives results
 task_queue           which task comes next, and what becomes of it

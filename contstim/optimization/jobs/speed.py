@@ -102,7 +102,6 @@ def search_speed(
     plan: SynthesisPlan,
     *,
     seconds: float,
-    fluency: tuple[LanguageModel, float] | None = None,
 ) -> SearchSpeed:
     """Search for triplets for a few seconds, as a study would, and stop in the midst of it.
 
@@ -115,7 +114,6 @@ def search_speed(
         naturals: natural sentences, at least one.
         plan: recipe, seed, limits and restarts.
         seconds: for how long; at least one position is visited.
-        fluency: as for `synthesize`.
 
     Raises:
         ContstimError: no natural sentence can be searched from; the last reason.
@@ -143,7 +141,6 @@ def search_speed(
                 vocabulary,
                 recipe=recipe,
                 constraints=constraints,
-                fluency=fluency,
                 seed=plan.seed,
                 seeds=SEEDS,
                 restarts=budget,
