@@ -1,4 +1,4 @@
-"""`contstim new`, `contstim run`, `contstim status` and `contstim archive`."""
+"""The commands of studies: new, plan, run, status, verify and archive."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contstim.cli.progress import TerminalWatcher
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from contstim.study.planning import StudyPlan
     from contstim.study.stage import Stage
     from contstim.study.stage_records import Examination, StageRecord
 
@@ -111,6 +112,70 @@ def run(
         raise typer.Exit(INCOMPLETE)
 
 
+def plan(
+    study: StudyFile = _STUDY_FILE,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure/--no-measure", help="Measure how long stages take here."),
+    ] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a run would do, whether that can work, what it can show, and how long it takes.
+
+    For at most about a minute each model is trained, scores sentences and is searched with a
+    little, on this machine. What was measured is thrown away: nothing is written.
+
+    Example: `contstim plan study.toml`
+    """
+    from contstim.study.planning import plan_study
+    from contstim.study.study_file import read_study
+
+    planned = plan_study(read_study(study), measure=measure, watch=TerminalWatcher(quiet=quiet))
+    _print_plan(planned)
+    for caution in planned.cautions:
+        warn(caution)
+
+
+def _print_plan(planned: StudyPlan) -> None:
+    from contstim.study.times import longest, seconds_text
+
+    table = results_table("stage", "state", "what", "about", "which is", texts=3)
+    for row in planned.stages:
+        what = f"{row.what} ({row.because})" if row.because else row.what
+        table.add_row(row.stage, row.state, what, seconds_text(row.seconds), row.basis)
+    print_table(table)
+
+    total = f"About {seconds_text(planned.seconds)} in all"
+    if planned.unknown:
+        total += f", without {', '.join(planned.unknown)}, which were not measured"
+    if share := longest((row.stage, row.seconds) for row in planned.stages):
+        total += f"; {share[1]:.0%} of that is {share[0]}"
+    print(f"{total}.")
+    if planned.measured:
+        print(
+            f"Measured for {seconds_text(planned.rehearsed)}. Trainings may end before their last "
+            "epoch; a machine that is busier than now takes longer."
+        )
+    numbers = planned.numbers
+    if numbers.groups:
+        print(
+            f"{numbers.trials:,} trials for {counted(numbers.groups, 'group')}: "
+            f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
+        )
+    supply = planned.supply
+    if supply is not None:
+        needs = results_table("natural sentences", "times", "each", "needed", texts=1)
+        for need in supply.needs.rows:
+            needs.add_row(need.use, f"{need.times:,}", f"{need.each:,}", f"{need.needed:,}")
+        print_table(needs)
+        if supply.available is not None:
+            enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
+            how = {"counted": "There are", "estimated": "The text has about"}
+            print(f"{how.get(supply.how, 'The text has at most')} {supply.available:,}: {enough}.")
+    if planned.tests:
+        print(planned.tests)
+
+
 def status(study: StudyFile = _STUDY_FILE) -> None:
     """Say of every stage whether it has been done, when, how long it took, and what is stale.
 
@@ -123,6 +188,36 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     for row in stage_states(read_study(study)):
         table.add_row(row.stage, row.state, row.date, row.seconds, row.size, row.because)
     print_table(table)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Of a study, or of single commands.")] = Path(),
+    every: Annotated[
+        bool, typer.Option("--all", help="List files that hold, too, and what they were made of.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether all files of a folder are as commands wrote them, and of what is there now.
+
+    Records beside the files hold checksums of what each command read and wrote. Named are files
+    that were changed by hand, that were made of something that has changed since, or that are
+    missing; records without checksums, of older versions; and files that no record tells of. The
+    exit status is 1 if anything is wrong.
+
+    Example: `contstim verify my-study`
+    """
+    from contstim.study.verification import grouped, summary, verify_folder
+
+    check = verify_folder(folder, watch=TerminalWatcher(quiet=quiet))
+    rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
+    if rows:
+        table = results_table("file", "state", "why", texts=3)
+        for row in rows:
+            table.add_row(row.path, row.state, row.sentence)
+        print_table(table)
+    remark(f"{folder}: {summary(check)}", quiet=quiet)
+    if check.wrong:
+        raise typer.Exit(1)
 
 
 def archive(

@@ -118,7 +118,7 @@ def training_text(model: StudyModel) -> str:
     The current folder is the study's.
     """
     training = model.training
-    if training is None or training.settings is None:
+    if training is None or training.settings is None or isinstance(training.network, NgramSettings):
         return ""
     path = model.files[0] / "training.json"
     if not path.is_file():
