@@ -79,7 +79,8 @@ def test_an_unpacked_archive_does_the_study_again_and_compares(unpacked: Path) -
 
     # One number of the archived table is another: status 1, and the table says by how much
     table = unpacked / "archived-results" / "scores.csv"
-    rows = list(csv.reader(table.open(encoding="utf-8")))
+    with table.open(encoding="utf-8") as file:
+        rows = list(csv.reader(file))
     rows[1][1] = repr(float(rows[1][1]) + 0.5)
     with table.open("w", encoding="utf-8") as file:
         csv.writer(file).writerows(rows)
