@@ -12,6 +12,7 @@ bootstrap    resamples of participants and items
 effects      comparisons of models and ceilings, with tests and bootstrap intervals
 regression   choices on log-probability ratios, errors clustered by people and items;
              regressions: scope by scope
+mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
 pairs        rival models on the trials that set them against each other
