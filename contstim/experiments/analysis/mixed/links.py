@@ -123,5 +123,5 @@ def _ratios(
 
         density, share = log_expit(finite) + log_expit(-finite), expit(finite)
         first, second = 1 - 2 * share, 1 - 6 * share * (1 - share)
-    ratio = np.where(np.isfinite(ends), np.exp(density - log_prob), 0.0)
+    ratio = np.exp(np.where(np.isfinite(ends), density - log_prob, -np.inf))
     return ratio, ratio * first, ratio * second

@@ -245,11 +245,11 @@ def fit_mixed(
         )
     chosen = [[trial.condition in conditions for trial in group.trials] for group in ratings.groups]
     rated = subset(ratings, [np.array(columns, dtype=bool) for columns in chosen])
+    if not rated.groups:
+        raise InputError("There are no trials of these conditions to fit a mixed model to.")
+    every = np.concatenate([group.ratings.ravel() for group in rated.groups])
+    scheme = threshold_scheme(settings.thresholds, every.astype(np.int64))
     _require_variation(rated, settings)
-    scheme = threshold_scheme(
-        settings.thresholds,
-        np.concatenate([group.ratings.ravel() for group in rated.groups]).astype(np.int64),
-    )
     predictors = [_Predictor.of(rated, model, settings) for model in models]
     values = np.stack([p.values for p in predictors], axis=1) if predictors else None
     n_trials = sum(len(group.trials) for group in rated.groups)
@@ -385,8 +385,6 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
     """Make sure that random effects have something to vary over."""
     people = len(rated.participants)
     trials = sum(len(group.trials) for group in rated.groups)
-    if not trials:
-        raise InputError("There are no trials of these conditions to fit a mixed model to.")
     if settings.people != "none" and people < 2:
         raise InputError(
             f"How participants vary cannot be told from {counted(people, 'participant')}: it takes "
