@@ -163,7 +163,7 @@ def fit_blocks(
             "The ratings do not determine the estimates: predictors follow from one another, or "
             "there are too few ratings. Leave predictors out, or add trials."
         )
-    covariance: FloatArray = np.linalg.inv(information)
+    covariance = np.asarray(np.linalg.inv(information), np.float64)
     return MixedEstimates(parameters, point[:n_fixed], covariance, len(point), likelihoods)
 
 

@@ -147,8 +147,9 @@ def block_likelihood(
     levels, n_levels = block.levels.ravel(), len(parameters.thresholds) - 1
     # The upper threshold of level y is the finite threshold y, the lower one y - 1; the outermost
     # are infinite, and nothing depends on them.
-    upper: FloatArray = np.bincount(levels, by_upper.ravel(), n_levels)[:-1]
-    lower: FloatArray = np.bincount(levels, by_lower.ravel(), n_levels)[1:]
+    thresholds = np.zeros(n_levels - 1)
+    thresholds += np.bincount(levels, by_upper.ravel(), n_levels)[:-1]
+    thresholds += np.bincount(levels, by_lower.ravel(), n_levels)[1:]
     # Standard deviations stand in z itself: by z, and by what z does to eta, (n_trials, n_effects)
     by_loading = (
         by_eta.T @ people + cells.eta.T @ moved_people - np.einsum("pt,pte->te", weights, h_people)
@@ -157,7 +158,7 @@ def block_likelihood(
     return BlockLikelihood(
         float(value),
         modes,
-        upper + lower,
+        thresholds,
         block.predictors.T @ by_eta.sum(axis=0),
         (block.effects * by_loading).sum(axis=0),
         float(by_trials - (weights * h_trials).sum()),

@@ -42,7 +42,8 @@ def draw(
         each = np.array(slopes) * (1 + following * rng.normal(size=(people, len(slopes))))
         hidden = each @ ratios + rng.normal(0, leaning, (people, 1)) + rng.normal(0, spread, trials)
         hidden = hidden + rng.normal(size=hidden.shape)
-        made.append(group(number, 1 + np.searchsorted(THRESHOLDS, hidden), ratios))
+        rated = np.searchsorted(THRESHOLDS, hidden).astype(np.float64)
+        made.append(group(number, 1 + rated, ratios))
     return Ratings(tuple("abcdefghi"[: len(slopes)]), tuple(made))
 
 
@@ -68,6 +69,6 @@ def group(number: int, ratings: FloatArray, ratios: FloatArray) -> GroupRatings:
             for n in range(trials)
         ),
         tuple(f"g{number}p{n}" for n in range(people)),
-        np.asarray(ratings, dtype=np.float64),
+        ratings,
         log_probs,
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import logistic, norm
 
+from contstim.arrays import FloatArray
 from contstim.experiments.analysis.mixed.links import Link, cell_derivatives
 
 THRESHOLDS = np.array([-np.inf, -1.2, -0.5, 0.1, 0.8, 1.9, np.inf])
@@ -27,40 +28,37 @@ def test_probabilities_are_those_of_the_distribution(link: Link, eta: float) -> 
 def test_derivatives_are_the_limits_of_differences(link: Link) -> None:
     eta, step = np.linspace(-2, 2, 6), 1e-5
 
-    def at(shift: float, upper: float = 0.0, lower: float = 0.0) -> object:
+    def at(name: str, shift: float, upper: float, lower: float) -> FloatArray:
         # A level's own thresholds move, each for itself
+        places = np.arange(7)
         rows = [
             cell_derivatives(
                 link,
                 np.array([level]),
                 np.array([eta[level] + shift]),
-                THRESHOLDS + upper * (level + 1 == LEVELS_7) + lower * (level == LEVELS_7),
+                THRESHOLDS + upper * (places == level + 1) + lower * (places == level),
             )
             for level in LEVELS
         ]
-        return lambda name: np.array([getattr(row, name)[0] for row in rows])
+        return np.array([getattr(row, name)[0] for row in rows])
 
-    def slope(name: str, **change: float) -> np.ndarray:
-        ahead = at(**{"shift": 0.0, **change})
-        behind = at(**{"shift": 0.0, **{key: -value for key, value in change.items()}})
-        return (ahead(name) - behind(name)) / (2 * step)  # type: ignore[operator]
+    def slope(name: str, *change: float) -> FloatArray:
+        ahead, behind = at(name, *change), at(name, *(-value for value in change))
+        return (ahead - behind) / (2 * step)
 
     cells = cell_derivatives(link, LEVELS, eta, THRESHOLDS)
     for name, of, change in (
-        ("eta", "log_prob", {"shift": step}),
-        ("eta_2", "eta", {"shift": step}),
-        ("eta_3", "eta_2", {"shift": step}),
-        ("upper", "log_prob", {"upper": step}),
-        ("lower", "log_prob", {"lower": step}),
-        ("upper_eta", "eta", {"upper": step}),
-        ("lower_eta", "eta", {"lower": step}),
-        ("upper_eta_2", "eta_2", {"upper": step}),
-        ("lower_eta_2", "eta_2", {"lower": step}),
+        ("eta", "log_prob", (step, 0.0, 0.0)),
+        ("eta_2", "eta", (step, 0.0, 0.0)),
+        ("eta_3", "eta_2", (step, 0.0, 0.0)),
+        ("upper", "log_prob", (0.0, step, 0.0)),
+        ("lower", "log_prob", (0.0, 0.0, step)),
+        ("upper_eta", "eta", (0.0, step, 0.0)),
+        ("lower_eta", "eta", (0.0, 0.0, step)),
+        ("upper_eta_2", "eta_2", (0.0, step, 0.0)),
+        ("lower_eta_2", "eta_2", (0.0, 0.0, step)),
     ):
-        assert getattr(cells, name) == pytest.approx(slope(of, **change), rel=1e-6, abs=1e-7), name
-
-
-LEVELS_7 = np.arange(7)
+        assert getattr(cells, name) == pytest.approx(slope(of, *change), rel=1e-6, abs=1e-7), name
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from contstim.arrays import FloatArray
 from contstim.errors import InputError
 from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
@@ -104,7 +105,8 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
     row = fit_mixed(infinite, ["a"])["a"]
     finite = np.concatenate([g.ratios[0] for g in infinite.groups])
     cap = np.abs(finite[np.isfinite(finite)]).max()
-    assert (row.capped, row.cap) == (2, pytest.approx(cap))
+    assert row.capped == 2
+    assert row.cap == pytest.approx(cap)
 
     def capped(each: GroupRatings) -> GroupRatings:
         log_probs = each.log_probs.copy()
@@ -142,27 +144,28 @@ def first_group(ratings: Ratings) -> Ratings:
     return Ratings(ratings.models, ratings.groups[:1])
 
 
-def rated(values: Callable[[GroupRatings], np.ndarray]) -> Callable[[Ratings], Ratings]:
+def rated(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
     return lambda ratings: changed(ratings, lambda g: replace(g, ratings=values(g)))
 
 
-def ratios(values: Callable[[GroupRatings], np.ndarray]) -> Callable[[Ratings], Ratings]:
+def ratios(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
     return lambda ratings: changed(
         ratings, lambda g: group(g.number, g.ratings, np.broadcast_to(values(g), g.ratios.shape))
     )
 
 
-def by_ratio(each: GroupRatings) -> np.ndarray:
+def by_ratio(each: GroupRatings) -> FloatArray:
     """Everybody's rating follows from model a's ratio."""
     steps = np.digitize(each.ratios[0], [-15, -5, 0, 5, 15]) + 1.0
     return np.tile(steps, (len(each.participants), 1))
 
 
-def surer(each: GroupRatings) -> np.ndarray:
+def surer(each: GroupRatings) -> FloatArray:
     """The same, but the first person of a group is surer."""
     steps = by_ratio(each)
     steps[0] += np.where(steps[0] > 3.5, 1, -1)
-    return np.clip(steps, 1, 6)
+    clipped: FloatArray = np.clip(steps, 1, 6)
+    return clipped
 
 
 BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
