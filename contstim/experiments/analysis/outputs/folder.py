@@ -26,7 +26,7 @@ def write_analysis(
     title: str,
     pair: tuple[str, str] | None = None,
     seen: Mapping[str, Contamination | None] | None = None,
-) -> None:
+) -> list[Path]:
     """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
 
     Where participants were artificial, the page and every figure say so first, and every table has
@@ -39,6 +39,9 @@ def write_analysis(
         pair: two models whose sentences to draw; by default the most consistent rivals.
         seen: which of the sentences stand in the training text of each model.
 
+    Returns:
+        The tables and figures that stand beside report.html.
+
     Raises:
         InputError: a file cannot be written, or no trial sets the pair against each other.
     """
@@ -46,6 +49,7 @@ def write_analysis(
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     seen = seen or {}
+    files: list[Path] = []
     results = tables.result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
     for name, columns in results.items():
         if columns and analysis.origin.simulated:
@@ -53,10 +57,13 @@ def write_analysis(
             rows = len(next(iter(columns.values())))
             columns |= {"simulated_participants": [analysis.origin.share] * rows}
         if columns:
-            write_table(folder / "tables" / f"{name}.csv", columns)
+            files.append(folder / "tables" / f"{name}.csv")
+            write_table(files[-1], columns)
     images = {}  # PNG by name: the page holds the very images that are written
     with styled():
         for name, figure in drawings(analysis, pair):
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
+            files += [path.with_name(f"{name}{ending}") for ending in (".pdf", ".png")]
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
+    return files
