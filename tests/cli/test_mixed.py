@@ -49,7 +49,7 @@ def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) ->
     ]
     assert {row["family"] for row in comparisons} == {"3 pairs of models"}
     assert len(rows(folder / "out" / "additions.csv")) == 6
-    record = (folder / "out" / "fits.meta.json").read_text(encoding="utf-8")
+    record = (folder / "out" / "fits.csv.meta.json").read_text(encoding="utf-8")
     assert '"thresholds": "symmetric"' in record
     assert '"catch"' not in record
 

@@ -98,8 +98,6 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
         excluded="".join(excluded) or "nobody here",
     )
     return folder.finish(
-        responses=str(settings.responses),
-        scores=str(settings.scores),
         keep_names=settings.keep_names,
         simulated_participants=admission.origin.simulated,
     )
