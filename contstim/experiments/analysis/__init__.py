@@ -7,6 +7,7 @@ measures     how well log-probability ratios predict ratings: accuracy, signed-r
 ceilings     how well people predict one another
 inference    signed-rank tests, false-discovery rate, contrasts
 evaluation   both measures and their noise ceilings, per person, group and model
+reliability  how sure people are of each trial
 agreement    models with models, people with people, people with rival models
 bootstrap    resamples of participants and items
 effects      comparisons of models and ceilings, with tests and bootstrap intervals

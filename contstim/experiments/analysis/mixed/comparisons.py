@@ -231,7 +231,7 @@ def compare_mixed(
             left_out[model] = str(error)
     joint, additions = [], []
     if together and len(fits) > 1:
-        alone = {one.models[0]: one for one in fits}
+        alone = {each.models[0]: each for each in fits}
         pairs = list(combinations(alone, 2))
         total += len(pairs) + (len(alone) > 2)
         joint = [fit(pair) for pair in pairs]
@@ -267,7 +267,7 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> tuple[FitComp
     """
     from scipy.stats import t as student
 
-    if len({one.trial_ids for one in fits}) > 1 or len({one.ratings for one in fits}) > 1:
+    if len({fit.trial_ids for fit in fits}) > 1 or len({fit.ratings for fit in fits}) > 1:
         raise InputError("Only fits to the same ratings can be compared.")
     rows = []
     for first, second in combinations(fits, 2):

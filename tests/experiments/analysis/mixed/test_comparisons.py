@@ -89,6 +89,6 @@ def test_a_model_that_ties_everywhere_is_left_out_by_name() -> None:
 
 
 def test_fits_of_different_ratings_are_not_compared() -> None:
-    one, two = draw(15), draw(15, trials=14)
+    many, few = draw(15), draw(15, trials=14)
     with pytest.raises(InputError, match="same ratings"):
-        compare_fits([fit_mixed(one, ["a"], INTERCEPTS), fit_mixed(two, ["b"], INTERCEPTS)])
+        compare_fits([fit_mixed(many, ["a"], INTERCEPTS), fit_mixed(few, ["b"], INTERCEPTS)])

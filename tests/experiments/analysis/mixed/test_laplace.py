@@ -53,11 +53,11 @@ def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects:
     mode = minimize(joint, np.zeros(n), method="BFGS", options={"gtol": 1e-8}).x
     hessian = approx_fprime(mode, lambda x: approx_fprime(x, joint, 1e-5), 1e-4)
     expected = -joint(mode) - 0.5 * np.linalg.slogdet((hessian + hessian.T) / 2)[1]
-    found = block_likelihood("probit", rated, parameters)
-    assert found.log_likelihood == pytest.approx(expected, abs=2e-3)
-    modes = np.concatenate([found.modes.participants.ravel(), found.modes.trials])
+    approximated = block_likelihood("probit", rated, parameters)
+    assert approximated.log_likelihood == pytest.approx(expected, abs=2e-3)
+    modes = np.concatenate([approximated.modes.participants.ravel(), approximated.modes.trials])
     assert modes == pytest.approx(mode, abs=1e-3)
-    assert found.trial_variances == pytest.approx(
+    assert approximated.trial_variances == pytest.approx(
         np.diag(np.linalg.inv(hessian))[people * effects :], rel=1e-2
     )
 
@@ -68,8 +68,15 @@ def test_the_gradient_is_the_limit_of_differences(
     link: str, people: int, trials: int, effects: int
 ) -> None:
     rated, point = block(2, people, trials, effects), start(effects)
-    found = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
-    gradient = np.concatenate([found.thresholds, found.slopes, [found.trials], found.participants])
+    approximated = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
+    gradient = np.concatenate(
+        [
+            approximated.thresholds,
+            approximated.slopes,
+            [approximated.trials],
+            approximated.participants,
+        ]
+    )
     differences = [
         (
             block_likelihood(link, rated, unpacked(point + step)).log_likelihood  # type: ignore[arg-type]
@@ -90,6 +97,6 @@ def test_it_comes_close_to_the_integral() -> None:
     upper, lower = (parameters.thresholds[rated.levels + n] - eta for n in (1, 0))
     density = np.prod(norm.cdf(upper) - norm.cdf(lower), axis=0) * norm.pdf(grid)
     expected = np.log(np.trapezoid(density, grid))
-    found = block_likelihood("probit", rated, parameters)
-    assert found.log_likelihood == pytest.approx(expected, abs=0.01)
-    assert found.of_trials == pytest.approx(np.array([found.log_likelihood]))
+    approximated = block_likelihood("probit", rated, parameters)
+    assert approximated.log_likelihood == pytest.approx(expected, abs=0.01)
+    assert approximated.of_trials == pytest.approx(np.array([approximated.log_likelihood]))
