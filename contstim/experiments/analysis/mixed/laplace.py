@@ -205,14 +205,14 @@ def _find_modes(
 
 
 class _Curvature:
-    """H of a group, factorised: the smaller factor is kept, the larger eliminated.
+    """H of a group, factorised: the smaller factor is retained, the larger eliminated.
 
-    With k for the kept and e for the eliminated factor, H = [K C; Cᵀ E], where K and E are diagonal
-    in blocks, and
+    With K for the retained and E for the eliminated factor, H = [K C; Cᵀ E], where K
+    and E are diagonal in blocks, and
 
         S = K - C E⁻¹ Cᵀ,    H⁻¹ = [S⁻¹, -S⁻¹ M; -Mᵀ S⁻¹, E⁻¹ + Mᵀ S⁻¹ M],    M = C E⁻¹
 
-    Arrays over cells have the axes (n_kept, n_eliminated, …).
+    Arrays over cells have the axes (n_k, n_e, …).
 
     Args:
         weights: (n_participants, n_trials), minus the second derivatives by eta.
@@ -230,27 +230,27 @@ class _Curvature:
         n_people, n_trials = weights.shape
         people = np.broadcast_to(loadings, (n_people, *loadings.shape))
         trials = np.full((n_people, n_trials, 1), scale)
-        self._trials_kept = n_trials < n_people * loadings.shape[1]
-        if self._trials_kept:
+        self._trials_retained = n_trials < n_people * loadings.shape[1]
+        if self._trials_retained:
             weights, people, trials = weights.T, trials.swapaxes(0, 1), people.swapaxes(0, 1)
-        # From here on `kept` and `gone` are the design vectors of the two factors.
-        self._kept, self._gone = kept, gone = people, trials
-        (n_kept, n_gone, q_kept), q_gone = kept.shape, gone.shape[2]
-        weighted = weights[..., None] * kept
-        blocks = np.eye(q_kept) + weighted.swapaxes(1, 2) @ kept  # K, (n_kept, q_kept, q_kept)
-        by_gone = (weights[..., None] * gone).swapaxes(0, 1)  # (n_gone, n_kept, q_gone)
-        corner = np.eye(q_gone) + by_gone.swapaxes(1, 2) @ gone.swapaxes(0, 1)  # E
+        # From here on z_k and z_e are the design vectors of the two factors.
+        self._z_k, self._z_e = z_k, z_e = people, trials
+        (n_k, n_e, q_k), q_e = z_k.shape, z_e.shape[2]
+        weighted = weights[..., None] * z_k  # (n_k, n_e, q_k)
+        blocks = np.eye(q_k) + weighted.swapaxes(1, 2) @ z_k  # K, (n_k, q_k, q_k)
+        by_e = (weights[..., None] * z_e).swapaxes(0, 1)  # (n_e, n_k, q_e)
+        corner = np.eye(q_e) + by_e.swapaxes(1, 2) @ z_e.swapaxes(0, 1)  # E, (n_e, q_e, q_e)
         self._corner = np.linalg.inv(corner)
-        between = weighted[..., :, None] * gone[..., None, :]  # C, (n_kept, n_gone, q_kept, q_gone)
+        between = weighted[..., :, None] * z_e[..., None, :]  # C, (n_k, n_e, q_k, q_e)
         times = between @ self._corner  # M
-        flat = (n_kept * q_kept, n_gone * q_gone)
+        flat = (n_k * q_k, n_e * q_e)
         self._times = times.swapaxes(1, 2).reshape(flat)
         schur = -self._times @ between.swapaxes(1, 2).reshape(flat).T
-        diagonal = schur.reshape(n_kept, q_kept, n_kept, q_kept)
-        diagonal[np.arange(n_kept), :, np.arange(n_kept), :] += blocks
+        diagonal = schur.reshape(n_k, q_k, n_k, q_k)
+        diagonal[np.arange(n_k), :, np.arange(n_k), :] += blocks
         self._inverse = np.linalg.inv(schur)
         logs = np.linalg.slogdet(blocks)[1], np.linalg.slogdet(corner)[1]
-        self.log_people, self.log_trials = logs[::-1] if self._trials_kept else logs
+        self.log_people, self.log_trials = logs[::-1] if self._trials_retained else logs
         self.log = float(logs[1].sum() + np.linalg.slogdet(schur)[1])
 
     def solve(
@@ -267,16 +267,16 @@ class _Curvature:
             For participants, (n_participants, n_effects), and trials, (n_trials,).
         """
         first, second = (people, None if trials is None else trials[:, None])
-        if self._trials_kept:
+        if self._trials_retained:
             by_eta, first, second = by_eta.T, second, first
-        kept = np.einsum("kg,kgq->kq", by_eta, self._kept)
-        gone = np.einsum("kg,kgq->gq", by_eta, self._gone)
+        in_k = np.einsum("kg,kgq->kq", by_eta, self._z_k)
+        in_e = np.einsum("kg,kgq->gq", by_eta, self._z_e)
         if first is not None and second is not None:
-            kept, gone = kept - first, gone - second
-        on_kept = self._inverse @ (kept.ravel() - self._times @ gone.ravel())
-        on_gone = (self._corner @ gone[..., None]).ravel() - self._times.T @ on_kept
-        both = on_kept.reshape(kept.shape), on_gone.reshape(gone.shape)
-        effects, of_trials = both[::-1] if self._trials_kept else both
+            in_k, in_e = in_k - first, in_e - second
+        on_k = self._inverse @ (in_k.ravel() - self._times @ in_e.ravel())
+        on_e = (self._corner @ in_e[..., None]).ravel() - self._times.T @ on_k
+        both = on_k.reshape(in_k.shape), on_e.reshape(in_e.shape)
+        effects, of_trials = both[::-1] if self._trials_retained else both
         return effects, of_trials[:, 0]
 
     def cells(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -285,31 +285,35 @@ class _Curvature:
         Returns:
             (n_participants, n_trials, n_effects), and twice (n_participants, n_trials).
         """
-        n_kept, n_gone, q_kept = self._kept.shape
-        q_gone = self._gone.shape[2]
-        own = self._inverse.reshape(n_kept, q_kept, n_kept, q_kept)
-        own = own[np.arange(n_kept), :, np.arange(n_kept), :]  # (n_kept, q_kept, q_kept)
+        n_k, n_e, q_k = self._z_k.shape
+        q_e = self._z_e.shape[2]
+        corner = self._inverse.reshape(n_k, q_k, n_k, q_k)
+        corner = corner[np.arange(n_k), :, np.arange(n_k), :]  # (n_k, q_k, q_k)
         product = self._inverse @ self._times
-        cross = -product.reshape(n_kept, q_kept, n_gone, q_gone).swapaxes(1, 2)
-        h_kept = self._kept @ own + (cross @ self._gone[..., None])[..., 0]
-        h_gone = (cross.swapaxes(2, 3) @ self._kept[..., None])[..., 0]
-        h_gone = h_gone + np.einsum("kgq,gqr->kgr", self._gone, self._gone_inverse(product))
-        spread = (self._kept * h_kept).sum(axis=2) + (self._gone * h_gone).sum(axis=2)
-        if self._trials_kept:
-            h_kept, h_gone, spread = h_gone.swapaxes(0, 1), h_kept.swapaxes(0, 1), spread.T
-        return h_kept, h_gone[..., 0], spread
+        cross = -product.reshape(n_k, q_k, n_e, q_e).swapaxes(1, 2)
+        h_k = self._z_k @ corner + (cross @ self._z_e[..., None])[..., 0]
+        h_e = (cross.swapaxes(2, 3) @ self._z_k[..., None])[..., 0]
+        h_e = h_e + np.einsum("kgq,gqr->kgr", self._z_e, self._inverse_of_e(product))
+        spread = (self._z_k * h_k).sum(axis=2) + (self._z_e * h_e).sum(axis=2)
+        if self._trials_retained:
+            h_k, h_e, spread = (
+                h_e.swapaxes(0, 1),
+                h_k.swapaxes(0, 1),
+                spread.T,
+            )
+        return h_k, h_e[..., 0], spread
 
     @property
     def trial_variances(self) -> FloatArray:
-        if self._trials_kept:
+        if self._trials_retained:
             variances: FloatArray = np.diag(self._inverse)
             return variances
-        return self._gone_inverse(self._inverse @ self._times)[:, 0, 0]
+        return self._inverse_of_e(self._inverse @ self._times)[:, 0, 0]
 
-    def _gone_inverse(self, product: FloatArray) -> FloatArray:
-        """The blocks of H⁻¹ on the diagonal of the eliminated factor, (n_gone, q_gone, q_gone)."""
-        n_gone, q_gone, _ = self._corner.shape
-        times = self._times.reshape(-1, n_gone, q_gone)
-        added = np.einsum("kgq,kgr->gqr", times, product.reshape(-1, n_gone, q_gone))
+    def _inverse_of_e(self, product: FloatArray) -> FloatArray:
+        """The blocks of H⁻¹ on the diagonal of the eliminated factor, (n_e, q_e, q_e)."""
+        n_e, q_e, _ = self._corner.shape
+        times = self._times.reshape(-1, n_e, q_e)
+        added = np.einsum("kgq,kgr->gqr", times, product.reshape(-1, n_e, q_e))
         inverse: FloatArray = self._corner + added
         return inverse

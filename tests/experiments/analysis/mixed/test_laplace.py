@@ -53,11 +53,11 @@ def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects:
     mode = minimize(joint, np.zeros(n), method="BFGS", options={"gtol": 1e-8}).x
     hessian = approx_fprime(mode, lambda x: approx_fprime(x, joint, 1e-5), 1e-4)
     expected = -joint(mode) - 0.5 * np.linalg.slogdet((hessian + hessian.T) / 2)[1]
-    approximated = block_likelihood("probit", rated, parameters)
-    assert approximated.log_likelihood == pytest.approx(expected, abs=2e-3)
-    modes = np.concatenate([approximated.modes.participants.ravel(), approximated.modes.trials])
+    result = block_likelihood("probit", rated, parameters)
+    assert result.log_likelihood == pytest.approx(expected, abs=2e-3)
+    modes = np.concatenate([result.modes.participants.ravel(), result.modes.trials])
     assert modes == pytest.approx(mode, abs=1e-3)
-    assert approximated.trial_variances == pytest.approx(
+    assert result.trial_variances == pytest.approx(
         np.diag(np.linalg.inv(hessian))[people * effects :], rel=1e-2
     )
 
@@ -68,13 +68,13 @@ def test_the_gradient_is_the_limit_of_differences(
     link: str, people: int, trials: int, effects: int
 ) -> None:
     rated, point = block(2, people, trials, effects), start(effects)
-    approximated = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
+    result = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
     gradient = np.concatenate(
         [
-            approximated.thresholds,
-            approximated.slopes,
-            [approximated.trials],
-            approximated.participants,
+            result.thresholds,
+            result.slopes,
+            [result.trials],
+            result.participants,
         ]
     )
     differences = [
@@ -97,6 +97,6 @@ def test_it_comes_close_to_the_integral() -> None:
     upper, lower = (parameters.thresholds[rated.levels + n] - eta for n in (1, 0))
     density = np.prod(norm.cdf(upper) - norm.cdf(lower), axis=0) * norm.pdf(grid)
     expected = np.log(np.trapezoid(density, grid))
-    approximated = block_likelihood("probit", rated, parameters)
-    assert approximated.log_likelihood == pytest.approx(expected, abs=0.01)
-    assert approximated.of_trials == pytest.approx(np.array([approximated.log_likelihood]))
+    result = block_likelihood("probit", rated, parameters)
+    assert result.log_likelihood == pytest.approx(expected, abs=0.01)
+    assert result.of_trials == pytest.approx(np.array([result.log_likelihood]))
