@@ -118,7 +118,7 @@ def _rating_rows(
         person: person if keep_names else f"P{place:0{width}}"
         for place, person in enumerate(people, start=1)
     }
-    rows = []
+    rows: list[dict[str, object]] = []
     for response in admission.responses:
         group, column = places[response.trial_id]
         trial = group.trials[column]

@@ -72,7 +72,9 @@ class MixedCoefficient:
         low: the interval's lower end.
         high: its upper end.
         statistic: estimate / standard_error.
-        p_value: two-sided, of the normal distribution.
+        freedom: degrees of freedom, one less than the fewer of the units that are drawn at random:
+            trials, and participants where each has a slope; ratings where neither is.
+        p_value: two-sided, by Student's t.
         typical_ratio: root mean square of the ratios.
         typical_effect: of a ratio of this size, to compare models by.
         capped: trials with an infinite ratio, taken to be as large as `cap`.
@@ -86,6 +88,7 @@ class MixedCoefficient:
     low: float
     high: float
     statistic: float
+    freedom: int
     p_value: float
     typical_ratio: float
     typical_effect: float
@@ -277,6 +280,10 @@ def fit_mixed(
     errors = np.sqrt(np.diag(estimates.covariance)).tolist()
     name = fit_name(models)
     parameters, people = estimates.parameters, len(rated.participants)
+    # Of a few people's slopes the mean is less sure than the normal distribution has it
+    n_ratings = sum(group.ratings.size for group in rated.groups)
+    units = [n_trials] * settings.items + [people] * (settings.people == "slopes")
+    freedom = min(units, default=n_ratings) - 1
     deviations = [
         *((n_trials, "trials", "intercept", parameters.trials),) * settings.items,
         *(
@@ -290,7 +297,7 @@ def fit_mixed(
         tuple(models),
         settings,
         tuple(
-            predictor.coefficient(name, slope, error, settings.level)
+            predictor.coefficient(name, slope, error, settings.level, freedom)
             for predictor, slope, error in zip(
                 predictors, parameters.slopes.tolist(), errors[n:], strict=True
             )
@@ -307,7 +314,7 @@ def fit_mixed(
         ),
         estimates.log_likelihood,
         estimates.n_parameters,
-        sum(group.ratings.size for group in rated.groups),
+        n_ratings,
         people,
         n_trials,
         estimates,
@@ -359,12 +366,12 @@ class _Predictor:
         return cls(model, capped / typical, typical, int((~finite).sum()), cap)
 
     def coefficient(
-        self, models: str, slope: float, error: float, level: float
+        self, models: str, slope: float, error: float, level: float, freedom: int
     ) -> MixedCoefficient:
         """A row of the table, in the unit of the ratios."""
-        from scipy.stats import norm
+        from scipy.stats import t as student
 
-        statistic, quantile = slope / error, float(norm.ppf((1 + level) / 2))
+        statistic, quantile = slope / error, float(student.ppf((1 + level) / 2, freedom))
         return MixedCoefficient(
             models,
             self.model,
@@ -373,7 +380,8 @@ class _Predictor:
             (slope - quantile * error) / self.typical,
             (slope + quantile * error) / self.typical,
             statistic,
-            float(2 * norm.sf(abs(statistic))),
+            freedom,
+            float(2 * student.sf(abs(statistic), freedom)),
             self.typical,
             slope,
             self.capped,
