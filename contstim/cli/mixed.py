@@ -58,9 +58,9 @@ def _print(analysis: MixedAnalysis) -> None:
         table.add_row(
             names[fit.name],
             f"{fit.log_likelihood:,.1f}",
-            f"{fit.aic:,.1f}",
-            f"{row.typical_effect:.3f}",
-            f"{low:.3f} to {high:.3f}",
+            f"{fit.aic:,.0f}",
+            f"{row.typical_effect:.2f}",
+            f"{low:.2f} to {high:.2f}",
             p_text(row.p_value),
         )
     print_table(table, names)
