@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
+    from contstim.optimization.jobs.store_changes import AllowedChanges
     from contstim.steps.loading import Loading
     from contstim.steps.watching import Watcher
 
@@ -133,6 +134,9 @@ def search_triplets(
     store: Path | None = None,
     trajectories: Path | None = None,
     evaluations: Path | None = None,
+    allotment: Path | None = None,
+    begin_with: Path | None = None,
+    changes: AllowedChanges | None = None,
     review: Sequence[Path] = (),
     loading: Loading = DEFAULT_LOADING,
     seed: int = 0,
@@ -153,6 +157,9 @@ def search_triplets(
         store: where results are kept as they come; by default contstim.sqlite beside `out`.
         trajectories: a further table to write, of every accepted step of every search.
         evaluations: a further table to write, of every candidate that was scored exactly.
+        allotment: a further table to write, of the natural sentences of each pair of models.
+        begin_with: such a table, by which a new store assigns natural sentences.
+        changes: what may differ from the study that the store was made for; by default nothing.
         review: reviews of the triplets in the store: rejected ones are replaced, all others stay.
         loading: how models are loaded.
         seed: decides everything that is left to chance.
@@ -173,7 +180,9 @@ def search_triplets(
         contamination_warnings,
     )
     from contstim.models.specifications import parse_models
+    from contstim.optimization.jobs.allotment import read_allotment, specified, write_allotment
     from contstim.optimization.jobs.results import rename_columns, renamed
+    from contstim.optimization.jobs.store_changes import NO_CHANGES
     from contstim.optimization.jobs.triplets import find_triplets
     from contstim.optimization.search.restarts import SINGLE
     from contstim.records import write_record
@@ -183,15 +192,17 @@ def search_triplets(
     from contstim.tables import table_kind, write_table
 
     # Names that no table can have are refused now, not after hours of searching.
-    further = [table for table in (trajectories, evaluations) if table is not None]
+    tables = (trajectories, evaluations, allotment)
+    further = [table for table in tables if table is not None]
     for table in (out, *further):
         table_kind(table)
     named_models = parse_models(models)
     plan, plausible, judges = _plan(named_models, sentences, vocabulary, settings, seed)
     context = loading.worker_context(plan, execution.models_in_memory)
     reviews = read_reviews(review) if review else None
+    allotted = () if begin_with is None else specified(read_allotment(begin_with), named_models)
     executor = execution.new_executor()
-    inputs = [sentences, vocabulary, settings.uncapped, *settings.files, *review]
+    inputs = [sentences, vocabulary, settings.uncapped, *settings.files, begin_with, *review]
     with Store(store or out.parent / "contstim.sqlite") as opened:
         plan = plan.with_defaults(
             TripletStore(opened).settings(),
@@ -206,6 +217,8 @@ def search_triplets(
                 context,
                 retry_failed=execution.retry_failed,
                 review=reviews,
+                changes=changes or NO_CHANGES,
+                allotment=allotted,
                 say=say,
                 note=watch.remark,
                 progress=progress,
@@ -232,6 +245,9 @@ def search_triplets(
             if path is not None:
                 write_table(path, rename_columns(export(), named_models))
                 write_record(path, inputs, **facts)
+        if allotment is not None:
+            write_allotment(allotment, results.allotment)
+            write_record(allotment, inputs, **facts)
     seen = contamination(results.training_texts, [triplet.natural for triplet in results.triplets])
     write_triplets(out, results.triplets)
     write_record(

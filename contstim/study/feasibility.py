@@ -7,9 +7,10 @@ together, such as ten triplets for each pair of models and four groups of partic
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
 from contstim.models.catalog import check_model
@@ -26,6 +27,8 @@ from contstim.study.sections import (
 from contstim.study.study_file import embedded_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from contstim.study.problems import Problems
     from contstim.study.study_file import Study
 
@@ -175,35 +178,37 @@ def _check_responses(study: Study, responses: ResponsesSection, problems: Proble
 def _check_settings(study: Study, problems: Problems) -> None:
     """Texts that have a form of their own, such as `words = "7-9"`."""
     sections = study.sections
-    checks: dict[tuple[str, str], Any] = {}
+    checks: list[tuple[str, str, Callable[[], object]]] = []
     triplets = sections.get("triplets")
     if isinstance(triplets, TripletsSection):
         from contstim.optimization.search.recipes import recipe_named
 
-        checks["triplets", "recipe"] = lambda: recipe_named(triplets.recipe)
+        checks.append(("triplets", "recipe", lambda: recipe_named(triplets.recipe)))
         if triplets.plausible is not None:
             plausible = triplets.plausible
-            checks["triplets", "plausible"] = lambda: read_plausible(plausible)
+            checks.append(("triplets", "plausible", lambda: read_plausible(plausible)))
         if triplets.fluency is not None:
             fluency = triplets.fluency
-            checks["triplets", "fluency"] = lambda: parse_models(read_fluency(fluency)[0])
+            checks.append(("triplets", "fluency", lambda: parse_models(read_fluency(fluency)[0])))
     vocabulary, sentences = sections.get("vocabulary"), sections.get("sentences")
     if isinstance(vocabulary, VocabularySection):
-        checks["vocabulary", "zipf"] = vocabulary.rules
+        checks.append(("vocabulary", "zipf", vocabulary.rules))
     if isinstance(sentences, SentencesSection):
-        checks["sentences", "words"] = sentences.lengths
+        checks.append(("sentences", "words", sentences.lengths))
     review = sections.get("review")
     if isinstance(review, ReviewSection):
         from contstim.reviews import read_reviews
 
-        for path in review.decisions:
-            if path.exists():
-                checks["review", f"decisions {path}"] = lambda path=path: read_reviews([path])
-    for key, check in checks.items():
+        checks += [
+            ("review", "decisions", partial(read_reviews, [path]))
+            for path in review.decisions
+            if path.exists()
+        ]
+    for section, key, check in checks:
         try:
             check()
         except ContstimError as error:
-            problems.add(key, str(error))
+            problems.add((section, key), str(error))
 
 
 @dataclass(frozen=True)

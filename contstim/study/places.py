@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import asdict, fields
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,12 +13,15 @@ from contstim.steps.settings_files import files_of_settings
 from contstim.study.study_file import RESULTS, embedded_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from contstim.steps.triplets import TripletSettings
     from contstim.study.study_file import Study, Training
 
 _Kind = TypeVar("_Kind")
 
 STORE = RESULTS / "contstim.sqlite"
-"""Scores and triplets as they come; a memory for later runs, not a result."""
+"""Scores as they come; a memory for later runs, not a result."""
 
 TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
 VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
@@ -25,6 +31,12 @@ PAIRS, TRIPLETS, SELECTED = (
     RESULTS / "triplets.csv",
     RESULTS / "selected.csv",
 )
+ALLOTMENT = RESULTS / "allotment.csv"
+"""Which natural sentences each pair of models got, which depends on how a study grew."""
+
+ARCHIVED_ALLOTMENT = Path("archived-results") / "allotment.csv"
+"""The same of an archive that is done again."""
+
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
@@ -32,6 +44,9 @@ RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
 NETWORKS = ("numpy", "torch", "transformers", "tokenizers", "kenlm")
 SOLVERS = ("numpy", "scipy", "ortools")
 STATISTICS = ("numpy", "scipy", "statsmodels", "matplotlib")
+
+_OF_A_STORE = frozenset({"models", "per_pair", "exclude"})
+"""Options of a search that a store of triplets takes more of."""
 
 _PLACES_OF_WORK = frozenset(
     {"executor", "workers", "models_in_memory", "gpus_per_worker", "ray_address", "retry_failed"}
@@ -107,6 +122,36 @@ class StudyFiles:
     def prose(self, text: Path) -> bool:
         """Whether a text is running prose; the embedded English is not."""
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
+
+
+def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path:
+    """Where triplets are kept as they come: a file for each way of searching.
+
+    A store takes further models, sentences, triplets and excluded words, and refuses another way of
+    searching, or less than it has. So a study that goes back to an earlier way finds what it found
+    then.
+
+    Args:
+        options: of the stage that searches.
+        settings: the same, as the step takes them.
+    """
+    from contstim.store import Store, TripletStore
+
+    way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
+    text = json.dumps(way, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    excluded = settings.limits().exclude
+    for number in count(1):
+        name = f"triplets-{digest}" + (f"-{number}" if number > 1 else "")
+        path = RESULTS / "stores" / f"{name}.sqlite"
+        if not path.exists():
+            break
+        with Store(path) as store:
+            stored = TripletStore(store).settings()
+        has = {*stored.get("exclude", "").split()}
+        if int(stored.get("per pair", 0)) <= settings.per_pair and has <= excluded:
+            break
+    return path
 
 
 def options_of(settings: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from contstim.steps.selection import SelectionSettings
 from contstim.steps.text_settings import SentenceSettings, VocabularySettings
 from contstim.steps.triplets import Execution, TripletSettings
 from contstim.study.places import (
+    ALLOTMENT,
+    ARCHIVED_ALLOTMENT,
     NATURAL,
     NATURAL_TEXT,
     NETWORKS,
@@ -26,6 +28,7 @@ from contstim.study.places import (
     options_of,
     part_of,
     present,
+    triplet_store,
     user_files,
 )
 from contstim.study.reviewed import decisions_about
@@ -254,10 +257,20 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
     settings, execution = part_of(section, TripletSettings), part_of(section, Execution)
     decisions = decisions_about("triplets", files.decisions)
     loading, seed = files.study.loading, files.study.seed
+    options = {
+        "models": files.specifications,
+        "seed": seed,
+        **options_of(loading),
+        **options_of(settings),
+    }
 
     def step(watch: Watcher) -> object:
+        from contstim.optimization.jobs.store_changes import AllowedChanges
         from contstim.steps.triplets import search_triplets
 
+        # The study file is what counts: of what the store has, all stays that still holds
+        every = frozenset(model.specification for model in files.study.models)
+        changes = AllowedChanges(models=True, sentences=True, vocabulary=True, renew=every)
         return search_triplets(
             files.specifications,
             natural,
@@ -265,7 +278,10 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             vocabulary=files.vocabulary,
             settings=settings,
             execution=execution,
-            store=STORE,
+            store=triplet_store(options, settings),
+            allotment=ALLOTMENT,
+            begin_with=ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None,
+            changes=changes,
             review=decisions,
             loading=loading,
             seed=seed,
@@ -282,14 +298,10 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             *user_files(settings),
             *decisions,
             *files.models,
+            *present(ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None),
         ),
-        writes=(TRIPLETS,),
-        options={
-            "models": files.specifications,
-            "seed": seed,
-            **options_of(loading),
-            **options_of(settings),
-        },
+        writes=(TRIPLETS, ALLOTMENT),
+        options=options,
         libraries=NETWORKS,
     )
 

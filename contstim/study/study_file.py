@@ -6,7 +6,7 @@ import re
 from contextlib import chdir
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.documents import parse_toml, read_text
 from contstim.errors import ContstimError, InputError
@@ -18,6 +18,7 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
+from contstim.options import Help
 from contstim.steps.loading import Loading
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
@@ -40,9 +41,13 @@ KINDS = ("ngram", *_RECURRENT, *_TRANSFORMERS)
 
 @dataclass(frozen=True, kw_only=True)
 class NgramSettings:
-    """An n-gram model: the length of its longest n-grams."""
+    """An n-gram model.
 
-    order: int = 3
+    Attributes:
+        order: the length of its longest n-grams, 1 to 6.
+    """
+
+    order: Annotated[int, Help("1 to 6.", at_least=1, at_most=6)] = 3
 
 
 @dataclass(frozen=True)

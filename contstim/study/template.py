@@ -20,9 +20,8 @@ training = "english:1000"      # sentences of the embedded English, for practice
 natural = "english:800"       # where natural sentences come from; none of the training text
 
 [models]                       # yours: gpt2 = "hf:gpt2", bert = "hf:bert-base-cased@pll-word-l2r"
-unigram = {{ train = "ngram", order = 1 }}
 bigram = {{ train = "ngram", order = 2 }}
-trigram = {{ train = "ngram", order = 3 }}
+lstm = {{ train = "lstm", embedding = 16, hidden = 32, epochs = 3 }}
 
 [vocabulary]                   # the words that sentences may be made of
 min_count = 2
@@ -36,6 +35,7 @@ per_pair = 6
 [triplets]                     # a natural sentence and two synthetic ones
 per_pair = 12
 restarts = 1
+max_changes = 2
 
 [selection]                    # the most controversial triplets
 per_pair = 6

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.responses import write_responses
+from contstim.optimization.jobs.allotment import read_allotment
 from contstim.sentence import Sentence
 from contstim.steps.analysis import AnalysisSettings, analyze_responses
 from contstim.steps.triplets import Execution, TripletSettings, search_triplets
@@ -38,8 +39,15 @@ def test_triplets_are_searched(
     settings = TripletSettings(
         per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear")
     )
+    allotment = tmp_path / "allotment.csv"
     results = search_triplets(
-        models, sentences, out, vocabulary=words, settings=settings, trajectories=steps
+        models,
+        sentences,
+        out,
+        vocabulary=words,
+        settings=settings,
+        trajectories=steps,
+        allotment=allotment,
     )
     assert capsys.readouterr() == ("", "")
     assert len(results.triplets) == 1
@@ -47,9 +55,26 @@ def test_triplets_are_searched(
     assert {(t.model_1, t.model_2) for t in results.triplets} == {("bi", "tri")}
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
     assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt"}
-    assert set(record["outputs"]) == {"t.csv", "steps.csv"}
+    assert set(record["outputs"]) == {"t.csv", "steps.csv", "allotment.csv"}
     assert record["exclude"] == ["email", "hear"]
     assert (tmp_path / "contstim.sqlite").exists()
+    rows = read_allotment(allotment)
+    assert {(row.model_1, row.model_2) for row in rows} == {("bi", "tri")}
+    again = tmp_path / "again" / "t.csv"
+    again.parent.mkdir()
+    # Another seed would have other sentences, but for the allotment
+    repeated = search_triplets(
+        models,
+        sentences,
+        again,
+        vocabulary=words,
+        settings=settings,
+        begin_with=allotment,
+        seed=1,
+    )
+    assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
+    record = json.loads((again.parent / "t.csv.meta.json").read_text())
+    assert "../allotment.csv" in record["inputs"]
 
 
 def test_defaults_are_those_of_one_process() -> None:

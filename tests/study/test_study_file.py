@@ -74,7 +74,7 @@ BAD = {
     "a title that is a number": ('title = "Two n-gram models"', "title = 2", "is not a text"),
     "a seed that is a text": ("seed = 3", 'seed = "3"', "is not a whole number"),
     "a seed below 0": ("seed = 3", "seed = -3", "0 or more"),
-    "a section that is a number": ("[loading]\ndevice =", "loading =", "is not a"),
+    "a section that is a number": ("[power]\nsimulations = 10", "[sentences.x]", "no such key"),
     "a text that is not there": ('"more.txt"', '"mor.txt"', "there is no file 'mor.txt'"),
     "an embedded text without number": ('"english:400"', '"english"', "such as english:2000"),
     "a review that is not there": ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
@@ -85,7 +85,7 @@ BAD = {
     "a setting that there is not": ("hidden = 16", "hiden = 16", "did you mean hidden?"),
     "a setting out of range": ("hidden = 16", "hidden = 0", "1 or more"),
     "a setting of another type": ("order = 2", 'order = "2"', "is not a whole number"),
-    "an order out of range": ("order = 2", "order = 9", "1 to 6"),
+    "an order out of range": ("order = 2", "order = 9", "6 at most"),
     "a rule that there is not": ("epochs = 1", 'rule = "chain"', "no rule 'chain'"),
     "a transform that there is not": ('transform = "mean"', 'transform = "sum"', "transform"),
     "the same as nothing": ('same = "lstm"', 'same = "gpt"', "is not a model that this study"),
@@ -122,7 +122,8 @@ def folder(tmp_path: Path) -> Path:
         "reviewer,item_id,kind,source_id,condition,group,model_1,model_2,"
         "sentence_1,sentence_2,sentence_3,decision,reason\n"
     )
-    (tmp_path / "review.csv").write_text(header, encoding="utf-8")
+    row = "Ann,p1,pair,,,0,bigram,lstm,They sleep.,We read.,,keep,\n"
+    (tmp_path / "review.csv").write_text(header + row, encoding="utf-8")
     (tmp_path / "empty").mkdir()
     (tmp_path / "study.toml").write_text(GOOD, encoding="utf-8")
     return tmp_path
@@ -160,6 +161,7 @@ def test_a_bad_file_is_told_with_line_key_and_remedy(folder: Path, name: str) ->
 
 def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> None:
     bad = GOOD.replace("groups = 3", "groups = 4").replace("min_count", "minimum")
+    bad = bad.replace("[power]\nsimulations = 10\n", "")
     bad = bad.replace('"more.txt"', '"none.txt"').replace("order = 2", 'order = "two"')
     (folder / "study.toml").write_text(bad, encoding="utf-8")
     with pytest.raises(InputError) as refused:
@@ -170,7 +172,7 @@ def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> N
         "line 7, [models] bigram.order",
         "line 13, [vocabulary] minimum",
         "line 20, [pairs] per_pair",
-        "line 26, [selection] per_pair",
+        "line 27, [selection] per_pair",
     ]
 
 

@@ -86,5 +86,5 @@ def test_keys_are_those_that_python_reads(
     text = "\n".join(lines)
     places = lines_of_keys(text)
     assert set(places) == _keys(tomllib.loads(text))
-    for key, line in places.items():
-        assert text.split("\n")[line - 1].lstrip("[").startswith(f'"{key[-1]}"')
+    for place, number in places.items():
+        assert text.split("\n")[number - 1].lstrip("[").startswith(f'"{place[-1]}"')
