@@ -12,8 +12,9 @@ from contstim.steps.analysis import MinCatch
 from contstim.steps.watching import SILENT
 
 if TYPE_CHECKING:
-    from contstim.experiments.analysis.mixed import MixedAnalysis
+    from contstim.experiments.analysis.mixed import MixedAnalysis, MixedSettings
     from contstim.steps.watching import Watcher
+    from contstim.stimuli import Condition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,31 @@ class MixedOptions:
     ] = "nats"
     min_catch: MinCatch = None
 
+    @property
+    def settings(self) -> MixedSettings:
+        """The mixed model."""
+        from contstim.experiments.analysis.mixed import MixedSettings
+
+        items = self.items == "intercept"
+        return MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those of the trials.
+
+        Raises:
+            InputError: there is no such condition.
+        """
+        from contstim.experiments.analysis.mixed import TESTING
+        from contstim.stimuli import Condition
+
+        try:
+            return tuple(Condition(name) for name in self.condition) or TESTING
+        except ValueError:
+            raise InputError(
+                f"--condition is {', '.join(self.condition)}; there are {', '.join(Condition)}."
+            ) from None
+
 
 def fit_ratings(
     trials: Path,
@@ -87,34 +113,22 @@ def fit_ratings(
         InputError: a file cannot be read or written, the tables do not fit together, or no mixed
             model can be fitted (see `fit_mixed`).
     """
-    from contstim.experiments.analysis.mixed import TESTING, MixedSettings, compare_mixed
+    from contstim.experiments.analysis.mixed import compare_mixed
     from contstim.experiments.analysis.ratings import gather
     from contstim.experiments.responses import CatchRule, admit, read_responses
     from contstim.experiments.responses.admission import DEFAULT_RULE
     from contstim.records import write_record
     from contstim.scores import ScoreTable
-    from contstim.stimuli import Condition, read_trials
+    from contstim.stimuli import read_trials
     from contstim.tables import write_table
     from contstim.wording import counted
 
-    try:
-        conditions = [Condition(name) for name in options.condition] or TESTING
-    except ValueError:
-        raise InputError(
-            f"--condition is {', '.join(options.condition)}; there are {', '.join(Condition)}."
-        ) from None
+    settings, conditions = options.settings, options.conditions
     design = read_trials(trials)
     catch = DEFAULT_RULE if options.min_catch is None else CatchRule(number=options.min_catch)
     # The same people as in `analyze`: those who finished and passed their catch trials.
     admission = admit(design, read_responses(responses), catch=catch)
     ratings = gather(design, admission.responses, ScoreTable.read(scores))
-    settings = MixedSettings(
-        options.link,
-        options.thresholds,
-        options.people,
-        options.items == "intercept",
-        options.ratios,
-    )
     with watch.working("fitting") as progress:
         analysis = compare_mixed(
             ratings,

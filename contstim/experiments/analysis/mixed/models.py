@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
-from contstim.experiments.analysis.mixed.fitting import fit_blocks, threshold_scheme
+from contstim.experiments.analysis.mixed.fitting import (
+    ThresholdKind,
+    fit_blocks,
+    threshold_scheme,
+)
 from contstim.experiments.analysis.mixed.laplace import RatedBlock
+from contstim.experiments.analysis.mixed.links import Link
 from contstim.experiments.analysis.ratings import Ratings, subset
 from contstim.stimuli import Condition
 from contstim.wording import counted
@@ -20,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.analysis.mixed.fitting import MixedEstimates, ThresholdKind
-    from contstim.experiments.analysis.mixed.links import Link
+    from contstim.experiments.analysis.mixed.fitting import MixedEstimates, ThresholdScheme
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
 """The conditions that say something of models: catch trials only ask whether people attend."""
@@ -56,6 +60,18 @@ class MixedSettings:
     items: bool = True
     scale: RatioScale = "nats"
     level: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("link", get_args(Link)),
+            ("thresholds", get_args(ThresholdKind)),
+            ("people", get_args(PeopleEffects)),
+            ("scale", get_args(RatioScale)),
+        ):
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"{name} is {getattr(self, name)!r}; there are {', '.join(allowed)}."
+                )
 
 
 @dataclass(frozen=True)
@@ -254,64 +270,74 @@ def fit_mixed(
     scheme = threshold_scheme(settings.thresholds, every.astype(np.int64))
     _require_variation(rated, settings)
     predictors = [_Predictor.of(rated, model, settings) for model in models]
-    values = np.stack([p.values for p in predictors], axis=1) if predictors else None
+    blocks = _blocks(rated, predictors, scheme, settings)
+    estimates = fit_blocks(settings.link, scheme, blocks, trials_vary=settings.items)
+    return _results(rated, predictors, scheme, settings, estimates)
+
+
+def _blocks(
+    rated: Ratings,
+    predictors: Sequence[_Predictor],
+    scheme: ThresholdScheme,
+    settings: MixedSettings,
+) -> list[RatedBlock]:
+    """The ratings of each group as levels, and what is multiplied with slopes and effects."""
     n_trials = sum(len(group.trials) for group in rated.groups)
-    if values is None:
-        values = np.zeros((n_trials, 0))
+    values = np.zeros((n_trials, len(predictors)))
+    for column, predictor in enumerate(predictors):
+        values[:, column] = predictor.values
     # With flexible thresholds a ratio that is the same everywhere is an intercept, which they hold
-    intercept = [np.ones((n_trials, 1))] if settings.thresholds == "flexible" else []
-    columns = np.hstack([*intercept, values])
+    ones = np.ones((n_trials, 1))
+    columns = np.hstack([ones, values]) if settings.thresholds == "flexible" else values
     if np.linalg.matrix_rank(columns) < columns.shape[1]:
         raise InputError(
-            f"The ratios of {fit_name(models)} follow from one another (or are the same on every "
-            "trial), so that no coefficient can be told from the rest. Leave models out."
+            f"The ratios of {fit_name([p.model for p in predictors])} follow from one another (or "
+            "are the same on every trial), so that no coefficient can be told from the rest. Leave "
+            "models out."
         )
-    ones = np.ones((n_trials, 0 if settings.people == "none" else 1))
-    effects = np.hstack([ones, values]) if settings.people == "slopes" else ones
+    effects = {"none": ones[:, :0], "intercept": ones, "slopes": np.hstack([ones, values])}
     level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(7)])
     blocks, start = [], 0
     for group in rated.groups:
         rows = slice(start, start + len(group.trials))
         levels = level_of[group.ratings.astype(np.int64)]
-        blocks.append(RatedBlock(levels, values[rows], effects[rows]))
+        blocks.append(RatedBlock(levels, values[rows], effects[settings.people][rows]))
         start = rows.stop
-    estimates = fit_blocks(settings.link, scheme, blocks, trials_vary=settings.items)
-    n = len(scheme.names)
-    errors = np.sqrt(np.diag(estimates.covariance)).tolist()
-    name = fit_name(models)
+    return blocks
+
+
+def _results(
+    rated: Ratings,
+    predictors: Sequence[_Predictor],
+    scheme: ThresholdScheme,
+    settings: MixedSettings,
+    estimates: MixedEstimates,
+) -> MixedFit:
+    """The estimates as rows of tables."""
+    models = tuple(predictor.model for predictor in predictors)
+    name, n = fit_name(models), len(scheme.names)
     parameters, people = estimates.parameters, len(rated.participants)
-    # Of a few people's slopes the mean is less sure than the normal distribution has it
+    n_trials = sum(len(group.trials) for group in rated.groups)
     n_ratings = sum(group.ratings.size for group in rated.groups)
+    # Of a few people's slopes the mean is less sure than the normal distribution has it
     units = [n_trials] * settings.items + [people] * (settings.people == "slopes")
     freedom = min(units, default=n_ratings) - 1
-    deviations = [
-        *((n_trials, "trials", "intercept", parameters.trials),) * settings.items,
-        *(
-            (people, "participants", effect, deviation)
-            for effect, deviation in zip(
-                ("intercept", *models), parameters.participants.tolist(), strict=False
-            )
-        ),
+    slopes, thresholds = parameters.slopes.tolist(), estimates.estimated[:n].tolist()
+    errors = np.sqrt(np.diag(estimates.covariance)).tolist()
+    coefficients = [
+        predictor.coefficient(name, slope, error, settings.level, freedom)
+        for predictor, slope, error in zip(predictors, slopes, errors[n:], strict=True)
     ]
+    rows = zip(scheme.names, thresholds, errors[:n], strict=True)
+    deviations = [("trials", "intercept", n_trials, parameters.trials)] * settings.items
+    of_people = zip(("intercept", *models), parameters.participants.tolist(), strict=False)
+    deviations += [("participants", effect, people, deviation) for effect, deviation in of_people]
     return MixedFit(
-        tuple(models),
+        models,
         settings,
-        tuple(
-            predictor.coefficient(name, slope, error, settings.level, freedom)
-            for predictor, slope, error in zip(
-                predictors, parameters.slopes.tolist(), errors[n:], strict=True
-            )
-        ),
-        tuple(
-            MixedThreshold(name, threshold, value, error)
-            for threshold, value, error in zip(
-                scheme.names, estimates.estimated[:n].tolist(), errors[:n], strict=True
-            )
-        ),
-        tuple(
-            MixedVariance(name, factor, effect, levels, deviation, deviation**2)
-            for levels, factor, effect, deviation in deviations
-        ),
+        tuple(coefficients),
+        tuple(MixedThreshold(name, *row) for row in rows),
+        tuple(MixedVariance(name, *row, row[-1] ** 2) for row in deviations),
         estimates.log_likelihood,
         estimates.n_parameters,
         n_ratings,
