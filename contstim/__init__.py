@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.acceptability.evaluation import evaluate_acceptability
     from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
     from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
+    from contstim.experiments.analysis.mixed import MixedSettings, compare_mixed, fit_mixed
     from contstim.experiments.analysis.outputs.folder import write_analysis
     from contstim.experiments.analysis.run import Analysis, analyze
     from contstim.experiments.design.artificial import artificial_participants, simulate_responses
@@ -131,6 +132,9 @@ _HOMES = {
     "read_responses": "contstim.experiments.responses",
     "Analysis": "contstim.experiments.analysis.run",
     "analyze": "contstim.experiments.analysis.run",
+    "MixedSettings": "contstim.experiments.analysis.mixed",
+    "fit_mixed": "contstim.experiments.analysis.mixed",
+    "compare_mixed": "contstim.experiments.analysis.mixed",
     "write_analysis": "contstim.experiments.analysis.outputs.folder",
     # models on benchmarks
     "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
@@ -159,6 +163,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "LanguageModel",
+    "MixedSettings",
     "ModelError",
     "Pair",
     "RecurrentSettings",
@@ -184,6 +189,7 @@ __all__ = [
     "analyze",
     "artificial_participants",
     "build_design",
+    "compare_mixed",
     "default_vocabulary",
     "design_power",
     "evaluate_acceptability",
@@ -192,6 +198,7 @@ __all__ = [
     "export_jspsych",
     "fetch_published",
     "filter_sentences",
+    "fit_mixed",
     "generate",
     "generate_pairs",
     "load_model",

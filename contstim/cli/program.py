@@ -15,6 +15,7 @@ from contstim.cli import (
     export,
     generate,
     import_responses,
+    mixed,
     models,
     plausibility,
     reproduce,
@@ -78,6 +79,7 @@ app.add("collect", collect.collect)
 app.add("simulate", simulate.simulate)
 app.add_typer(import_responses.app, name="import")
 app.add("analyze", analyze.analyze)
+app.add("mixed", mixed.mixed)
 app.add("compare", compare.compare)
 app.add("controls", controls.controls)
 app.add_typer(evaluate.app, name="evaluate")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,6 +23,18 @@ def score(
         typer.Option(
             "--per-word",
             help="Write a row for each token of each sentence, with its word, instead of sums.",
+        ),
+    ] = False,
+    by: Annotated[
+        Literal["token", "word"],
+        typer.Option(help="With --per-word: a row for each token, or for each word."),
+    ] = "token",
+    boundary_correction: Annotated[
+        bool,
+        typer.Option(
+            "--boundary-correction",
+            help="With --per-word: count that a word ends to the word, and not to the first token "
+            "of the next (causal transformers; Pimentel & Meister 2024, Oh & Schuler 2024).",
         ),
     ] = False,
     standard_errors: Annotated[
@@ -45,8 +57,8 @@ def score(
     keeps it in the record.
 
     With `--per-word` the columns are sentence, model, position (of the word, from 0; the end of the
-    sentence counts as one more), word, token, log_prob and surprisal, in nats. A model's rows add
-    up to its score of the sentence.
+    sentence counts as one more), word, token (by word: tokens, how many), log_prob and surprisal,
+    in nats. A model's rows add up to its score of the sentence, corrected or not.
 
     Example: `contstim score --model kenlm:bigram.arpa --model hf:gpt2@chain
     --sentences natural.txt --out scores.csv`
@@ -58,6 +70,8 @@ def score(
         sentences,
         out,
         per_word=per_word,
+        by=by,
+        boundary_correction=boundary_correction,
         standard_errors=standard_errors,
         loading=loading,
         store=store,

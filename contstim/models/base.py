@@ -352,6 +352,25 @@ class LanguageModel(Scorer):
         del sentences
         raise self._no_token_scores()
 
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """`token_log_probs` in which each word's terms add up to the word's, its end included.
+
+        Where tokens mark the beginning of words, that a word is complete is told by the token after
+        it: p(word) is the product of its tokens' probabilities, times the probability that a word
+        ends after it, divided by that before it (Pimentel & Meister 2024; Oh & Schuler 2024). The
+        first word begins, and the last token ends, for sure, so that a sentence's terms have the
+        same sum.
+
+        Raises:
+            ModelError: the model does not read from left to right, or knows no words.
+        """
+        del sentences
+        raise ModelError(
+            f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; "
+            "causal transformers with the rule log-likelihood have, and models of words need no "
+            "correction. Score it without."
+        )
+
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
         """See `Scorer.token_counts`: the number of terms of `token_log_probs`."""
         return np.array([len(terms) for terms in self.token_log_probs(sentences)], np.int64)

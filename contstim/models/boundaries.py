@@ -19,7 +19,9 @@ from contstim.models.batching import log_softmax32
 from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
-    from contstim.arrays import IntArray
+    from collections.abc import Mapping
+
+    from contstim.arrays import BoolArray, IntArray
 
 NO_CLASS = -1
 WITHIN = 0
@@ -28,6 +30,7 @@ BOUNDARY = 1
 _CONTINUES = "##"
 _BEGINS = ("Ġ", "▁")
 _ENDS = "</w>"
+_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the latter as byte-level BPE writes them
 
 
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
@@ -49,15 +52,8 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     Raises:
         ModelError: no token is marked, so that words cannot be told apart.
     """
-    everything: dict[str, int] = tokenizer.get_vocab()
-    vocabulary = {t: i for t, i in everything.items() if i < n_tokens}  # some were never trained
-    marks = {
-        _CONTINUES: [t for t in vocabulary if t.startswith(_CONTINUES)],
-        **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINS},
-        _ENDS: [t for t in vocabulary if t.endswith(_ENDS)],
-    }
-    mark = max(marks, key=lambda m: len(marks[m]))
-    marked = {vocabulary[token] for token in marks[mark]}
+    vocabulary = _trained_tokens(tokenizer, n_tokens)
+    mark, marked = _word_mark(vocabulary)
     ends = {vocabulary[m] for m in (*END_MARKS, *(m + _ENDS for m in END_MARKS)) if m in vocabulary}
     if not marked:
         raise ModelError(
@@ -77,6 +73,47 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     special = {*tokenizer.all_special_ids, *(id_ for id_, token in added if token.special)}
     classes[[i for i in special if i < n_tokens]] = NO_CLASS
     return classes
+
+
+def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
+    """Which tokens, where they come next, say that the word before them is complete, (n_tokens,).
+
+    Those that begin a word, end marks, white space, special tokens, and outputs without a token:
+    all but those that go on with the word. For tokenizers that mark where words begin.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        n_tokens: number of outputs of the model.
+
+    Raises:
+        ModelError: the tokenizer marks where words end, or neither.
+    """
+    vocabulary = _trained_tokens(tokenizer, n_tokens)
+    mark, _ = _word_mark(vocabulary)
+    if mark == _ENDS:
+        raise ModelError(
+            "The tokenizer marks where words end (</w>), so that a word's tokens already say that "
+            "it is complete: its surprisal needs no correction."
+        )
+    completing: BoolArray = token_classes(tokenizer, n_tokens) != WITHIN
+    completing[[i for token, i in vocabulary.items() if token.startswith(_BLANKS)]] = True
+    return completing
+
+
+def _trained_tokens(tokenizer: Any, n_tokens: int) -> dict[str, int]:
+    everything: dict[str, int] = tokenizer.get_vocab()
+    return {token: i for token, i in everything.items() if i < n_tokens}  # some were never trained
+
+
+def _word_mark(vocabulary: Mapping[str, int]) -> tuple[str, set[int]]:
+    """The mark of words that most tokens have, and those tokens."""
+    marks = {
+        _CONTINUES: [t for t in vocabulary if t.startswith(_CONTINUES)],
+        **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINS},
+        _ENDS: [t for t in vocabulary if t.endswith(_ENDS)],
+    }
+    mark = max(marks, key=lambda m: len(marks[m]))
+    return mark, {vocabulary[token] for token in marks[mark]}
 
 
 class Normaliser:

@@ -14,7 +14,12 @@ import numpy as np
 from contstim.models.base import conventions
 from contstim.models.catalog import with_each_model
 from contstim.models.contamination import contamination
-from contstim.models.scoring import score_sentences, table_of_terms, token_terms
+from contstim.models.scoring import (
+    score_sentences,
+    table_of_terms,
+    table_of_words,
+    token_terms,
+)
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
@@ -59,6 +64,7 @@ def score_in_turn(
     *,
     store: Store | None = None,
     by_token: bool = False,
+    completed_words: bool = False,
     standard_errors: bool = False,
     progress: Callable[[Scorer, int], None] | None = None,
     **loading: Unpack[LoadOptions],
@@ -70,6 +76,7 @@ def score_in_turn(
         sentences: what is scored.
         store: where scores are kept between runs; see `score_sentences`.
         by_token: whether the terms of each score are wanted instead of their sum.
+        completed_words: whether in these terms a word's end counts to the word.
         standard_errors: whether they are wanted too; costs as much again as the scores.
         progress: told the model and how many distinct sentences more have their score.
         loading: see `load_scorer`.
@@ -83,7 +90,7 @@ def score_in_turn(
     def scores_of(model: Scorer) -> ModelScores:
         log_probs, terms = None, None
         if by_token:
-            terms = token_terms(model, sentences, progress=progress)
+            terms = token_terms(model, sentences, completed=completed_words, progress=progress)
         else:
             table = score_sentences([model], sentences, store=store, progress=progress)
             log_probs = table.log_probs[:, 0]
@@ -116,11 +123,11 @@ def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) ->
 
 
 def term_table(
-    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence], *, by_word: bool = False
 ) -> dict[str, list[Any]]:
-    """The terms as one table; see `table_of_terms`."""
+    """The terms as one table; see `table_of_terms` and, by word, `table_of_words`."""
     terms = {model.name: model.terms for model in scores if model.terms is not None}
-    return table_of_terms(terms, sentences)
+    return (table_of_words if by_word else table_of_terms)(terms, sentences)
 
 
 def standard_error_table(

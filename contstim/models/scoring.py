@@ -110,19 +110,30 @@ def token_terms(
     model: Scorer,
     sentences: Sequence[Sentence],
     *,
+    completed: bool = False,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> Terms:
     """The terms of every sentence's score under one model.
+
+    Args:
+        model: a language model.
+        sentences: what is scored.
+        completed: whether a word's end counts to the word, see
+            `LanguageModel.completed_word_log_probs`.
+        progress: told the model and how many sentences more have their terms.
 
     Raises:
         ModelError: a model's score is not a sum over tokens, or it cannot score a sentence.
     """
     language_model = require_language_model(model, "A score for each word")
+    score = language_model.token_log_probs
+    if completed:
+        score = language_model.completed_word_log_probs
     distinct = list(dict.fromkeys(sentences))
     terms: dict[Sentence, Sequence[TokenScore]] = {}
     for block in _blocks(len(distinct)):
         part = distinct[block]
-        terms.update(zip(part, language_model.token_log_probs(part), strict=True))
+        terms.update(zip(part, score(part), strict=True))
         if progress is not None:
             progress(model, len(part))
     return terms
@@ -144,6 +155,28 @@ def table_of_terms(
         for term in of_model[sentence]
     ]
     columns = ("sentence", "model", "position", "word", "token", "log_prob", "surprisal")
+    return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+
+
+def table_of_words(
+    terms: Mapping[str, Terms], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """The same, a row for each word, whose terms are added up.
+
+    Columns: sentence, model, position, word, tokens (how many), log_prob and surprisal (nats).
+    """
+    rows: list[tuple[object, ...]] = []
+    for sentence in sentences:
+        for name, of_model in terms.items():
+            # Words in reading order; the end of the sentence, at -1, is last
+            words: dict[int, list[TokenScore]] = {}
+            for term in of_model[sentence]:
+                words.setdefault(term.word, []).append(term)
+            for tokens in words.values():
+                position, word, _, _ = _place(sentence, tokens[0])
+                log_prob = sum(token.log_prob for token in tokens)
+                rows.append((sentence.text, name, position, word, len(tokens), log_prob, -log_prob))
+    columns = ("sentence", "model", "position", "word", "tokens", "log_prob", "surprisal")
     return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 

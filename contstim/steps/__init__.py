@@ -19,6 +19,7 @@ triplets     searches for every pair of models
 selection    the most controversial triplets
 design       trials of an experiment, and its power
 analysis     what people answered, compared with models
+mixed        mixed models of people's ratings
 
 text_settings, simulation_settings   settings that commands read before anything heavy is loaded
 settings_files                       files that settings name

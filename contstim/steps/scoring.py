@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
 from contstim.models.contamination import contamination_facts, contamination_warnings
@@ -36,6 +36,8 @@ def score(
     out: Path,
     *,
     per_word: bool = False,
+    by: Literal["token", "word"] = "token",
+    boundary_correction: bool = False,
     standard_errors: Path | None = None,
     loading: Loading = DEFAULT_LOADING,
     store: Path | None = None,
@@ -48,6 +50,8 @@ def score(
         sentences: a text, one sentence a line, or a table with columns of sentences.
         out: the table to write.
         per_word: a row for each token of each sentence, with its word, instead of sums.
+        by: then a row for each token, or for each word.
+        boundary_correction: then a word's end counts to the word, not to the next one.
         standard_errors: a further table to write, of the errors that sampling leaves.
         loading: how models are loaded.
         store: where scores are kept between runs; by default contstim.sqlite beside `out`.
@@ -58,6 +62,8 @@ def score(
         ModelError: a model cannot be loaded, or cannot score a sentence.
         StoreError: the store cannot be written.
     """
+    if not per_word and (by == "word" or boundary_correction):
+        raise InputError("--by and --boundary-correction are for --per-word: give it too.")
     if per_word and out.suffix.lower() == ".npz":
         raise InputError(
             "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
@@ -74,6 +80,7 @@ def score(
             stimuli,
             store=database,
             by_token=per_word,
+            completed_words=boundary_correction,
             standard_errors=standard_errors is not None,
             progress=progress,
             **loading.keywords,
@@ -81,14 +88,16 @@ def score(
     # Every table gets a record of how each model scored, without which numbers mean nothing.
     conventions = {scored.name: scored.convention for scored in scores}
     if per_word:
-        write_table(out, term_table(scores, stimuli))
+        write_table(out, term_table(scores, stimuli, by_word=by == "word"))
     else:
         score_table(scores, stimuli).write(out)
     if standard_errors is not None:
         write_table(standard_errors, standard_error_table(scores, stimuli))
         write_record(standard_errors, [sentences], models=conventions)
     contaminations = {scored.name: scored.contamination for scored in scores}
-    write_record(out, [sentences], models=conventions, **contamination_facts(contaminations))
+    rows = {"by": by, "boundary_correction": boundary_correction} if per_word else {}
+    facts = contamination_facts(contaminations)
+    write_record(out, [sentences], models=conventions, **rows, **facts)
     for warning in contamination_warnings(contaminations):
         watch.warn(warning)
     watch.remark(

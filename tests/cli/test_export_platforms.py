@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.responses import admit, read_responses
+from contstim.experiments.responses import admit, read_responses, write_responses
 from contstim.stimuli import read_trials, write_trials
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
 from tests.cli.running import run, succeed
+from tests.experiments.analysis.simulation import simulate
 from tests.experiments.platforms import test_gorilla as gorilla
 from tests.experiments.platforms import test_pcibex as pcibex
 from tests.experiments.platforms import test_psychopy as psychopy
@@ -97,3 +98,19 @@ def test_psych_ds_is_written_and_checked(folder: Path) -> None:
     failed = run(folder, "export", "psych-ds")
     assert failed.returncode == 2
     assert "Give --trials and --out" in failed.stderr
+
+
+def test_an_analysis_in_r_is_written_from_three_tables(tmp_path: Path) -> None:
+    experiment = simulate(("a", "b"), (4, 4))
+    write_trials(tmp_path / "trials.csv", experiment.trials)
+    write_responses(tmp_path / "responses.csv", experiment.responses)
+    experiment.scores.write(tmp_path / "scores.csv")
+    command = "export r --trials trials.csv --responses responses.csv --out in-r".split()
+    failed = run(tmp_path, *command)
+    assert failed.returncode == 2
+    assert "--scores" in failed.stderr
+    assert succeed(tmp_path, *command, "--scores", "scores.csv") == ""
+    assert (tmp_path / "in-r" / "analysis.R").is_file()
+    record = json.loads((tmp_path / "in-r" / "export.meta.json").read_text())
+    assert record["platform"] == "r"
+    assert len(read_csv_rows(tmp_path / "in-r" / "ratings.csv")) == len(experiment.responses)

@@ -62,6 +62,31 @@ def test_the_words_of_a_sentence_add_up_to_its_score(folder: Path) -> None:
     assert [r["token"] for r in rows if r["model"] == models[0]][:7][-1] == "</s>"
 
 
+def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
+    """The words of a sentence add up to its score, and those of a model of words stay."""
+    models = [f"kenlm:{folder}/bigram.arpa", f"hf:{folder}/gpt2"]
+    options = [part for model in models for part in ("--model", model)]
+    sums = run(folder, "scores.csv", *options)
+    corrected = ["--per-word", "--by", "word", "--boundary-correction"]
+    rows = run(folder, "by-word.csv", *options, *corrected)
+    plain = run(folder, "plain-words.csv", *options, "--per-word", "--by", "word")
+    assert list(rows[0]) == "sentence model position word tokens log_prob surprisal".split()
+    for model in models:
+        of_model = [row for row in rows if row["model"] == model and row["sentence"] == TEXTS[1]]
+        words = [*Sentence.parse(TEXTS[1]).words, TEXTS[1][-1]]
+        assert [row["word"] for row in of_model] == words
+        total = sum(float(row["log_prob"]) for row in of_model)
+        assert total == pytest.approx(float(sums[1][model]), abs=1e-4)
+        same = [row in plain for row in of_model]
+        assert all(same) if model == models[0] else not any(same)
+    record = json.loads((folder / "by-word.csv.meta.json").read_text(encoding="utf-8"))
+    assert (record["by"], record["boundary_correction"]) == ("word", True)
+    with pytest.raises(InputError, match="are for --per-word"):
+        run(folder, "no.csv", *options, "--boundary-correction")
+    with pytest.raises(ModelError, match="no word boundaries to correct"):
+        run(folder, "no.csv", "--model", f"hf:{folder}/bert", *corrected)
+
+
 def test_prompt_and_precision_reach_the_model_and_the_record(folder: Path) -> None:
     model = f"hf:{folder}/gpt2@chain"
     plain = run(folder, "plain.csv", "--model", model)

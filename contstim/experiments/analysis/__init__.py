@@ -7,11 +7,13 @@ measures     how well log-probability ratios predict ratings: accuracy, signed-r
 ceilings     how well people predict one another
 inference    signed-rank tests, false-discovery rate, contrasts
 evaluation   both measures and their noise ceilings, per person, group and model
+reliability  how sure people are of each trial
 agreement    models with models, people with people, people with rival models
 bootstrap    resamples of participants and items
 effects      comparisons of models and ceilings, with tests and bootstrap intervals
 regression   choices on log-probability ratios, errors clustered by people and items;
              regressions: scope by scope
+mixed/       ordinal mixed models of ratings, with random effects of people and items
 controls     what else preferences could follow: tokens, word frequency, any feature
 failures     the trials on which each model fails worst
 pairs        rival models on the trials that set them against each other

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.analysis.measures import MIDDLE
+from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -110,7 +111,9 @@ def matrix_table(models: Sequence[str], matrix: FloatArray) -> Columns:
 
 
 def trials_table(ratings: Ratings) -> Columns:
-    """A row for each trial: how often each rating was given, and every model's ratio (nats)."""
+    """A row for each trial: its ratings, how sure people are of it, every model's ratio (nats)."""
+    reliabilities = item_reliabilities(ratings)
+    unknown = dict.fromkeys(field.name for field in fields(ItemReliability))  # empty cells
     return columns_of_records(
         {
             "trial_id": trial.trial_id,
@@ -123,6 +126,7 @@ def trials_table(ratings: Ratings) -> Columns:
             **{f"rated_{n}": int((rated == n).sum()) for n in range(1, 7)},
             "mean_rating": float(rated.mean()),
             "share_sentence_2": float((rated > MIDDLE).mean()),
+            **(unknown if reliability is None else asdict(reliability)),
             **{
                 f"log_ratio {model}": float(group.ratios[row, column])
                 for row, model in enumerate(ratings.models)
@@ -131,6 +135,7 @@ def trials_table(ratings: Ratings) -> Columns:
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
         for rated in [group.ratings[:, column]]
+        for reliability in [reliabilities[trial.trial_id]]
     )
 
 

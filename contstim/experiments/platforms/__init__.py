@@ -8,6 +8,7 @@ gorilla      Gorilla: spreadsheets after the user's template; its exports
 qualtrics    Qualtrics: a survey in the advanced TXT format; its data
 csv          a table of who sees what, for any program
 psych_ds     Psych-DS 1.5 data sets, written and checked
+r            an analysis in R: a table of ratings, and a script that runs as it is
 
 lists        what each participant of a platform that cannot balance sides is shown
 display      what people see of a trial, as text and as HTML that is text to all

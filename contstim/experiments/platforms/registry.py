@@ -30,6 +30,7 @@ PLATFORMS = {
     "qualtrics": "contstim.experiments.platforms.qualtrics",
     "csv": "contstim.experiments.platforms.csv",
     "psych-ds": "contstim.experiments.platforms.psych_ds",
+    "r": "contstim.experiments.platforms.r",
     "collected": "contstim.experiments.collection.platform",
     "golan2023": "contstim.experiments.reproduce.golan2023_platform",
 }

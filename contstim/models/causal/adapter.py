@@ -18,6 +18,7 @@ from contstim.models.base import (
     TokenScore,
 )
 from contstim.models.batching import Budget
+from contstim.models.boundaries import word_completing
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens
 from contstim.models.causal.network import CausalNetwork, Prefix
@@ -149,6 +150,40 @@ class CausalModel(LanguageModel):
             ]
             for encoding, row in zip(encodings, self._terms(encodings), strict=True)
         ]
+
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.completed_word_log_probs`.
+
+        Raises:
+            ModelError: the rule is `chain`, which holds to word boundaries already, or the
+                tokenizer does not mark where words begin.
+        """
+        if self._rule == "chain":
+            raise ModelError(
+                f"{self.name} with rule chain holds to word boundaries already; correct the rule "
+                "log-likelihood."
+            )
+        size = int(self._checkpoint.model.config.get_text_config().vocab_size)
+        completing = word_completing(self._tokenizer, size)
+        encodings = self._encode(sentences)
+        masses = self._network.masses(self._after(()), [e.ids for e in encodings], completing)
+        corrected = []
+        plain = self.token_log_probs(sentences)
+        for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
+            log_probs = [term.log_prob for term in terms]
+            for place in range(1, len(encoding)):
+                # That the word before is complete is said by the first token of the next one: it
+                # goes over to the word that it completes.
+                if encoding.word_of[place] != encoding.word_of[place - 1]:
+                    log_probs[place - 1] += mass[place]
+                    log_probs[place] -= mass[place]
+            corrected.append(
+                [
+                    term._replace(log_prob=float(log_prob))
+                    for term, log_prob in zip(terms, log_probs, strict=True)
+                ]
+            )
+        return corrected
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""

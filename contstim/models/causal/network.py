@@ -22,14 +22,14 @@ import numpy as np
 import torch
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from contstim.models.batching import Budget, computing, forward_in_batches
+from contstim.models.batching import Budget, computing, forward_in_batches, log_softmax32
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
 
     Tokens: TypeAlias = tuple[int, ...]
@@ -131,6 +131,37 @@ class CausalNetwork:
 
         forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
         return log_probs
+
+    def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
+        """Log p(the next token is one of these) before each token of a row, nats.
+
+        (n_rows, longest row); before the first token 0 stands for what is not asked, and beyond the
+        end of a row.
+
+        Args:
+            prefix: what comes before each row.
+            rows: one or more tokens each.
+            tokens: (n_vocabulary,), which.
+        """
+        masses = np.zeros((len(rows), max(map(len, rows), default=0)))
+        longer = [number for number, row in enumerate(rows) if len(row) > 1]
+        paths, path_of = shared_paths([rows[number][:-1] for number in longer])
+        members: list[list[int]] = [[] for _ in paths]  # the rows that each path serves
+        for number, path in zip(longer, path_of, strict=True):
+            members[path].append(number)
+        chosen = torch.from_numpy(np.flatnonzero(tokens)).to(self._device)
+
+        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+            logits, _ = self._forward(prefix, ids, attention)  # (b, l, V)
+            of_paths = torch.logsumexp(log_softmax32(logits)[..., chosen], dim=-1)  # (b, l)
+            values = of_paths.double().cpu().numpy()
+            for row, path in enumerate(batch):
+                for number in members[path]:
+                    # Step t of the path has read token t, and speaks of what comes before t + 1
+                    masses[number, 1 : len(rows[number])] = values[row, : len(rows[number]) - 1]
+
+        forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
+        return masses
 
     def _forward(
         self,

@@ -113,6 +113,10 @@ class KenlmModel(LanguageModel):
             for sentence in sentences
         ]
 
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
+        return self.token_log_probs(sentences)
+
     def word_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Log-probabilities of the words without the end of the sentence, (n_sentences,), nats."""
         full_scores = self._kenlm.full_scores

@@ -105,6 +105,10 @@ class RecurrentModel(LanguageModel):
             for sentence, terms in zip(sentences, self._terms(sentences), strict=True)
         ]
 
+    def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
+        return self.token_log_probs(sentences)
+
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`."""
         return self._words.knows(words)

@@ -1,0 +1,118 @@
+"""Ordinal mixed models: seconds a fit, and whether their tests keep what they promise.
+
+    python benchmarks/mixed_models.py [--quick] [--experiments 200]
+
+Speed is that of experiment 1 of the 2023 study (15,300 ratings without catch trials), where the
+published data are; R's clmm took 38 to 139 s a model. Calibration: people and trials are drawn anew
+in every experiment, from models that people follow alike (comparisons), or of which they follow one
+alone (what does the other add?), and it is counted how often p < .05. Beside the comparison stands
+the same with trials as the only units, as Vuong's test would have it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from scipy.stats import t as student
+
+from contstim.experiments.analysis.mixed import MixedSettings, compare_fits, fit_mixed
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
+from contstim.experiments.reproduce.golan2023_data import read_experiment
+from contstim.experiments.reproduce.published.scores import read_stimulus_scores
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"
+# Groups, people and trials of each, standard deviation of people's slopes as a share of the slope
+DESIGNS = ((1, 20, 60, 0.28), (1, 12, 100, 0.5), (1, 40, 40, 0.0), (4, 5, 30, 0.28))
+THRESHOLDS = (-1.36, -0.58, 0.0, 0.58, 1.36)  # about those of experiment 1, as are the variances
+SLOPE, TRIALS, PEOPLE = 0.6, 0.7, 0.1
+
+
+def draw(
+    rng: np.random.Generator, design: tuple[int, int, int, float], slopes: tuple[float, float]
+) -> Ratings:
+    groups, people, n, following = design
+    made = []
+    for number in range(1, groups + 1):
+        common, each = rng.normal(size=n), rng.normal(size=(2, n))
+        ratios = (common + each) / np.sqrt(2)  # models that correlate by one half
+        people_slopes = np.array(slopes) * (1 + following * rng.normal(size=(people, 2)))
+        hidden = people_slopes @ ratios + rng.normal(0, TRIALS, n)
+        hidden = hidden + rng.normal(0, PEOPLE, (people, 1)) + rng.normal(size=hidden.shape)
+        trials = tuple(
+            Trial(
+                f"t{number}-{k}",
+                number,
+                Condition.RANDOM_NATURAL,
+                "",
+                "",
+                Sentence.parse(f"First g{number}x{k}."),
+                Sentence.parse(f"Second g{number}x{k}."),
+                Kind.NATURAL,
+                Kind.NATURAL,
+                "",
+            )
+            for k in range(n)
+        )
+        names = tuple(f"g{number}p{k}" for k in range(people))
+        rated = 1.0 + np.searchsorted(THRESHOLDS, hidden)
+        log_probs = np.stack([np.zeros(ratios.shape), ratios], axis=-1)
+        made.append(GroupRatings(number, trials, names, rated, log_probs))
+    return Ratings(("a", "b"), tuple(made))
+
+
+def calibration(experiments: int) -> None:
+    print(f"\nshare of {experiments} experiments with p < .05 where nothing differs")
+    print("groups people trials slopes-SD  comparison  (trials as units)  addition")
+    for design in DESIGNS:
+        rng, hits = np.random.default_rng(1), np.zeros(3)
+        for _ in range(experiments):
+            alike = draw(rng, design, (SLOPE, SLOPE))
+            fits = [fit_mixed(alike, [model]) for model in alike.models]
+            (row,) = compare_fits(fits)
+            blocks = zip(*(fit.estimates.blocks for fit in fits), strict=True)
+            by_trial = np.concatenate([a.of_trials - b.of_trials for a, b in blocks])
+            error = np.sqrt(len(by_trial)) * by_trial.std(ddof=1)
+            alone = 2 * student.sf(abs(row.difference) / error, len(by_trial) - 1)
+            added = fit_mixed(draw(rng, design, (SLOPE, 0.0)), ["a", "b"])["b"]
+            hits += np.array([row.p_value, alone, added.p_value]) < 0.05
+        comparison, trials, addition = hits / experiments
+        sizes = f"{design[0]:6} {design[1]:6} {design[2]:6} {design[3]:9}"
+        print(f"{sizes}  {comparison:10.3f}  {trials:17.3f}  {addition:8.3f}", flush=True)
+
+
+def speed(quick: bool) -> None:
+    if not DATA.is_dir():
+        print(f"no published data in {DATA}: speed is not measured")
+        return
+    trials, responses = read_experiment(DATA, DATA.parent / "contstimlang-fork" / "data")
+    ratings = gather(trials, responses, read_stimulus_scores(DATA))
+    print("model    effects of people  log-likelihood  seconds")
+    for model in ratings.models[-1:] if quick else ratings.models:
+        for settings in (
+            MixedSettings(thresholds="flexible", people="intercept"),
+            MixedSettings(),
+        ):
+            start = perf_counter()
+            fit = fit_mixed(ratings, [model], settings)
+            seconds = perf_counter() - start
+            print(f"{model:8} {settings.people:17}  {fit.log_likelihood:14,.2f}  {seconds:7.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--experiments", type=int, default=200)
+    arguments = parser.parse_args()
+    speed(arguments.quick)
+    calibration(2 if arguments.quick else arguments.experiments)
+
+
+if __name__ == "__main__":
+    main()

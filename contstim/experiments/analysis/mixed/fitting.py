@@ -1,0 +1,316 @@
+"""Estimates of a cumulative mixed model: the maximum of the approximate likelihood, and its shape.
+
+    thresholds    flexible: each its own, as many as there are levels, less one
+                  symmetric: 0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
+
+Which sentence of a trial is called sentence_1 is a convention. With symmetric thresholds exchanging
+both sentences of a trial, which mirrors ratings and turns ratios, changes nothing of what trials
+and slopes say; with flexible ones the thresholds hold an intercept, which may follow the convention
+instead of people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.mixed.laplace import (
+    BlockLikelihood,
+    BlockModes,
+    MixedParameters,
+    RatedBlock,
+    block_likelihood,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import FloatArray, IntArray
+    from contstim.experiments.analysis.mixed.links import Link
+
+_TOO_FAR = 30.0  # standard deviations of the noise, beyond which an estimate is on its way to ∞
+
+
+ThresholdKind: TypeAlias = Literal["symmetric", "flexible"]
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdScheme:
+    """How estimated thresholds make all finite ones, and ratings levels.
+
+    Attributes:
+        names: of the estimated thresholds, such as `1|2`, or `5|6` (and, mirrored, `1|2`).
+        matrix: (n_finite, n_estimated); finite thresholds are the matrix times the estimated ones.
+        level_of: rating → level, 0 to n_finite.
+        ascending_from_zero: whether all estimated thresholds are positive.
+    """
+
+    names: tuple[str, ...]
+    matrix: FloatArray
+    level_of: dict[int, int]
+    ascending_from_zero: bool
+
+    def thresholds(self, estimated: FloatArray) -> FloatArray:
+        """All, those at both infinities included, (n_finite + 2,)."""
+        return np.concatenate([[-np.inf], self.matrix @ estimated, [np.inf]])
+
+
+def threshold_scheme(kind: ThresholdKind, ratings: IntArray) -> ThresholdScheme:
+    """Thresholds between the ratings that somebody gave; others are left out.
+
+    Args:
+        kind: symmetric or flexible.
+        ratings: all of them, 1 to 6.
+
+    Raises:
+        InputError: all ratings are equal.
+    """
+    used = np.unique(ratings).tolist()
+    if len(used) < 2:
+        raise InputError(
+            f"All {ratings.size:,} ratings are {used[0]}, so that there is nothing to explain. "
+            "Analyse trials on which ratings differ."
+        )
+    if kind == "flexible":
+        names = [f"{low}|{high}" for low, high in pairwise(used)]
+        levels = {rating: level for level, rating in enumerate(used)}
+        return ThresholdScheme(tuple(names), np.eye(len(names)), levels, False)
+    # How sure a rating is of its sentence, 1 to 3: 4 5 6 for sentence_2, 3 2 1 for sentence_1. A
+    # degree that nobody used on either side is left out on both.
+    degrees = sorted({max(rating - 3, 4 - rating) for rating in used})
+    n = len(degrees)
+    levels = {3 + degree: n + place for place, degree in enumerate(degrees)}
+    levels |= {4 - degree: n - 1 - place for place, degree in enumerate(degrees)}
+    names = [f"{3 + low}|{3 + high}" for low, high in pairwise(degrees)]
+    mirrored = np.eye(n - 1)
+    matrix = np.concatenate([-mirrored[::-1], np.zeros((1, n - 1)), mirrored])
+    return ThresholdScheme(tuple(names), matrix, levels, True)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedEstimates:
+    """The estimates, and how sure they are.
+
+    Attributes:
+        parameters: at the maximum; standard deviations are positive.
+        estimated: thresholds as estimated, then slopes.
+        covariance: of these, from the second derivatives of the log-likelihood, in which the
+            variances take part.
+        n_parameters: thresholds, slopes, and standard deviations.
+        blocks: the log-likelihood of each group at the maximum.
+    """
+
+    parameters: MixedParameters
+    estimated: FloatArray
+    covariance: FloatArray
+    n_parameters: int
+    blocks: tuple[BlockLikelihood, ...]
+
+    @property
+    def log_likelihood(self) -> float:
+        """By the Laplace approximation, nats."""
+        return sum(block.log_likelihood for block in self.blocks)
+
+
+def fit_blocks(
+    link: Link, scheme: ThresholdScheme, blocks: Sequence[RatedBlock], *, trials_vary: bool
+) -> MixedEstimates:
+    """Maximise the likelihood of all groups.
+
+    Predictors of about unit size are fitted best.
+
+    Args:
+        link: the distribution of the noise.
+        scheme: the thresholds.
+        blocks: the ratings of each group, in levels of the scheme.
+        trials_vary: whether trials have a random intercept.
+
+    Raises:
+        InputError: no finite estimates fit best, or the ratings do not determine them.
+    """
+    problem = _Problem(link, scheme, blocks, trials_vary)
+    require_overlap(scheme, blocks)
+    point = problem.climb()
+    hessian = problem.second_derivatives(point)
+    # BFGS stops close by; a step of Newton's method from there ends in the last digits.
+    point = point - np.linalg.lstsq(hessian, problem(point)[1], rcond=1e-10)[0]
+    n_fixed = problem.n_thresholds + problem.n_slopes
+    point[n_fixed:] = np.abs(point[n_fixed:])
+    problem.forget()  # the modes of effects whose standard deviation was negative change sign
+    _value, gradient, likelihoods = problem(point)
+    parameters = problem.parameters(point)
+    sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
+    if max(sizes, default=0) > _TOO_FAR or not np.all(np.abs(gradient) < 1e-3 * problem.n_ratings):
+        raise InputError(
+            "No finite estimates fit best: people agree on nearly every trial, or ratings follow "
+            "the ratios nearly without exception. Add trials on which people differ."
+        )
+    # Variances take part with their own uncertainty: the inverse of the Schur complement is the
+    # corner of the whole inverse. A variance of zero may leave directions in which nothing changes.
+    fixed, between, varying = (
+        -hessian[:n_fixed, :n_fixed],
+        -hessian[:n_fixed, n_fixed:],
+        -hessian[n_fixed:, n_fixed:],
+    )
+    information = fixed - between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
+    eigenvalues = np.linalg.eigvalsh(information)
+    if n_fixed and eigenvalues.min() < 1e-9 * eigenvalues.max():
+        raise InputError(
+            "The ratings do not determine the estimates: predictors follow from one another, or "
+            "there are too few ratings. Leave predictors out, or add trials."
+        )
+    covariance = np.asarray(np.linalg.inv(information), np.float64)
+    return MixedEstimates(parameters, point[:n_fixed], covariance, len(point), likelihoods)
+
+
+class _Problem:
+    """The log-likelihood as a function of one vector: thresholds, slopes, participants, trials.
+
+    Args:
+        link: the distribution of the noise.
+        scheme: the thresholds.
+        blocks: the ratings of each group.
+        trials_vary: whether trials have a random intercept.
+    """
+
+    def __init__(
+        self, link: Link, scheme: ThresholdScheme, blocks: Sequence[RatedBlock], trials_vary: bool
+    ) -> None:
+        self._link, self._scheme, self._blocks = link, scheme, blocks
+        self._trials_vary = trials_vary
+        self._modes: list[BlockModes | None]
+        self.forget()
+        self.n_ratings = sum(block.levels.size for block in blocks)
+        self.n_thresholds = len(scheme.names)
+        self.n_slopes = blocks[0].predictors.shape[1]
+        self._n_effects = blocks[0].effects.shape[1]
+
+    def parameters(self, point: FloatArray) -> MixedParameters:
+        """The vector's parts."""
+        estimated, slopes, rest = np.split(
+            point, [self.n_thresholds, self.n_thresholds + self.n_slopes]
+        )
+        trials = float(rest[-1]) if self._trials_vary else 0.0
+        thresholds = self._scheme.thresholds(estimated)
+        return MixedParameters(thresholds, slopes, rest[: self._n_effects], trials)
+
+    def __call__(self, point: FloatArray) -> tuple[float, FloatArray, tuple[BlockLikelihood, ...]]:
+        """Log-likelihood, gradient, and what each group says."""
+        parameters = self.parameters(point)
+        results = tuple(
+            block_likelihood(self._link, block, parameters, modes)
+            for block, modes in zip(self._blocks, self._modes, strict=True)
+        )
+        # The next point is near by: modes are looked for from here.
+        self._modes = [result.modes for result in results]
+        parts = [
+            self._scheme.matrix.T @ sum(result.thresholds for result in results),
+            sum(result.slopes for result in results),
+            sum(result.participants for result in results),
+        ]
+        if self._trials_vary:
+            parts.append(np.array([sum(result.trials for result in results)]))
+        value = sum(result.log_likelihood for result in results)
+        return value, np.concatenate(parts), results
+
+    def forget(self) -> None:
+        """Look for all modes from zero again."""
+        self._modes = [None] * len(self._blocks)
+
+    def climb(self) -> FloatArray:
+        """The maximum, by BFGS, in steps between thresholds on a logarithmic scale."""
+        from scipy.optimize import minimize
+
+        n, first = self.n_thresholds, 0 if self._scheme.ascending_from_zero else 1
+
+        # Thresholds ascend whatever the vector is: the first (unless the first step is from zero),
+        # then logarithms of steps.
+        def place(free: FloatArray) -> tuple[FloatArray, FloatArray]:
+            steps = free[:n].copy()
+            steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
+            # change[i, j], of threshold i with entry j
+            change = np.tril(np.ones((n, n))) * np.where(np.arange(n) < first, 1.0, steps)
+            return np.concatenate([np.cumsum(steps), free[n:]]), change
+
+        def objective(free: FloatArray) -> tuple[float, FloatArray]:
+            point, change = place(free)
+            try:
+                value, gradient, _ = self(point)
+            except (InputError, np.linalg.LinAlgError):
+                value, gradient = -np.inf, np.zeros_like(point)
+            if not np.isfinite(value):
+                self.forget()
+                return np.inf, np.zeros_like(free)
+            by_free = np.concatenate([change.T @ gradient[:n], gradient[n:]])
+            return -value / self.n_ratings, -by_free / self.n_ratings
+
+        with np.errstate(all="ignore"):
+            result = minimize(
+                objective, self._start(), jac=True, method="BFGS", options={"gtol": 1e-6}
+            )
+        return place(result.x)[0]
+
+    def second_derivatives(self, point: FloatArray) -> FloatArray:
+        """Central differences of the exact gradient, symmetric."""
+        size = 1e-4
+        rows = [
+            (self(point + size * step)[1] - self(point - size * step)[1]) / (2 * size)
+            for step in np.eye(len(point))
+        ]
+        hessian = np.array(rows)
+        return (hessian + hessian.T) / 2
+
+    def _start(self) -> FloatArray:
+        from scipy.special import ndtri
+
+        # Thresholds as the shares of the levels have them, without slopes
+        levels = np.concatenate([block.levels.ravel() for block in self._blocks])
+        counts = np.bincount(levels, minlength=len(self._scheme.matrix) + 1)
+        if self._scheme.ascending_from_zero:
+            counts = counts + counts[::-1]  # both sides alike
+        shares = np.cumsum(counts)[:-1] / counts.sum()
+        finite = ndtri(np.clip(shares, 1e-3, 1 - 1e-3))
+        estimated = finite[len(finite) - self.n_thresholds :]
+        first = 0 if self._scheme.ascending_from_zero else 1
+        steps = np.diff(estimated, prepend=0.0)
+        steps[first:] = np.log(np.maximum(steps[first:], 1e-2))
+        people = np.full(self._n_effects, 0.3)
+        trials = [0.5] if self._trials_vary else []
+        return np.concatenate([steps, np.zeros(self.n_slopes), people, trials])
+
+
+def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> None:
+    """Make sure that predictors do not put the ratings in order without exception.
+
+    Raises:
+        InputError: they do (perfect separation): the steeper the slope, the better it fits.
+    """
+    from scipy.optimize import linprog
+
+    # A direction of slopes and thresholds along which no rating becomes less likely, and some more
+    # (Albert & Anderson 1984; found by a linear program as Konis 2007): every rating's hidden value
+    # stays below its upper and above its lower threshold as all of them move that way. A trial's
+    # lowest rating says most of the upper thresholds, its highest of the lower ones.
+    lowest = np.concatenate([block.levels.min(axis=0) for block in blocks])
+    highest = np.concatenate([block.levels.max(axis=0) for block in blocks])
+    values = np.concatenate([block.predictors for block in blocks])  # (n_trials, n_predictors)
+    n_finite, n_slopes = len(scheme.matrix), values.shape[1]
+    below, above = lowest < n_finite, highest > 0
+    rows = np.concatenate(
+        [
+            np.hstack([values[below], -scheme.matrix[lowest[below]]]),
+            np.hstack([-values[above], scheme.matrix[highest[above] - 1]]),
+            np.hstack([np.zeros((n_finite - 1, n_slopes)), -np.diff(scheme.matrix, axis=0)]),
+        ]
+    )
+    rows = np.unique(rows, axis=0)  # rows times a direction must be negative or zero
+    program = linprog(rows.sum(axis=0), A_ub=rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1))
+    if program.fun < -1e-9 and np.abs(program.x[:n_slopes]).max(initial=0) > 1e-9:
+        raise InputError(
+            "The ratios put all ratings in order without exception (perfect separation), so that "
+            "no finite coefficient fits best. Add trials or people, or leave models out."
+        )

@@ -1,0 +1,92 @@
+"""How sure people are of each item: mean ratings, drawn towards the middle by their chance.
+
+Ten people's mean rating of a trial holds what people in general think of it, and chance. In trials
+of one condition, with n people each,
+
+    variance of mean ratings around the middle of the scale = V(items) + V(people) / n
+
+where V(people) is the variance of ratings within trials. The share that is not chance, V(items) /
+(V(items) + V(people) / n), is the reliability of a mean rating, and by it the mean is drawn towards
+the middle, which is what nobody having a preference would give (empirical Bayes; James & Stein
+1961, Efron & Morris 1975). Around the middle and not around a mean, because which sentence is
+called sentence_1 is a convention.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.experiments.analysis.measures import MIDDLE
+
+if TYPE_CHECKING:
+    from contstim.experiments.analysis.ratings import Ratings
+
+
+@dataclass(frozen=True)
+class ItemReliability:
+    """What people in general think of a trial, as far as those who rated it tell.
+
+    Attributes:
+        shrunken_rating: the mean rating, drawn towards 3.5; 3.5 where nothing but chance is in it.
+        standard_error: of the shrunken rating, in steps of the scale.
+        reliability: of the mean rating, 0 (chance) to 1.
+        sure_of_2: how likely it is that people in general prefer sentence_2, 0 to 1.
+    """
+
+    shrunken_rating: float
+    standard_error: float
+    reliability: float
+    sure_of_2: float
+
+
+def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
+    """What is known of each trial, by its identifier.
+
+    Variances are estimated for each condition. None where no trial of the condition was rated by
+    two people, so that nobody knows what is chance.
+    """
+    from scipy.stats import norm
+
+    # By condition a row a trial: its name, its mean rating, its number of people, and the sum of
+    # squares around the mean.
+    rows: dict[str, list[tuple[str, float, int, float]]] = {}
+    for group in ratings.groups:
+        people = len(group.participants)
+        means = group.ratings.mean(axis=0)
+        squares = ((group.ratings - means) ** 2).sum(axis=0)
+        for trial, mean, square in zip(group.trials, means.tolist(), squares.tolist(), strict=True):
+            rows.setdefault(trial.condition, []).append((trial.trial_id, mean, people, square))
+    reliabilities: dict[str, ItemReliability | None] = {}
+    for of_condition in rows.values():
+        names = [name for name, *_ in of_condition]
+        mean, people_of, squares_of = np.array([row[1:] for row in of_condition]).T
+        freedom = (people_of - 1).sum()
+        if freedom == 0:
+            reliabilities |= dict.fromkeys(names)
+            continue
+        chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
+        items = max(0.0, float(((mean - MIDDLE) ** 2 - chance).mean()))
+        # Where both are zero everybody chose the middle, which the scale does not have
+        share = items / np.maximum(items + chance, 1e-300)
+        shrunken = MIDDLE + share * (mean - MIDDLE)
+        errors = np.sqrt(share * chance)
+        # Without any chance the side is certain, and without any preference it is open
+        away = shrunken - MIDDLE
+        distance = np.where(away > 0, np.inf, np.where(away < 0, -np.inf, 0.0))
+        np.divide(away, errors, out=distance, where=errors > 0)
+        sure = norm.cdf(distance)
+        reliabilities |= {
+            name: ItemReliability(*values)
+            for name, *values in zip(
+                names,
+                shrunken.tolist(),
+                errors.tolist(),
+                share.tolist(),
+                sure.tolist(),
+                strict=True,
+            )
+        }
+    return reliabilities

@@ -1,0 +1,212 @@
+"""An analysis in R: one table of ratings, what its columns hold, and a script that runs as it is.
+
+The script computes accuracies and noise ceilings anew and fits the mixed models of `contstim mixed`
+with R's packages; contstim's own results lie beside it, so that it prints both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
+from contstim.experiments.analysis.mixed import TESTING, MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import gather
+from contstim.experiments.analysis.scopes import Scope, scope_mask, scopes_of
+from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.platform import Exporter, Platform
+from contstim.experiments.platforms.psych_ds.writing import variable
+from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
+from contstim.experiments.responses.spreadsheets import NO_BREAK_SPACE, escape_formula
+from contstim.experiments.responses.table import SIMULATED_NAME, read_responses
+from contstim.options import Help
+from contstim.scores import ScoreTable
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.experiments.analysis.ratings import Ratings
+    from contstim.experiments.platforms.platform import Exported
+    from contstim.experiments.responses.admission import Admission
+    from contstim.stimuli import Trial
+
+RATIO = "log_ratio "
+"""What the column of a model's ratios begins with; its name follows."""
+
+_TRIAL = "trial_id condition model_1 model_2 kind_1 kind_2 sentence_1 sentence_2".split()
+_COLUMNS = ("participant", "simulated", "group", *_TRIAL, "left", "position", "rt_ms", "rating")
+_FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
+
+
+@dataclass(frozen=True)
+class RSettings:
+    """What is analysed beside the trials."""
+
+    responses: Annotated[Path, Help("What people answered.")]
+    scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]
+    min_catch: Annotated[
+        int | None,
+        Help("Catch trials that must be right; by default as in `contstim analyze`.", at_least=0),
+    ] = None
+    keep_names: Annotated[
+        bool, Help("Keep the names of participants instead of numbering them.")
+    ] = False
+
+
+def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> Exported:
+    """Write a table of ratings and an R script that analyses them, to go on in R.
+
+    `Rscript analysis.R` prints accuracies, noise ceilings and mixed models beside contstim's own
+    numbers, and draws the main figure. Participants who did not finish or failed catch trials are
+    left out, as in `contstim analyze`.
+
+    Example: `contstim export r --trials trials.csv --responses responses.csv --scores scores.csv
+    --out in-r`
+
+    Raises:
+        InputError: a table cannot be read, responses, trials and scores do not fit together, or the
+            folder holds other files.
+    """
+    folder = ExportFolder(out, "r")
+    minimum = settings.min_catch
+    rule = DEFAULT_RULE if minimum is None else CatchRule(number=minimum)
+    admission = admit(trials, read_responses(settings.responses), catch=rule)
+    scores = ScoreTable.read(settings.scores)
+    ratings = gather(trials, admission.responses, scores)
+    rows = _rating_rows(ratings, admission, keep_names=settings.keep_names)
+    columns = [*_COLUMNS, *(RATIO + model for model in ratings.models)]
+    folder.rows("ratings.csv", rows, columns)
+    dictionary = [{"column": name, "description": _description(name)} for name in columns]
+    folder.rows("dictionary.csv", dictionary, ("column", "description"))
+    accuracies = _accuracy_rows(ratings)
+    folder.rows("accuracies.csv", accuracies, list(accuracies[0]))
+    folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
+    folder.text("analysis.R", template("r_analysis.R"))
+    excluded = [f"{counted(len(admission.excluded), 'participant')}"] if admission.excluded else []
+    folder.readme(
+        template("r.md"),
+        origin=f"{admission.origin.warning} " if admission.origin.warning else "",
+        participants=counted(len(ratings.participants), "participant"),
+        trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
+        models=counted(len(ratings.models), "model"),
+        excluded="".join(excluded) or "nobody here",
+    )
+    return folder.finish(
+        keep_names=settings.keep_names,
+        simulated_participants=admission.origin.simulated,
+    )
+
+
+def _rating_rows(
+    ratings: Ratings, admission: Admission, *, keep_names: bool
+) -> list[dict[str, object]]:
+    """A row a rating, in the order of the responses; numbers that nobody recorded are empty."""
+    places = {
+        trial.trial_id: (group, column)
+        for group in ratings.groups
+        for column, trial in enumerate(group.trials)
+    }
+    people = list(dict.fromkeys(response.participant for response in admission.responses))
+    width = len(str(len(people)))
+    names = {
+        person: person if keep_names else f"P{place:0{width}}"
+        for place, person in enumerate(people, start=1)
+    }
+    rows: list[dict[str, object]] = []
+    for response in admission.responses:
+        group, column = places[response.trial_id]
+        trial = group.trials[column]
+        name = names[response.participant]
+        if response.simulated and not keep_names:
+            name = f"{SIMULATED_NAME}{name[1:]}"
+        cells: dict[str, Any] = {field: getattr(trial, field) for field in _TRIAL}
+        cells |= {"sentence_1": trial.sentence_1.text, "sentence_2": trial.sentence_2.text}
+        texts = {"participant": name, **cells}
+        rows.append(
+            {
+                **{key: escape_formula(str(text), NO_BREAK_SPACE) for key, text in texts.items()},
+                "simulated": str(response.simulated).lower(),
+                "group": response.group,
+                "left": response.left or None,
+                "position": response.position or None,
+                "rt_ms": None if math.isnan(response.rt_ms) else response.rt_ms,
+                "rating": response.rating,
+                **{
+                    RATIO + model: float(group.ratios[row, column])
+                    for row, model in enumerate(ratings.models)
+                },
+            }
+        )
+    return rows
+
+
+def _description(column: str) -> str:
+    if not column.startswith(RATIO):
+        return str(variable(column)["description"])
+    return (
+        f"log p(sentence_2) - log p(sentence_1) under the model {column.removeprefix(RATIO)}, nats;"
+        " inf or -inf where one sentence is impossible."
+    )
+
+
+def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
+    """A row for each scope and model: means over groups of the means over their participants."""
+    rows: list[dict[str, object]] = []
+    for scope in scopes_of(ratings):
+        if scope is Scope.OVERALL:
+            continue  # catch trials among others: the figure shows each kind of trial for itself
+        masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+        scores = evaluate(ratings, ACCURACY, masks)
+        # A model without trials in a group, and a ceiling in a group of one, are nan there
+        values, lower, upper = (
+            np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
+            for kind in (scores.values, scores.lower, scores.upper)
+        )
+        rows += [
+            {
+                "scope": str(scope),
+                "model": model,
+                "accuracy": values[column],
+                "lower_ceiling": None if math.isnan(lower[column]) else lower[column],
+                "upper_ceiling": None if math.isnan(upper[column]) else upper[column],
+            }
+            for column, model in enumerate(ratings.models)
+            if any(mask[column].any() for mask in masks)
+        ]
+    if not rows:
+        raise InputError("There are no trials but catch trials, which say nothing of models.")
+    return rows
+
+
+def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
+    """A row for each model; a note where none can be fitted."""
+    # clmm has no symmetric thresholds where a rating was never given: then both are flexible.
+    tested = [
+        group.ratings[:, [trial.condition in TESTING for trial in group.trials]].ravel()
+        for group in ratings.groups
+    ]
+    all_given = len(np.unique(np.concatenate(tested))) == 6
+    settings = MixedSettings(thresholds="symmetric" if all_given else "flexible")
+    rows: list[dict[str, object]] = []
+    for model in ratings.models:
+        row: dict[str, object] = {"model": model, "note": ""}
+        try:
+            fit = fit_mixed(ratings, [model], settings)
+        except InputError as error:
+            row["note"] = str(error)
+        else:
+            typical = fit[model].typical_ratio
+            row["log_likelihood"] = fit.log_likelihood
+            row["estimate"] = fit[model].typical_effect
+            row["standard_error"] = fit[model].standard_error * typical
+        rows.append(row)
+    return rows
+
+
+PLATFORM = Platform("r", Exporter(export_r, RSettings))

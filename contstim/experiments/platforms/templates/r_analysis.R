@@ -1,0 +1,213 @@
+# Which models people agree with: the analysis of contstim in R.
+#
+#     Rscript analysis.R                  everything; mixed models take a minute or two each
+#     Rscript analysis.R gpt2 roberta     mixed models of these language models only
+#     Rscript analysis.R none             no mixed models
+#
+# Reads ratings.csv, a row a rating (dictionary.csv says what each column holds), and contstim's own
+# results, accuracies.csv and mixed.csv, to compare with. Writes accuracy.pdf and comparison.csv.
+# Packages: none for the figure; ordinal and lme4 for mixed models, brms if it is installed.
+
+# ---- data -------------------------------------------------------------------------------------
+
+read_utf8 <- function(file) {
+  # Everything as text first: identifiers such as 001 stay what they are
+  table <- read.csv(file, colClasses = "character", check.names = FALSE, encoding = "UTF-8",
+                    na.strings = character(0))
+  Encoding(names(table)) <- "UTF-8"
+  table
+}
+ratings <- read_utf8("ratings.csv")
+accuracies <- read_utf8("accuracies.csv")
+mixed <- read_utf8("mixed.csv")
+
+ratio_columns <- names(ratings)[startsWith(names(ratings), "log_ratio ")]
+models <- substring(ratio_columns, nchar("log_ratio ") + 1)
+ratings$rating <- as.numeric(ratings$rating)
+ratings[ratio_columns] <- lapply(ratings[ratio_columns], as.numeric)  # nats; inf where impossible
+numbers <- function(table, columns) {
+  table[columns] <- lapply(table[columns], function(x) as.numeric(ifelse(x == "", NA, x)))
+  table
+}
+accuracies <- numbers(accuracies, c("accuracy", "lower_ceiling", "upper_ceiling"))
+mixed <- numbers(mixed, c("log_likelihood", "estimate", "standard_error"))
+
+ratings$chosen <- sign(ratings$rating - 3.5)  # 1 for sentence_2, -1 for sentence_1
+of_first <- ratings$kind_1 == "synthetic_1" | ratings$kind_2 == "synthetic_1"
+ratings$accepts <- ifelse(of_first, ratings$model_2, ratings$model_1)
+ratings$rejects <- ifelse(of_first, ratings$model_1, ratings$model_2)
+artificial <- any(ratings$simulated == "true")
+
+# ---- accuracy and its noise ceilings -----------------------------------------------------------
+
+# The rows that evaluate a model: in controversial conditions those that were made to test it
+evaluates <- function(scope, model) {
+  with(ratings, switch(scope,
+    "random-natural" = condition == scope,
+    "natural-controversial" = ,
+    "synthetic-synthetic" = condition == scope & (model_1 == model | model_2 == model),
+    "natural-synthetic-accept" = condition == "natural-synthetic" & accepts == model,
+    "natural-synthetic-reject" = condition == "natural-synthetic" & rejects == model
+  ))
+}
+
+# Means over the trials of each participant, then over the participants of each group
+of_groups <- function(values, rows) {
+  of_people <- tapply(values, rows$participant, mean)
+  group <- tapply(rows$group, rows$participant, function(x) x[1])
+  tapply(of_people, group, mean)
+}
+
+accuracy_of <- function(scope, model) {
+  rows <- ratings[evaluates(scope, model), ]
+  if (nrow(rows) == 0) return(NULL)
+  votes <- ave(rows$chosen, rows$trial_id, FUN = sum)
+  # A tie, of the model or of people, counts one half
+  agreement <- function(side) (1 + sign(side) * rows$chosen) / 2
+  groups <- of_groups(agreement(rows[[ratio_columns[match(model, models)]]]), rows)
+  lower <- of_groups(agreement(votes - rows$chosen), rows)
+  upper <- of_groups(agreement(votes), rows)
+  sizes <- tapply(rows$participant, rows$group, function(x) length(unique(x)))
+  alone <- sizes[names(groups)] < 2  # nobody else to predict this person
+  lower[alone] <- upper[alone] <- NA
+  list(scope = scope, model = model, groups = groups, accuracy = mean(groups),
+       lower = mean(lower, na.rm = TRUE), upper = mean(upper, na.rm = TRUE))
+}
+
+scopes <- c("random-natural" = "random natural pairs",
+            "natural-controversial" = "natural controversial pairs",
+            "synthetic-synthetic" = "synthetic controversial pairs",
+            "natural-synthetic-accept" = "natural vs. synthetic, accepting",
+            "natural-synthetic-reject" = "natural vs. synthetic, rejecting")
+results <- list()
+for (scope in names(scopes)) for (model in models) {
+  results <- c(results, list(accuracy_of(scope, model)))
+}
+results <- Filter(Negate(is.null), results)
+in_r <- do.call(rbind, lapply(results, function(each) {
+  data.frame(scope = each$scope, model = each$model, accuracy = each$accuracy,
+             lower_ceiling = each$lower, upper_ceiling = each$upper)
+}))
+
+both <- merge(accuracies, in_r, by = c("scope", "model"), suffixes = c(" contstim", " R"))
+largest <- function(name) {
+  differences <- abs(both[[paste(name, "contstim")]] - both[[paste(name, "R")]])
+  max(0, differences, na.rm = TRUE)
+}
+order_of <- function(table, scope) {
+  rows <- table[table$scope == scope, ]
+  rows$model[order(-round(rows$accuracy, 9), rows$model)]
+}
+shown <- intersect(names(scopes), in_r$scope)
+for (scope in shown) {
+  cat("\n", scopes[[scope]], "\n", sep = "")
+  rows <- both[both$scope == scope, ]
+  rows <- rows[order(-rows[["accuracy R"]]), c("model", "accuracy contstim", "accuracy R",
+                                               "lower_ceiling R", "upper_ceiling R")]
+  print(rows, digits = 6, row.names = FALSE)
+}
+same <- vapply(shown, function(scope) {
+  identical(order_of(accuracies, scope), order_of(in_r, scope))
+}, logical(1))
+cat(sprintf("\naccuracy: the same order of models in %d of %d scopes\n", sum(same), length(same)))
+cat(sprintf("accuracy: largest difference %.2g; of ceilings %.2g\n", largest("accuracy"),
+            max(largest("lower_ceiling"), largest("upper_ceiling"))))
+
+# ---- figure: a dot a group, a line the mean, a grey band the noise ceiling -----------------------
+
+device <- if (capabilities("cairo")) cairo_pdf else pdf  # which writes names in any script
+device("accuracy.pdf", width = 3.2 * length(shown), height = 1.6 + 0.35 * length(models))
+layout(matrix(seq_along(shown), nrow = 1))
+par(mar = c(4.5, max(4, 0.55 * max(nchar(models))), 3, 1), las = 1)
+for (scope in shown) {
+  plot(NULL, xlim = c(0, 1), ylim = c(length(models), 1) + c(0.5, -0.5), yaxt = "n", ylab = "",
+       xlab = "share of choices predicted", main = scopes[[scope]], cex.main = 0.9)
+  axis(2, at = seq_along(models), labels = models, tick = FALSE)
+  abline(v = 0.5, lty = 3)
+  for (each in Filter(function(each) each$scope == scope, results)) {
+    y <- match(each$model, models)
+    if (is.finite(each$lower)) {
+      rect(each$lower, y - 0.4, each$upper, y + 0.4, col = "grey85", border = NA)
+    }
+    points(each$groups, rep(y, length(each$groups)), pch = 21, bg = "white", col = "grey40",
+           cex = 0.8)
+    segments(each$accuracy, y - 0.4, each$accuracy, y + 0.4, lwd = 3)
+  }
+}
+if (artificial) mtext("Artificial participants, no people", outer = TRUE, line = -1.2, col = "red")
+invisible(dev.off())
+
+# ---- mixed models of ratings -------------------------------------------------------------------
+
+wanted <- commandArgs(trailingOnly = TRUE)
+fitted <- mixed[mixed$note == "", ]
+if (length(wanted) > 0) fitted <- fitted[fitted$model %in% wanted, ]
+for (row in which(mixed$note != "")) {
+  cat("no mixed model of ", mixed$model[row], ": ", mixed$note[row], "\n", sep = "")
+}
+tested <- ratings[ratings$condition != "catch", ]  # catch trials say nothing of models
+tested$ordered <- factor(tested$rating, ordered = TRUE)
+
+# A ratio of unit size; an infinite one is as large as the largest finite one
+predictor <- function(model) {
+  x <- tested[[ratio_columns[match(model, models)]]]
+  cap <- max(abs(x[is.finite(x)]))
+  x <- pmax(pmin(x, cap), -cap)
+  # Every trial counts once, however many people rated it
+  x / sqrt(mean(x[!duplicated(tested$trial_id)]^2))
+}
+# Symmetric thresholds: no side is sentence_1. Where a rating was never given, clmm cannot have them
+symmetric <- if (length(unique(tested$rating)) == 6) "symmetric2" else "flexible"
+
+comparison <- data.frame()
+if (nrow(fitted) > 0 && !requireNamespace("ordinal", quietly = TRUE)) {
+  cat('no mixed models of ratings: install.packages("ordinal")\n')
+} else if (nrow(fitted) > 0) {
+  # People may lean towards a sentence and follow a model more or less; trials differ
+  formula <- ordered ~ x + (1 | participant) + (0 + x | participant) + (1 | trial_id)
+  for (row in seq_len(nrow(fitted))) {
+    ours <- fitted[row, ]
+    tested$x <- predictor(ours$model)
+    model <- try(suppressWarnings(ordinal::clmm(
+      formula, data = tested, link = "probit", threshold = symmetric)), silent = TRUE)
+    if (inherits(model, "try-error")) {
+      cat("clmm could not fit ", ours$model, ": ", model, "\n", sep = "")
+      next
+    }
+    errors <- suppressWarnings(try(sqrt(diag(vcov(model)))[["x"]], silent = TRUE))
+    comparison <- rbind(comparison, data.frame(
+      model = ours$model, log_likelihood_contstim = ours$log_likelihood,
+      log_likelihood_R = as.numeric(logLik(model)), estimate_contstim = ours$estimate,
+      estimate_R = coef(model)[["x"]], standard_error_contstim = ours$standard_error,
+      standard_error_R = if (inherits(errors, "try-error")) NA else errors))
+  }
+}
+if (nrow(comparison) > 0) {
+  comparison <- comparison[order(-comparison$log_likelihood_R), ]
+  cat("\nordinal mixed models (probit), the effect of a ratio of typical size\n")
+  print(comparison, digits = 6, row.names = FALSE)
+  by_contstim <- comparison$model[order(-comparison$log_likelihood_contstim)]
+  cat(sprintf("\nmixed models: %s order of models\n",
+              if (identical(by_contstim, comparison$model)) "the same" else "another"))
+  gap <- abs(comparison$log_likelihood_contstim - comparison$log_likelihood_R)
+  cat(sprintf("mixed models: largest difference of log-likelihoods %.2g\n", max(gap)))
+  write.csv(comparison, "comparison.csv", row.names = FALSE)
+
+  # The same question of choices alone, and the best model by full Bayesian inference
+  best <- comparison$model[1]
+  tested$x <- predictor(best)
+  tested$second <- as.integer(tested$chosen > 0)
+  if (requireNamespace("lme4", quietly = TRUE)) {
+    choices <- try(suppressMessages(suppressWarnings(lme4::glmer(
+      second ~ 0 + x + (1 | participant) + (0 + x | participant) + (1 | trial_id),
+      data = tested, family = binomial))), silent = TRUE)
+    cat("\nchoices on the ratios of ", best, " (lme4::glmer, log odds)\n", sep = "")
+    if (inherits(choices, "try-error")) cat(choices) else print(summary(choices)$coefficients)
+  }
+  if (requireNamespace("brms", quietly = TRUE)) {
+    bayes <- brms::brm(formula, data = tested, family = brms::cumulative("probit"), seed = 1)
+    print(bayes)
+  }
+}
+cat("\naccuracy.pdf holds the figure", if (nrow(comparison) > 0) ", comparison.csv the mixed models",
+    ".\n", sep = "")

@@ -1,0 +1,74 @@
+"""Ratings whose truth is known: a mixed model's own, drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contstim.arrays import FloatArray
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial
+
+THRESHOLDS = np.array([-1.4, -0.6, 0.0, 0.6, 1.4])
+
+
+def draw(
+    seed: int,
+    *,
+    groups: int = 2,
+    people: int = 8,
+    trials: int = 15,
+    slopes: tuple[float, ...] = (0.05, 0.0),
+    spread: float = 0.8,
+    leaning: float = 0.3,
+    following: float = 0.0,
+) -> Ratings:
+    """Ratings by thresholds on a hidden value with normal noise.
+
+    Args:
+        seed: decides everything.
+        groups: how many, with trials and people of their own.
+        people: of each group.
+        trials: of each group.
+        slopes: of models a, b, …, per nat; ratios have a standard deviation of 20 nats.
+        spread: of trials beyond the ratios.
+        leaning: of people, towards sentence_2.
+        following: of people's slopes, as a share of the slope.
+    """
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(1, groups + 1):
+        ratios = rng.normal(0, 20, (len(slopes), trials))
+        each = np.array(slopes) * (1 + following * rng.normal(size=(people, len(slopes))))
+        hidden = each @ ratios + rng.normal(0, leaning, (people, 1)) + rng.normal(0, spread, trials)
+        hidden = hidden + rng.normal(size=hidden.shape)
+        rated = np.searchsorted(THRESHOLDS, hidden).astype(np.float64)
+        made.append(group(number, 1 + rated, ratios))
+    return Ratings(tuple("abcdefghi"[: len(slopes)]), tuple(made))
+
+
+def group(number: int, ratings: FloatArray, ratios: FloatArray) -> GroupRatings:
+    """A group of random pairs; sentence_1 has the log-probability -100."""
+    people, trials = ratings.shape
+    log_probs = np.stack([np.full(ratios.shape, -100.0), -100.0 + ratios], axis=-1)
+    return GroupRatings(
+        number,
+        tuple(
+            Trial(
+                f"t{number}-{n}",
+                number,
+                Condition.RANDOM_NATURAL,
+                "",
+                "",
+                Sentence.parse(f"First g{number}x{n}."),
+                Sentence.parse(f"Second g{number}x{n}."),
+                Kind.NATURAL,
+                Kind.NATURAL,
+                "",
+            )
+            for n in range(trials)
+        ),
+        tuple(f"g{number}p{n}" for n in range(people)),
+        ratings,
+        log_probs,
+    )

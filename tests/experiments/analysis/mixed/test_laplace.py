@@ -1,0 +1,102 @@
+"""The approximate likelihood: the same by a general optimiser, and the integral itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import norm
+
+from contstim.arrays import FloatArray
+from contstim.experiments.analysis.mixed.laplace import (
+    MixedParameters,
+    RatedBlock,
+    block_likelihood,
+)
+
+FINITE = np.array([-1.0, 0.2, 1.1])
+SHAPES = [(4, 7, 2), (7, 3, 2), (3, 5, 1), (5, 3, 0), (3, 3, 3)]
+
+
+def block(seed: int, people: int, trials: int, effects: int) -> RatedBlock:
+    rng = np.random.default_rng(seed)
+    predictors = rng.normal(size=(trials, 2))
+    z = np.hstack([np.ones((trials, 1)), predictors])[:, :effects]
+    return RatedBlock(rng.integers(0, 4, (people, trials)), predictors, z)
+
+
+def unpacked(vector: FloatArray) -> MixedParameters:
+    thresholds = np.concatenate([[-np.inf], vector[:3], [np.inf]])
+    return MixedParameters(thresholds, vector[3:5], vector[6:], float(vector[5]))
+
+
+def start(effects: int) -> FloatArray:
+    return np.concatenate([FINITE, [0.7, -0.4, 0.8], np.linspace(0.3, 0.6, effects)])
+
+
+@pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
+def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects: int) -> None:
+    """Witness: scipy's optimiser on the joint density, and differences of differences."""
+    rated, parameters = block(1, people, trials, effects), unpacked(start(effects))
+    loadings = rated.effects * parameters.participants
+
+    def joint(effects_and_trials: FloatArray) -> float:
+        u = effects_and_trials[: people * effects].reshape(people, effects)
+        r = effects_and_trials[people * effects :]
+        eta = rated.predictors @ parameters.slopes + u @ loadings.T + parameters.trials * r
+        upper = parameters.thresholds[rated.levels + 1] - eta
+        lower = parameters.thresholds[rated.levels] - eta
+        prior = 0.5 * (effects_and_trials**2).sum()
+        return float(prior - np.log(norm.cdf(upper) - norm.cdf(lower)).sum())
+
+    n = people * effects + trials
+    mode = minimize(joint, np.zeros(n), method="BFGS", options={"gtol": 1e-8}).x
+    hessian = approx_fprime(mode, lambda x: approx_fprime(x, joint, 1e-5), 1e-4)
+    expected = -joint(mode) - 0.5 * np.linalg.slogdet((hessian + hessian.T) / 2)[1]
+    result = block_likelihood("probit", rated, parameters)
+    assert result.log_likelihood == pytest.approx(expected, abs=2e-3)
+    modes = np.concatenate([result.modes.participants.ravel(), result.modes.trials])
+    assert modes == pytest.approx(mode, abs=1e-3)
+    assert result.trial_variances == pytest.approx(
+        np.diag(np.linalg.inv(hessian))[people * effects :], rel=1e-2
+    )
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
+def test_the_gradient_is_the_limit_of_differences(
+    link: str, people: int, trials: int, effects: int
+) -> None:
+    rated, point = block(2, people, trials, effects), start(effects)
+    result = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
+    gradient = np.concatenate(
+        [
+            result.thresholds,
+            result.slopes,
+            [result.trials],
+            result.participants,
+        ]
+    )
+    differences = [
+        (
+            block_likelihood(link, rated, unpacked(point + step)).log_likelihood  # type: ignore[arg-type]
+            - block_likelihood(link, rated, unpacked(point - step)).log_likelihood  # type: ignore[arg-type]
+        )
+        / 2e-5
+        for step in 1e-5 * np.eye(len(point))
+    ]
+    assert gradient == pytest.approx(differences, rel=1e-5, abs=1e-6)
+
+
+def test_it_comes_close_to_the_integral() -> None:
+    """Witness: a trial's effect integrated on a fine grid; many ratings make it nearly normal."""
+    rated = block(3, 40, 1, 0)
+    parameters = unpacked(start(0))
+    grid = np.linspace(-8, 8, 4001)
+    eta = rated.predictors[0] @ parameters.slopes + parameters.trials * grid
+    upper, lower = (parameters.thresholds[rated.levels + n] - eta for n in (1, 0))
+    density = np.prod(norm.cdf(upper) - norm.cdf(lower), axis=0) * norm.pdf(grid)
+    expected = np.log(np.trapezoid(density, grid))
+    result = block_likelihood("probit", rated, parameters)
+    assert result.log_likelihood == pytest.approx(expected, abs=0.01)
+    assert result.of_trials == pytest.approx(np.array([result.log_likelihood]))

@@ -1,0 +1,242 @@
+"""Mixed models of ratings: planted effects, what must not matter, and bad input by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contstim.arrays import FloatArray
+from contstim.errors import InputError
+from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.stimuli import Condition
+from tests.experiments.analysis.mixed.ratings import draw, group
+
+
+def changed(ratings: Ratings, change: Callable[[GroupRatings], GroupRatings]) -> Ratings:
+    return Ratings(ratings.models, tuple(change(each) for each in ratings.groups))
+
+
+def test_planted_effects_are_recovered() -> None:
+    ratings = draw(4, groups=6, people=12, trials=40, slopes=(0.04, 0.0), following=0.3)
+    fit = fit_mixed(ratings, ["a", "b"])
+    assert abs(fit["a"].estimate - 0.04) < 3 * fit["a"].standard_error
+    assert abs(fit["b"].estimate) < 3 * fit["b"].standard_error
+    assert fit["a"].p_value < 1e-6
+    deviations = {(row.factor, row.effect): row.standard_deviation for row in fit.variances}
+    assert deviations["trials", "intercept"] == pytest.approx(0.8, rel=0.2)
+    assert deviations["participants", "intercept"] == pytest.approx(0.3, rel=0.4)
+    assert deviations["participants", "a"] / 20 == pytest.approx(0.3 * 0.04, rel=0.5)
+    assert deviations["participants", "b"] < 0.1
+    assert [row.estimate for row in fit.thresholds] == pytest.approx([0.6, 1.4], rel=0.15)
+    assert fit.aic == pytest.approx(2 * 8 - 2 * fit.log_likelihood)
+    assert (fit.ratings, fit.participants, fit.trials) == (2_880, 72, 240)
+
+
+@pytest.mark.parametrize("people", ["none", "intercept"])
+def test_exchanging_the_sentences_of_trials_turns_ratings_and_ratios(people: str) -> None:
+    """Property: all trials at once may be turned, or any where people have no leaning."""
+    ratings = draw(5)
+    settings = MixedSettings(people=people)  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+
+    def turn(each: GroupRatings) -> GroupRatings:
+        turned = rng.random(len(each.trials)) < (0.5 if people == "none" else 2)
+        return replace(
+            each,
+            ratings=np.where(turned, 7 - each.ratings, each.ratings),
+            log_probs=np.where(turned[:, None], each.log_probs[..., ::-1], each.log_probs),
+        )
+
+    before, after = (fit_mixed(each, ["a"], settings) for each in (ratings, changed(ratings, turn)))
+    assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
+    assert after["a"].estimate == pytest.approx(before["a"].estimate, rel=1e-5)
+    assert after["a"].standard_error == pytest.approx(before["a"].standard_error, rel=1e-5)
+
+
+def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> None:
+    ratings = draw(6)
+    rng = np.random.default_rng(2)
+
+    def shuffle(each: GroupRatings) -> GroupRatings:
+        people, trials = (rng.permutation(n) for n in each.ratings.shape)
+        return replace(
+            each,
+            trials=tuple(each.trials[n] for n in trials),
+            participants=tuple(each.participants[n] for n in people),
+            ratings=each.ratings[np.ix_(people, trials)],
+            log_probs=1000 * each.log_probs[:, trials],
+        )
+
+    before, after = (fit_mixed(each, ["a"]) for each in (ratings, changed(ratings, shuffle)))
+    assert after.log_likelihood == pytest.approx(before.log_likelihood, rel=1e-9)
+    assert 1000 * after["a"].estimate == pytest.approx(before["a"].estimate, rel=1e-5)
+    assert after["a"].typical_effect == pytest.approx(before["a"].typical_effect, rel=1e-5)
+    effects = [{row.trial_id: row.estimate for row in fit.trial_effects} for fit in (before, after)]
+    assert effects[1] == pytest.approx(effects[0], abs=1e-5)
+
+
+def test_trials_are_drawn_towards_zero_by_as_much_as_is_uncertain() -> None:
+    """Few people leave more uncertain than many, and the estimates scatter less."""
+    many = draw(7, groups=1, people=40, trials=30, leaning=0.0)
+    few = changed(
+        many, lambda g: replace(g, participants=g.participants[:3], ratings=g.ratings[:3])
+    )
+    settings = MixedSettings(people="none")
+    sure, unsure = (fit_mixed(each, [], settings).trial_effects for each in (many, few))
+    assert all(a.standard_error < b.standard_error for a, b in zip(sure, unsure, strict=True))
+    mean = many.groups[0].ratings.mean(axis=0)
+    assert np.corrcoef([row.estimate for row in sure], mean)[0, 1] > 0.95
+    assert fit_mixed(many, ["a"], MixedSettings(items=False)).trial_effects == ()
+
+
+def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> None:
+    ratings = draw(8)
+
+    def impossible(each: GroupRatings) -> GroupRatings:
+        log_probs = each.log_probs.copy()
+        log_probs[0, 0, 0] = -np.inf
+        return replace(each, log_probs=log_probs)
+
+    infinite = changed(ratings, impossible)
+    row = fit_mixed(infinite, ["a"])["a"]
+    finite = np.concatenate([g.ratios[0] for g in infinite.groups])
+    cap = np.abs(finite[np.isfinite(finite)]).max()
+    assert row.capped == 2
+    assert row.cap == pytest.approx(cap)
+
+    def capped(each: GroupRatings) -> GroupRatings:
+        log_probs = each.log_probs.copy()
+        log_probs[0, 0] = (-100 - cap, -100)
+        return replace(each, log_probs=log_probs)
+
+    assert row.estimate == pytest.approx(
+        fit_mixed(changed(ratings, capped), ["a"])["a"].estimate, rel=1e-6
+    )
+    ranked = MixedSettings(scale="ranks")
+    cubed = changed(ratings, lambda g: replace(g, log_probs=(g.log_probs + 100) ** 3))
+    # Ranks do not change where ratios are stretched, nor do infinite ones need a cap
+    assert fit_mixed(cubed, ["a"], ranked)["a"].estimate == pytest.approx(
+        fit_mixed(ratings, ["a"], ranked)["a"].estimate, rel=1e-6
+    )
+    assert fit_mixed(infinite, ["a"], ranked)["a"].capped == 0
+
+
+def test_ratings_that_nobody_gave_are_left_out() -> None:
+    ratings = changed(draw(9), lambda g: replace(g, ratings=np.where(g.ratings == 5, 6, g.ratings)))
+    flexible = fit_mixed(ratings, ["a"], MixedSettings(thresholds="flexible"))
+    assert [row.threshold for row in flexible.thresholds] == ["1|2", "2|3", "3|4", "4|6"]
+    extremes = changed(ratings, lambda g: replace(g, ratings=np.where(g.ratings > 3.5, 6, 1)))
+    assert fit_mixed(extremes, ["a"]).thresholds == ()
+
+
+def without_people(keep: int) -> Callable[[Ratings], Ratings]:
+    return lambda ratings: changed(
+        ratings,
+        lambda g: replace(g, participants=g.participants[:keep], ratings=g.ratings[:keep]),
+    )
+
+
+def first_group(ratings: Ratings) -> Ratings:
+    return Ratings(ratings.models, ratings.groups[:1])
+
+
+def rated(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
+    return lambda ratings: changed(ratings, lambda g: replace(g, ratings=values(g)))
+
+
+def ratios(values: Callable[[GroupRatings], FloatArray]) -> Callable[[Ratings], Ratings]:
+    return lambda ratings: changed(
+        ratings, lambda g: group(g.number, g.ratings, np.broadcast_to(values(g), g.ratios.shape))
+    )
+
+
+def by_ratio(each: GroupRatings) -> FloatArray:
+    """Everybody's rating follows from model a's ratio."""
+    steps = np.digitize(each.ratios[0], [-15, -5, 0, 5, 15]) + 1.0
+    return np.tile(steps, (len(each.participants), 1))
+
+
+def surer(each: GroupRatings) -> FloatArray:
+    """The same, but the first person of a group is surer."""
+    steps = by_ratio(each)
+    steps[0] += np.where(steps[0] > 3.5, 1, -1)
+    clipped: FloatArray = np.clip(steps, 1, 6)
+    return clipped
+
+
+BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
+    "one person": (
+        lambda r: without_people(1)(first_group(r)),
+        MixedSettings(),
+        "participants vary cannot be told from 1 participant",
+    ),
+    "one person a group": (without_people(1), MixedSettings(), "No trial was rated by two people"),
+    "one trial": (
+        lambda r: changed(
+            first_group(r),
+            lambda g: replace(
+                g, trials=g.trials[:1], ratings=g.ratings[:, :1], log_probs=g.log_probs[:, :1]
+            ),
+        ),
+        MixedSettings(people="none"),
+        "trials vary cannot be told from 1 trial",
+    ),
+    "one trial a group": (
+        lambda r: changed(
+            r,
+            lambda g: replace(
+                g, trials=g.trials[:1], ratings=g.ratings[:, :1], log_probs=g.log_probs[:, :1]
+            ),
+        ),
+        MixedSettings(),
+        "Everybody rated one trial",
+    ),
+    "equal ratings": (
+        rated(lambda g: np.full(g.ratings.shape, 4.0)),
+        MixedSettings(),
+        "All 240 ratings are 4",
+    ),
+    "everybody alike": (
+        rated(lambda g: np.tile(g.ratings[:1], (8, 1))),
+        MixedSettings(),
+        "rated every trial alike",
+    ),
+    "separated": (rated(by_ratio), MixedSettings(people="none", items=False), "perfect separation"),
+    "nearly separated": (rated(surer), MixedSettings(), "No finite estimates fit"),
+    "ties": (ratios(lambda _: np.zeros(1)), MixedSettings(), "a prefers neither sentence on any"),
+    "infinite": (
+        ratios(lambda g: np.where(g.ratios > 0, np.inf, 0.0)),
+        MixedSettings(),
+        "infinite or zero",
+    ),
+    "constant": (
+        ratios(lambda _: np.full(1, 7.0)),
+        MixedSettings(thresholds="flexible"),
+        "follow from one another",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_fitted_is_named(what: str) -> None:
+    spoil, settings, message = BAD[what]
+    with pytest.raises(InputError, match=message):
+        fit_mixed(spoil(draw(3)), ["a"], settings)
+
+
+def test_models_that_cannot_be_told_apart_and_unknown_ones_are_named() -> None:
+    ratings = ratios(lambda g: g.ratios[:1])(draw(3))
+    with pytest.raises(InputError, match=r"a \+ b follow from one another"):
+        fit_mixed(ratings, ["a", "b"])
+    with pytest.raises(InputError, match="each must be one of a, b"):
+        fit_mixed(ratings, ["c"])
+    with pytest.raises(InputError, match="named once"):
+        fit_mixed(ratings, ["a", "a"])
+    with pytest.raises(InputError, match="link is 'cauchit'; there are probit, logit"):
+        MixedSettings(link="cauchit")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no trials of these conditions"):
+        fit_mixed(ratings, ["a"], conditions=[Condition.CATCH])

@@ -1,0 +1,166 @@
+"""An analysis in R: what is exported, and that R prints our own numbers from it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis import run
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
+from contstim.experiments.responses import write_responses
+from contstim.stimuli import Condition
+from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows
+from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.platforms.test_gorilla_trials import scores_of
+from tests.experiments.responses.experiment import make_responses
+
+MODELS = ("gpt 2", 'a "b", c', "ü")
+
+
+def export(experiment: Experiment, folder: Path, **settings: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_responses(folder / "responses.csv", experiment.responses)
+    experiment.scores.write(folder / "scores.csv")
+    chosen = RSettings(folder / "responses.csv", folder / "scores.csv", **settings)  # type: ignore[arg-type]
+    return export_r(experiment.trials, folder / "out", chosen).path
+
+
+def in_r(folder: Path, *arguments: str) -> str:
+    """What the script prints; what it warns of fails the test."""
+    program = shutil.which("Rscript")
+    if program is None:
+        pytest.skip("R is not installed")
+    done = subprocess.run(
+        [program, "analysis.R", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    made = simulate(MODELS, (5, 5), follow=0.75)
+    log_probs = made.scores.log_probs.copy()
+    log_probs[4, 1] = -np.inf  # an impossible sentence
+    return replace(made, scores=replace(made.scores, log_probs=log_probs))
+
+
+@pytest.fixture(scope="module")
+def folder(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export(experiment, tmp_path_factory.mktemp("r"))
+
+
+def test_r_prints_our_accuracies_ceilings_and_mixed_models(folder: Path) -> None:
+    said = in_r(folder, MODELS[0], MODELS[2])
+    assert "accuracy: the same order of models in 5 of 5 scopes" in said
+    differences = re.search(r"largest difference (\S+); of ceilings (\S+)", said)
+    assert differences is not None
+    assert max(map(float, differences.groups())) < 1e-12
+    assert (folder / "accuracy.pdf").read_bytes().startswith(b"%PDF")
+    if "install.packages" in said:
+        pytest.skip("R has no package ordinal")
+    assert "mixed models: the same order of models" in said
+    rows = read_csv_rows(folder / "comparison.csv")
+    assert {row["model"] for row in rows} == {MODELS[0], MODELS[2]}
+    for row in rows:
+        for name, close in (("log_likelihood", 1e-6), ("estimate", 1e-3), ("standard_error", 2e-3)):
+            ours, theirs = (float(row[f"{name}_{whose}"]) for whose in ("contstim", "R"))
+            assert ours == pytest.approx(theirs, rel=close, abs=1e-3 * (name == "estimate")), name
+
+
+def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: Path) -> None:
+    analysis = run.analyze(
+        experiment.trials, experiment.responses, experiment.scores, sampling=Sampling(samples=0)
+    )
+    rows = {(row["scope"], row["model"]): row for row in read_csv_rows(folder / "accuracies.csv")}
+    for scope in (each for each in Scope if each is not Scope.OVERALL):
+        for model in analysis.result(scope, ACCURACY).models:
+            row = rows.pop((str(scope), model.model))
+            assert float(row["accuracy"]) == pytest.approx(model.value)
+            assert float(row["lower_ceiling"]) == pytest.approx(model.lower)
+            assert float(row["upper_ceiling"]) == pytest.approx(model.upper)
+    assert not rows
+
+
+def test_a_row_a_rating_without_names_of_people(experiment: Experiment, folder: Path) -> None:
+    rows = read_csv_rows(folder / "ratings.csv")
+    assert len(rows) == len(experiment.responses)
+    trials = {trial.trial_id: trial for trial in experiment.trials}
+    numbers: dict[str, str] = {}
+    log_probs = dict(
+        zip(
+            [str(text) for text in experiment.scores.sentences or ()],
+            experiment.scores.log_probs,
+            strict=True,
+        )
+    )
+    for row, response in zip(rows, experiment.responses, strict=True):
+        trial = trials[response.trial_id]
+        assert (row["trial_id"], int(row["rating"])) == (trial.trial_id, response.rating)
+        assert numbers.setdefault(response.participant, row["participant"]) == row["participant"]
+        ratio = log_probs[trial.sentence_2.text][1] - log_probs[trial.sentence_1.text][1]
+        assert float(row[f"log_ratio {MODELS[1]}"]) == ratio
+    assert len(set(numbers.values())) == len(numbers)
+    assert not set(numbers) & set(numbers.values())
+    described = {row["column"] for row in read_csv_rows(folder / "dictionary.csv")}
+    assert described == set(rows[0])
+
+
+def test_one_group_of_one_person_and_artificial_ones_run_too(tmp_path: Path) -> None:
+    """Nobody predicts this person: there is no ceiling, and no mixed model, and R says so."""
+    lonely = simulate(("a", "b"), (1,))
+    robots = tuple(replace(response, simulated=True) for response in lonely.responses)
+    folder = export(replace(lonely, responses=robots), tmp_path)
+    assert {row["simulated"] for row in read_csv_rows(folder / "ratings.csv")} == {"true"}
+    assert (
+        "artificial" in (folder / "README.md").read_text()
+        or "simulated" in (folder / "README.md").read_text()
+    )
+    assert {row["lower_ceiling"] for row in read_csv_rows(folder / "accuracies.csv")} == {""}
+    said = in_r(folder)
+    assert "no mixed model of a: How participants vary cannot be told" in said
+    assert (folder / "accuracy.pdf").exists()
+
+
+def test_hostile_sentences_reach_r_as_text(tmp_path: Path) -> None:
+    trials = [make_trial(n, 1, Condition.RANDOM_NATURAL, text) for n, text in enumerate(HOSTILE)]
+    people = {"=cmd()": 1, "<i>": 1}
+    responses = make_responses(trials, people)
+    experiment = Experiment(tuple(trials), tuple(responses), scores_of(trials))
+    folder = export(experiment, tmp_path, keep_names=True)
+    rows = read_csv_rows(folder / "ratings.csv")
+    assert not any(cell.startswith(("=", "+", "@")) for row in rows for cell in row.values())
+    assert "same order of models in 1 of 1 scopes" in in_r(folder, "none")
+    # An export again replaces its own files, and keeps what R wrote
+    export(experiment, tmp_path)
+    assert (folder / "accuracy.pdf").exists()
+
+
+def test_what_cannot_be_analysed_is_named(experiment: Experiment, tmp_path: Path) -> None:
+    catch = tuple(trial for trial in experiment.trials if trial.condition is Condition.CATCH)
+    ids = {trial.trial_id for trial in catch}
+    answers = tuple(each for each in experiment.responses if each.trial_id in ids)
+    with pytest.raises(InputError, match="no trials but catch trials"):
+        export(replace(experiment, trials=catch, responses=answers), tmp_path / "a")
+    assert not (tmp_path / "a" / "out").exists()
+    (tmp_path / "b" / "out").mkdir(parents=True)
+    (tmp_path / "b" / "out" / "mine.R").write_text("1")
+    with pytest.raises(InputError, match="holds other files"):
+        export(experiment, tmp_path / "b")
+    assert PLATFORM.reader is None
