@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis import tables
+from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
 from contstim.experiments.analysis.outputs.page import report
 from contstim.files import write_text
@@ -27,7 +28,7 @@ def write_analysis(
     pair: tuple[str, str] | None = None,
     seen: Mapping[str, Contamination | None] | None = None,
 ) -> None:
-    """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
+    """Write tables/*.csv, figures/*.pdf and *.png, methods.md and report.html, which stands alone.
 
     Where participants were artificial, the page and every figure say so first, and every table has
     a column `simulated_participants`, such as `3 of 10`.
@@ -59,4 +60,8 @@ def write_analysis(
         for name, figure in drawings(analysis, pair):
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
+    methods = [
+        paragraph for paragraph in (analysis.origin.warning, *methods_text(analysis)) if paragraph
+    ]
+    write_text(folder / "methods.md", "\n\n".join(("# Statistics", *methods)) + "\n")
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
