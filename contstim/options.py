@@ -23,11 +23,15 @@ class Help:
         text: a phrase that ends with a full stop.
         flag: how the setting is given; by default `--`, its name, and `--no-` beside a yes.
         at_least: the smallest number that is taken.
+        at_most: the largest number that is taken.
+        metavar: what stands for the value, such as `LOW-HIGH`; by default its type.
     """
 
     text: str
     flag: str = ""
-    at_least: int | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    metavar: str = ""
 
 
 Seed = Annotated[int, Help("Decides everything that is left to chance.", at_least=0)]

@@ -161,6 +161,11 @@ class Review:
                 items.setdefault(item.item_id, item)
         return items
 
+    def about(self, stimuli: Iterable[Stimulus]) -> Review:
+        """The decisions about stimuli that are as they were; of what is gone nothing is left."""
+        now = {(item.kind, item.item_id, item.sentences) for item in undecided(stimuli)}
+        return Review(tuple(d for d in self.decisions if (d.kind, d.item_id, d.sentences) in now))
+
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
         """Check that every reviewed item of the stimuli's kind is one of them, and as it was.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ from contstim.models.ngram.adapter import KenlmModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
 
+# So that records of two runs are the same; a test of dates sets its own
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 pytest.register_assert_rewrite("contstim.testing.contract")
 settings.register_profile("untimed", deadline=None)  # a slow machine is no defect
 settings.load_profile("untimed")

@@ -1,7 +1,8 @@
-"""The README's commands and its Python run as printed, on the embedded English."""
+"""The README's studies, commands and Python run as printed, on the embedded English."""
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import pytest
 from contstim.english import generate
 
 README = Path(__file__).parents[1] / "README.md"
+COMMANDS = README.parent / "docs" / "commands.md"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def blocks(language: str, page: Path = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +32,53 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_first_study_runs_as_printed(folder: Path) -> None:
-    commands = "\n".join(blocks("sh"))
-    assert commands.count("contstim ") == 15
+def run_in_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
     program = f'contstim() {{ "{sys.executable}" -m contstim "$@"; }}\n'
-    done = subprocess.run(
+    return subprocess.run(
         ["bash", "-euc", program + commands], cwd=folder, capture_output=True, text=True
     )
+
+
+def n_rows(path: Path) -> int:
+    with path.open(encoding="utf-8") as file:
+        return sum(1 for _ in csv.DictReader(file))
+
+
+def test_the_first_study_runs_as_printed(folder: Path) -> None:
+    first, more = blocks("toml")[:2]
+    assert len(first.splitlines()) <= 25
+    run, evaluate = blocks("sh")
+    (folder / "study.toml").write_text(first, encoding="utf-8")
+    done = run_in_shell(run, folder)
     assert done.returncode == 0, done.stderr
-    assert "synthetic" in done.stdout
-    assert len((folder / "pairs.csv").read_text().splitlines()) == 11
-    trials = (folder / "trials.csv").read_text().splitlines()
-    assert len(trials) == 1 + 10 + 3 * 10 + 10 * (2 + 1)  # pairs, triplets, random and catch
-    assert len((folder / "triplets.csv").read_text().splitlines()) == 41
-    assert len((folder / "selected.csv").read_text().splitlines()) == 11
-    assert "10 triplets" in (folder / "review.html").read_text()
-    assert (folder / "results" / "report.html").is_file()
+    results = folder / "results"
+    assert n_rows(results / "pairs.csv") == n_rows(results / "selected.csv") == 10
+    # Pairs, triplets in three trials each, random and catch trials
+    assert n_rows(results / "trials.csv") == 10 + 3 * 10 + 10 * (2 + 1)
+    assert (results / "export" / "jspsych" / "index.html").is_file()
+    (folder / "study.toml").write_text(first + more, encoding="utf-8")
+    done = run_in_shell(run, folder)
+    assert done.returncode == 0, done.stderr
+    assert "3 stages done" in done.stderr  # scores of the trials, responses, analysis
+    assert (results / "analysis" / "report.html").is_file()
+    done = run_in_shell(evaluate, folder)
+    assert done.returncode == 0, done.stderr
     study, model, _family = (run_python(code, folder) for code in blocks("python"))
     assert "(-" in study
     assert model.endswith(".\n")
+
+
+def test_the_single_commands_do_the_same_step_by_step(folder: Path) -> None:
+    commands = "\n".join(blocks("sh", COMMANDS))
+    assert commands.count("contstim ") == 14
+    done = run_in_shell(commands, folder)
+    assert done.returncode == 0, done.stderr
+    assert "synthetic" in done.stdout
+    assert n_rows(folder / "pairs.csv") == n_rows(folder / "selected.csv") == 10
+    assert n_rows(folder / "trials.csv") == 10 + 3 * 10 + 10 * (2 + 1)
+    assert n_rows(folder / "triplets.csv") == 40
+    assert "10 triplets" in (folder / "review.html").read_text()
+    assert (folder / "results" / "report.html").is_file()
 
 
 def run_python(code: str, folder: Path) -> str:

@@ -69,15 +69,21 @@ def collect(
             "'contstim[collect]'."
         ) from error
     from contstim.experiments.platforms.jspsych import unfilled_warning
-    from contstim.records import write_private_record
+    from contstim.records import write_record
 
     path = database or database_of(folder)
     warn(unfilled_warning(folder))
 
     def opened(server: RunningServer) -> None:
         # Readable by its owner alone, because the command may hold the completion code and link
-        write_private_record(
-            path, folder=str(folder), dropout_minutes=dropout, participants=participants
+        write_record(
+            path,
+            (),
+            None,  # answers are still to come
+            True,
+            folder=str(folder),
+            dropout_minutes=dropout,
+            participants=participants,
         )
         # Alone on standard output, for scripts that wait for the address
         print(server.url, flush=True)

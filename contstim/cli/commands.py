@@ -1,11 +1,13 @@
 """How functions become commands: the docstring is the help page, the parameters are the options.
 
-Options that several commands share stand in a frozen dataclass, a group of options: a parameter
-annotated with it stands for one option a field, and the function gets the filled dataclass. So
+What may be chosen about a step stands in a frozen dataclass, a group of options: a parameter
+annotated with it stands for one option a field, with the field's `Help`, and the function gets the
+filled dataclass. So
 
     def score(*, model: Model, loading: Loading, quiet: Quiet = False) -> None: ...
 
-has the options --model, --prompt, --device, --dtype, --trust-remote-code and --quiet.
+has the options --model, --prompt, --device, --dtype, --trust-remote-code and --quiet. A parameter
+that has a `Help` itself is one option.
 
 Commands of platforms and of networks have no parameters of their own: their options are the fields
 of settings, values of a room below that know nothing of Typer (`field_options`).
@@ -68,21 +70,24 @@ def command_of(function: Callable[..., None], name: str) -> Any:
     options: list[Parameter] = []
     for parameter in signature(function).parameters.values():
         if parameter.name in groups:
-            # Its fields are annotated for typer already; one without a default must be given.
+            # Its fields have a help or are annotated for typer; without a default they are needed.
             group = groups[parameter.name]
             of_fields = get_type_hints(group, include_extras=True)
+            with_help = {each.name: each for each in field_options(group)}
             for field in fields(group):
                 default = Parameter.empty if field.default is MISSING else field.default
-                options.append(option(field.name, of_fields[field.name], default))
+                typed = option(field.name, of_fields[field.name], default)
+                options.append(with_help.get(field.name, typed))
         else:
             # Keywords only: fields of groups that must be given may follow options with defaults
-            annotated = parameter.replace(annotation=types[parameter.name])
-            options.append(annotated.replace(kind=Parameter.KEYWORD_ONLY))
+            options.append(typed_option(parameter.name, types[parameter.name], parameter.default))
 
     def command(**given: Any) -> None:
         # What typer read under the names of fields becomes the groups that the function asks for.
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = group(**settings_from(group, given))
+            for field in fields(group):
+                del given[field.name]
         function(**given)
 
     program = typer.Typer(
@@ -114,22 +119,37 @@ def field_options(
     types = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         annotation: Any = types[field.name]
-        text = Help(texts[field.name]) if texts and field.name in texts else None
-        if get_origin(annotation) is Annotated:
-            annotation, *more = get_args(annotation)
-            text = next((note for note in more if isinstance(note, Help)), text)
-        if text is None or field.name in leave_out:
+        if texts and field.name in texts:
+            # A further note: what the field says of itself comes before it
+            annotation = Annotated[annotation, Help(texts[field.name])]
+        if help_of(annotation) is None or field.name in leave_out:
             continue
         # Of a dataclass itself, a field without a default has no value and must be given.
         default = getattr(settings, field.name, Parameter.empty)
-        if get_origin(annotation) is tuple:  # Typer repeats options that are lists
-            each: Any = get_args(annotation)[0]
-            annotation, default = list[each] | None, default or None
-        flags = [text.flag] if text.flag else []
-        # mypy takes no annotation that is computed
-        chosen: Any = Annotated
-        typed = chosen[annotation, typer.Option(*flags, help=text.text, min=text.at_least)]
-        yield option(field.name, typed, default)
+        yield typed_option(field.name, annotation, default)
+
+
+def typed_option(name: str, annotation: Any, default: Any) -> Parameter:
+    """An option as Typer wants it, of an annotation with a `Help` or with what Typer knows."""
+    text = help_of(annotation)
+    if text is None:
+        return option(name, annotation, default)
+    kind: Any = get_args(annotation)[0]
+    if get_origin(kind) is tuple:  # Typer repeats options that are lists
+        each: Any = get_args(kind)[0]
+        kind, default = list[each] | None, default or None
+    flags = [text.flag] if text.flag else []
+    limits: Any = {"min": text.at_least, "max": text.at_most}
+    typed = typer.Option(*flags, help=text.text, metavar=text.metavar or None, **limits)
+    # mypy takes no annotation that is computed
+    chosen: Any = Annotated
+    return option(name, chosen[kind, typed], default)
+
+
+def help_of(annotation: Any) -> Help | None:
+    """The first `Help` of an annotation."""
+    notes = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return next((note for note in notes if isinstance(note, Help)), None)
 
 
 def settings_from(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Folder, Loading, Models, Quiet, Seed, StoreInFolder
+from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, results_table
 from contstim.cli.progress import scoring_progress
 from contstim.errors import ContstimError, InputError
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

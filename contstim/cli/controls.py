@@ -10,7 +10,6 @@ import typer
 
 from contstim.cli.options import (
     Folder,
-    MinCatch,
     Quiet,
     Responses,
     Trials,
@@ -19,6 +18,7 @@ from contstim.cli.options import (
 )
 from contstim.cli.output import remark, warn
 from contstim.errors import InputError
+from contstim.steps.analysis import MinCatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

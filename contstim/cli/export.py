@@ -9,8 +9,9 @@ import typer
 
 from contstim.cli.commands import as_command, field_options, option, page_of, settings_from
 from contstim.cli.options import Quiet
-from contstim.cli.output import remark, warn
+from contstim.cli.output import remark
 from contstim.cli.platforms import PlatformGroup
+from contstim.cli.progress import TerminalWatcher
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +37,16 @@ class _ExportGroup(PlatformGroup):
                     "Give --trials and --out to write a data set, or --check to check one."
                 )
             else:
-                _export(exporter, given)
+                from contstim.steps.export import export_trials
+
+                chosen = settings_from(exporter.settings, given)
+                export_trials(
+                    platform,
+                    given["trials"],
+                    given["out"],
+                    settings=exporter.settings(**exporter.fixed, **chosen),
+                    watch=TerminalWatcher(quiet=given["quiet"]),
+                )
 
         out = typer.Option(help=exporter.out)
         options = [
@@ -66,20 +76,6 @@ app = typer.Typer(
 @app.callback()
 def _export_group() -> None:
     """Turn trials into an experiment that people take part in, or into a public data set."""
-
-
-def _export(exporter: Exporter[Any], given: dict[str, Any]) -> None:
-    from contstim.records import write_private_record, write_record
-    from contstim.stimuli import read_trials
-
-    settings = exporter.settings(**exporter.fixed, **settings_from(exporter.settings, given))
-    exported = exporter.export(read_trials(given["trials"]), given["out"], settings)
-    # Exports of files write their own record; others leave it to the command, which knows --trials.
-    if exported.facts is not None:
-        write = write_private_record if exported.private else write_record
-        write(exported.path, trials=str(given["trials"]), **exported.facts)
-    warn(exported.warning)
-    remark(exported.message, quiet=given["quiet"])
 
 
 def _check(exporter: Exporter[Any], folder: Path, *, quiet: bool) -> None:

@@ -9,15 +9,13 @@ import typer
 
 from contstim.cli.commands import as_command, field_options, option, page_of, settings_from
 from contstim.cli.options import Quiet
-from contstim.cli.output import remark
 from contstim.cli.platforms import PlatformGroup
-from contstim.errors import InputError
+from contstim.cli.progress import TerminalWatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from contstim.experiments.platforms.platform import Platform, Reader
-    from contstim.experiments.responses.alignment import Imported
+    from contstim.experiments.platforms.platform import Platform
 
 _TRIALS = typer.Option(help="What was shown: trials.csv.")
 _OUT = Annotated[Path, typer.Option(help="The table of responses to write.")]
@@ -36,7 +34,20 @@ class _ImportGroup(PlatformGroup):
             return None
 
         def command(**given: Any) -> None:
-            _read(reader, given)
+            from contstim.steps.responses import import_responses
+
+            # Readers of several files, of one, or of a database, which the settings name.
+            imported = import_responses(
+                platform,
+                given.get("files") or [path for path in (given.get("file"),) if path],
+                given.get("trials"),
+                given["out"],
+                settings=reader.settings(**settings_from(reader.settings, given)),
+                trials_out=given.get("trials_out"),
+                duplicates=given.get("duplicates", "all"),
+                watch=TerminalWatcher(quiet=given["quiet"]),
+            )
+            print(imported.report)
 
         # Options stand in the order of the help page: files and trials, tables to write, the
         # platform's own, and what all commands have.
@@ -71,42 +82,3 @@ app = typer.Typer(
 @app.callback()
 def _import_group() -> None:
     """Make responses.csv from the data of a platform."""
-
-
-def _read(reader: Reader[Any], given: dict[str, Any]) -> None:
-    """Write what the files hold with its record, and print every problem."""
-    from contstim.experiments.responses import origin_of, write_responses
-    from contstim.experiments.responses.alignment import keep_one
-    from contstim.records import write_record
-    from contstim.stimuli import read_trials, write_trials
-
-    # Readers of several files, of one, or of a database, which the settings name.
-    files = given.get("files") or [path for path in (given.get("file"),) if path]
-    trials, trials_out = given.get("trials"), given.get("trials_out")
-    if files and (trials is None) == (trials_out is None):
-        raise InputError("Give either --trials, what was shown, or --trials-out, to have it built.")
-    settings = reader.settings(**settings_from(reader.settings, given))
-    imported: Imported = reader.read(files, () if trials is None else read_trials(trials), settings)
-    if given.get("duplicates", "all") != "all":
-        imported = keep_one(imported, given["duplicates"])
-    report, origin = imported.report, origin_of(imported.responses)
-    facts = {
-        "responses": report.responses,
-        "participants": len(report.participants),
-        "simulated_participants": origin.simulated,
-        "notes": list(imported.notes),
-        "problems": [
-            {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
-            for f in report.findings
-        ],
-    }
-    if trials_out is not None:
-        write_trials(trials_out, imported.trials)
-        write_record(trials_out, **facts)
-    write_responses(given["out"], imported.responses)
-    write_record(given["out"], **facts)
-    for note in imported.notes:
-        remark(note, quiet=given["quiet"])
-    if origin.warning:
-        remark(f"warning: {origin.warning}")
-    print(report)

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.catalog import LoadOptions
-    from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.worker_context import WorkerContext
-    from contstim.word_rules import WordRules
-
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
-Restarts = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Searches of a sentence, at most, each with another seed; the best result is kept. "
-        "They end when five in a row gain next to nothing. By default 1; up to 20 where searching "
-        "is cheap, as between n-gram models.",
-    ),
-]
-Seconds = Annotated[
-    float | None,
-    typer.Option(
-        help="Search a sentence again as long as another search is expected to end within so many "
-        "seconds. The first always finishes. Results then depend on the machine."
-    ),
-]
 Folder = Annotated[Path, typer.Option(help="The folder to write.")]
 
 # Models, and how they are loaded
@@ -68,52 +41,6 @@ TrustRemoteCode = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loading:
-    """How the models that a command names are loaded."""
-
-    prompt: Prompt = None
-    device: Device = "auto"
-    dtype: Dtype = "auto"
-    trust_remote_code: TrustRemoteCode = False
-
-    @property
-    def keywords(self) -> LoadOptions:
-        """The same as keyword arguments of `load_scorer`."""
-        return {
-            "prompt": self.prompt,
-            "device": self.device,
-            "dtype": self.dtype,
-            "trust_remote_code": self.trust_remote_code,
-        }
-
-    def scorers(self, models: Sequence[str] | None) -> list[Scorer]:
-        """Whatever the models are: language models, transforms of them, classifiers."""
-        from contstim.models.catalog import load_scorers
-
-        return load_scorers(models or (), **self.keywords)
-
-    def language_models(self, models: Sequence[str]) -> list[LanguageModel]:
-        """Models whose scores are log-probabilities; others are refused."""
-        from contstim.models.catalog import load_models
-
-        return load_models(models, **self.keywords)
-
-    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> WorkerContext:
-        """What every worker of a plan begins with."""
-        from contstim.optimization.jobs.worker_context import WorkerContext
-
-        return WorkerContext(
-            vocabulary=plan.vocabulary,
-            allow_unknown=plan.allow_unknown,
-            capacity=models_in_memory,
-            prompt=self.prompt,
-            device=self.device,
-            dtype=self.dtype,
-            trust_remote_code=self.trust_remote_code,
-        )
-
-
 # Texts, words and sentences
 
 _TEXT_HELP = "UTF-8 text, one sentence a line; - for stdin."
@@ -129,112 +56,6 @@ Words = Annotated[
     Path | None,
     typer.Option(help="Words to use; by default those frequent in the models' own text."),
 ]
-AllowUnknown = Annotated[
-    bool,
-    typer.Option("--allow-unknown", help="Also use words that a word-level model cannot tell."),
-]
-
-# Words of a text
-
-
-Language = Annotated[
-    Literal["en", "any"],
-    typer.Option(help="en: rules for English; any: what Unicode says of every script."),
-]
-Blocked = Annotated[
-    Path | None,
-    typer.Option(help="The block list, one word a line, instead of the one for English."),
-]
-
-
-def word_rules(language: str, blocked: Path | None) -> WordRules:
-    """What counts as a word of a language, names included, with the block list that is given."""
-    from contstim.english.words import english_rules
-    from contstim.word_rules import WordRules, read_words
-
-    rules = english_rules(names=True) if language == "en" else WordRules()
-    return rules if blocked is None else replace(rules, blocked=read_words(blocked))
-
-
-Uncapped = Annotated[
-    Path | None,
-    typer.Option(
-        help="With --word-cap: words that do not count, one a line, or a vocabulary file with "
-        "a list [repeatable]; by default English articles and prepositions."
-    ),
-]
-
-
-def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
-    """The words that do not count for a cap, as the file has them.
-
-    Raises:
-        InputError: there is no cap, or the file cannot be read.
-    """
-    from contstim.errors import InputError
-    from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
-
-    if uncapped is None:
-        return REPEATABLE_ENGLISH
-    if word_cap is None:
-        raise InputError("--uncapped names the exceptions of --word-cap: give both.")
-    return read_repeatable(uncapped)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordChoice:
-    """Which words of a text are taken."""
-
-    language: Language = "en"
-    names: Annotated[
-        Literal["keep", "drop"] | None,
-        typer.Option(help="Words that are always capitalised; by default dropped from English."),
-    ] = None
-    without: Annotated[Path | None, typer.Option(help="Leave out these words, one a line.")] = None
-    blocked: Blocked = None
-    zipf: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW-HIGH",
-            help="Keep words of these frequencies in the text, on the Zipf scale, such as 3.5-7.",
-        ),
-    ] = None
-    every_word: Annotated[
-        bool,
-        typer.Option("--every-word", help="Take whatever the text holds, words or not."),
-    ] = False
-
-    @property
-    def keeps_names(self) -> bool:
-        """Whether names stay."""
-        return self.names == "keep" or (self.names is None and self.language == "any")
-
-    def rules(self) -> WordRules | None:
-        """What counts as a word; None: everything."""
-        from contstim.english.words import english_rules
-        from contstim.errors import InputError
-        from contstim.word_rules import WordRules, read_words
-
-        if self.every_word:
-            # Whatever else was given would change nothing
-            if self != WordChoice(every_word=True):
-                raise InputError("--every-word leaves no word out: give it without other choices.")
-            return None
-        band = (-float("inf"), float("inf"))
-        if self.zipf is not None:
-            ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
-            if ends is None:
-                raise InputError(
-                    f"--zipf is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
-                )
-            band = (float(ends[1]), float(ends[2]))
-        lists = {
-            name: read_words(path)
-            for name, path in (("blocked", self.blocked), ("excluded", self.without))
-            if path is not None
-        }
-        make = english_rules if self.language == "en" else WordRules
-        return make(names=self.keeps_names, zipf=band, **lists)
 
 
 # Databases in which scores and results are kept between runs
@@ -264,14 +85,3 @@ Reviews = Annotated[
 Trials = Annotated[Path, typer.Option(help="The table of trials that people saw.")]
 Responses = Annotated[Path, typer.Option(help="The table of responses.")]
 TrialScores = Annotated[Path, typer.Option(help="Scores of the trials' sentences, as of `score`.")]
-MinCatch = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="Catch trials that must be right; by default eleven of twelve, or that share; "
-        "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
-    ),
-]
-Samples = Annotated[
-    int, typer.Option(min=0, help="Bootstrap resamples of participants and items; 0 for none.")
-]

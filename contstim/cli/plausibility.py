@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.constraints import WordOptions
-from contstim.cli.options import AllowUnknown, Loading, Model, Quiet, Seed, Words
+from contstim.cli.options import Model, Quiet, Seed, Words
 from contstim.cli.output import remark, results_table, terminal
 from contstim.cli.progress import search_progress
 from contstim.errors import InputError
+from contstim.steps.constraints import AllowUnknown, WordSettings
+from contstim.steps.loading import Loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ def plausibility(
     ] = 10,
     recipe: Annotated[str, typer.Option(help="How to search: default or golan2023.")] = "default",
     allow_unknown: AllowUnknown = False,
-    word_options: WordOptions,
+    word_settings: WordSettings,
     executor: Annotated[
         Literal["local", "processes"], typer.Option(help="Search in this process or in several.")
     ] = "local",
@@ -86,7 +87,7 @@ def plausibility(
         recipe=recipe,
         seed=seed,
         allow_unknown=allow_unknown,
-        limits=word_options.limits(),
+        limits=word_settings.limits(),
         capitals=recipe_named(recipe).capitals,
     )
     context = loading.worker_context(study)

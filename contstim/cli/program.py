@@ -24,6 +24,7 @@ from contstim.cli import (
     sentences,
     show,
     simulate,
+    study,
     synthesize,
     train,
     triplets,
@@ -54,6 +55,9 @@ def _options(
     """Options of the program itself."""
 
 
+app.add("new", study.new)
+app.add("run", study.run)
+app.add("status", study.status)
 app.add("models", models.models)
 app.add_typer(train.app, name="train")
 app.add("vocabulary", vocabulary.vocabulary)

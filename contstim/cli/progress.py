@@ -10,7 +10,8 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from contstim.cli.output import terminal
+from contstim.cli.output import remark, terminal, warn
+from contstim.steps.watching import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -182,3 +183,50 @@ def search_progress(
             bars.update(task, total=wanted, completed=settled)
 
         yield partial(bars.console.print, highlight=False), advance
+
+
+class TerminalWatcher(Watcher):
+    """Prints what a step tells on standard error, with a bar for long work.
+
+    Args:
+        quiet: whether warnings alone are printed.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+
+    def remark(self, text: str) -> None:
+        """Print a line, unless quiet."""
+        remark(text, quiet=self.quiet)
+
+    def warn(self, text: str) -> None:
+        """Print a warning, even if quiet."""
+        warn(text)
+
+    def reading(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """See `reading_progress`."""
+        return reading_progress(sentences, quiet=self.quiet)
+
+    @contextmanager
+    def scoring(self, n_sentences: int) -> Iterator[Callable[[Scorer, int], None]]:
+        """See `scoring_progress`."""
+        with scoring_progress(n_sentences, quiet=self.quiet) as advance:
+            yield advance
+
+    @contextmanager
+    def training(self) -> Iterator[Callable[..., None]]:
+        """See `training_progress`."""
+        with training_progress(quiet=self.quiet) as show:
+            yield show
+
+    @contextmanager
+    def searching(self) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+        """See `search_progress`."""
+        with search_progress(quiet=self.quiet) as (say, advance):
+            yield say, advance
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """See `step_progress`."""
+        with step_progress(what, quiet=self.quiet) as advance:
+            yield advance

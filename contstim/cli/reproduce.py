@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.analyze import facts, show
+from contstim.cli.analyze import show
 from contstim.cli.commands import CommandGroup
-from contstim.cli.options import Folder, Quiet, Samples, Seed
-from contstim.cli.output import print_table, remark_folder, results_table
+from contstim.cli.options import Folder, Quiet, Seed
+from contstim.cli.output import print_table, remark_folder, results_table, warn
 from contstim.cli.progress import step_progress
+from contstim.steps.analysis import Samples, analysis_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,8 +61,10 @@ def golan2023(
     compared = claims(analysis)
     write_analysis(analysis, out, title="Golan et al. (2023), experiment 1")
     _write_claims(compared, out / "tables" / "claims.csv")
-    write_record(out / "report.html", seed=seed, **facts(analysis))
+    write_record(out / "report.html", seed=seed, **analysis_facts(analysis))
     show(analysis, quiet=quiet)
+    for caution in analysis.cautions:
+        warn(caution)
     _judge(compared, out / "report.html", quiet=quiet)
 
 

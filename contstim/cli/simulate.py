@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contstim.cli.options import Quiet, Seed
-from contstim.cli.output import remark
-from contstim.cli.progress import step_progress
+from contstim.cli.progress import TerminalWatcher
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
-from contstim.wording import counted
+from contstim.steps.simulation_settings import SimulationSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from contstim.experiments.responses import Response
 
 
 def simulate(
+    *,
     trials: Annotated[Path, typer.Option(help="The table of trials, from `design`.")],
     scores: Annotated[Path, typer.Option(help="Scores of the trials' sentences, from `score`.")],
     model: Annotated[
         str, typer.Option(metavar="NAME", help="Whom participants follow: a column of the scores.")
     ],
     out: Annotated[Path, typer.Option(help="The table of responses to write.")],
-    participants: Annotated[int, typer.Option(min=1, help="Participants in all.")] = 100,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            help="Standard deviation of what is added to log-probability ratios, nats; by default "
-            "what gives --ceiling on the random natural pairs."
-        ),
-    ] = None,
-    ceiling: Annotated[
-        float,
-        typer.Option(help="How often a person agrees with the majority of nine others there."),
-    ] = PUBLISHED_CEILING,
-    lapses: Annotated[
-        float, typer.Option(min=0, max=1, help="The share of trials rated without looking.")
-    ] = 0.02,
+    settings: SimulationSettings,
     server: Annotated[
         str | None,
         typer.Option(help="Take part in the study that `collect` serves at this address."),
@@ -67,64 +58,40 @@ def simulate(
     Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
-    from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-    from contstim.experiments.responses import write_responses
-    from contstim.models.recorded import require_log_probabilities
-    from contstim.records import write_record
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import read_trials
+    from contstim.steps.responses import simulate_people
 
     if browser and server is None:
         raise InputError("--browser opens the page of a running study: give its --server.")
-    require_log_probabilities(scores, [model], "A participant with noise in nats")
-    # Noise and ceiling say the same in two ways: `people.noise` is the noise that was used, in nats
-    people = artificial_participants(
-        read_trials(trials),
-        ScoreTable.read(scores),
-        model,
-        noise=noise,
-        ceiling=ceiling,
-        lapses=lapses,
-        seed=seed,
-    )
+    answer: Callable[..., Sequence[Response]] | None = None
     # Answers are kept here as they come; a browser keeps its own, and no server needs none.
     journal = None if browser or server is None else Path(f"{out}.journal")
-    with step_progress("participants", quiet=quiet) as progress:
-        if server is None:
-            responses = simulate_responses(people, participants)
-        elif journal is None:
-            from contstim.testing.participants.browser import take_part_in_browser
+    if server is not None and journal is not None:
+        try:
+            from contstim.testing.participants.http import RunSettings, take_part
+        except ModuleNotFoundError as error:
+            raise WorkerError(
+                f"--server needs {error.name}, which is not installed: pip install "
+                "'contstim[collect]'."
+            ) from error
+        run = RunSettings(server, settings.participants, at_once, pause, patience, str(trials))
+        answer = partial(take_part, settings=run, journal=journal)
+    elif server is not None:
+        from contstim.testing.participants.browser import take_part_in_browser
 
-            responses = take_part_in_browser(
-                people, server, participants, patience=patience, progress=progress
-            )
-        else:
-            try:
-                from contstim.testing.participants.http import RunSettings, take_part
-            except ModuleNotFoundError as error:
-                raise WorkerError(
-                    f"--server needs {error.name}, which is not installed: pip install "
-                    "'contstim[collect]'."
-                ) from error
-            settings = RunSettings(server, participants, at_once, pause, patience, str(trials))
-            responses = take_part(people, settings, journal, progress=progress)
-    write_responses(out, responses)
+        number = settings.participants
+        answer = partial(take_part_in_browser, url=server, participants=number, patience=patience)
+
+    simulate_people(
+        trials,
+        scores,
+        model,
+        out,
+        settings=settings,
+        seed=seed,
+        answer=answer,
+        place={"server": server, "browser": browser},
+        watch=TerminalWatcher(quiet=quiet),
+    )
     # Only now: before the table is written, the journal is all there is.
     if journal is not None:
         journal.unlink(missing_ok=True)
-    write_record(
-        out,
-        model=model,
-        participants=participants,
-        noise_nats=people.noise,
-        lapses=lapses,
-        seed=seed,
-        server=server,
-        browser=browser,
-    )
-    remark(
-        f"{out}: {counted(len(responses), 'response')} of "
-        f"{counted(participants, 'artificial participant')} who follow {model} "
-        f"with noise of {people.noise:.3g} nats.",
-        quiet=quiet,
-    )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contstim.cli.constraints import Fluency, WordOptions, read_fluency
-from contstim.cli.options import AllowUnknown, Loading, Quiet, Restarts, Seconds, Seed, Words
+from contstim.cli.options import Quiet, Seed, Words
 from contstim.cli.output import (
     INCOMPLETE,
     changed_words,
@@ -20,6 +19,15 @@ from contstim.cli.output import (
     terminal,
 )
 from contstim.errors import InputError
+from contstim.steps.constraints import (
+    AllowUnknown,
+    Fluency,
+    Restarts,
+    SearchSeconds,
+    WordSettings,
+    read_fluency,
+)
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -61,10 +69,10 @@ def synthesize(
             help="One sentence; or a pair of them on which two models disagree as much as can be."
         ),
     ] = "accept-reject",
-    word_options: WordOptions,
+    word_settings: WordSettings,
     fluency: Fluency = None,
     restarts: Restarts = None,
-    seconds: Seconds = None,
+    seconds: SearchSeconds = None,
     loading: Loading,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     seed: Seed = 0,
@@ -89,7 +97,7 @@ def synthesize(
     from contstim.sentence import Sentence
 
     natural = Sentence.parse(sentence)
-    constraints = word_options.limits().constraints(natural, every_fix=True)
+    constraints = word_settings.limits().constraints(natural, every_fix=True)
     # A fluency model is the last of the models, where there is one.
     judges, floor = ([], 0.0) if fluency is None else read_fluency(fluency)
     way = recipe_named(recipe)  # an unknown recipe is refused before models are loaded

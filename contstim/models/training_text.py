@@ -46,7 +46,7 @@ class TrainingText:
     @classmethod
     def beside(cls, model: Path | str) -> TrainingText | None:
         """The training text beside a model's file or in its folder; None if there is none."""
-        path = _path(Path(model))
+        path = training_text_path(model)
         return cls(path.absolute()) if path.is_file() else None
 
     def holds(self, sentences: Sequence[Sentence]) -> BoolArray:
@@ -85,6 +85,12 @@ class TrainingText:
             ) from error
 
 
+def training_text_path(model: Path | str) -> Path:
+    """Where the hashes of a model's training text stand: beside its file, or in its folder."""
+    model = Path(model)
+    return model / _IN_A_FOLDER if model.is_dir() else Path(f"{model}.sentences.npy")
+
+
 def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:
     """Write the hashes of a model's training text, from its sentences or their hashes.
 
@@ -92,7 +98,7 @@ def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashe
         InputError: the file cannot be written.
     """
     hashes = sentences if isinstance(sentences, np.ndarray) else sentence_hashes(sentences)
-    with writing(_path(Path(model))) as partial, partial.open("wb") as file:
+    with writing(training_text_path(model)) as partial, partial.open("wb") as file:
         np.save(file, np.unique(hashes), allow_pickle=False)
 
 
@@ -109,7 +115,3 @@ def sentence_hash(sentence: Sentence) -> int:
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
-
-
-def _path(model: Path) -> Path:
-    return model / _IN_A_FOLDER if model.is_dir() else Path(f"{model}.sentences.npy")

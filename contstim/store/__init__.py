@@ -7,6 +7,6 @@ database   the file: opened by one process, brought to the present layout
 """
 
 from contstim.store.scores import Store
-from contstim.store.triplets import Job, JobState, Outcome, Trail, TripletStore
+from contstim.store.triplets import Job, JobState, Outcome, StoreEdit, Trail, TripletStore
 
-__all__ = ["Job", "JobState", "Outcome", "Store", "Trail", "TripletStore"]
+__all__ = ["Job", "JobState", "Outcome", "Store", "StoreEdit", "Trail", "TripletStore"]

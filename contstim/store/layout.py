@@ -140,8 +140,18 @@ CREATE TABLE gone (
 ) STRICT, WITHOUT ROWID;
 """
 
+_ASSIGNMENTS = """
+CREATE TABLE assignment (
+    model_1 TEXT NOT NULL,
+    model_2 TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    sentence TEXT NOT NULL UNIQUE,
+    PRIMARY KEY (model_1, model_2, place)
+) STRICT, WITHOUT ROWID;
+"""
+
 # user_version says how many of these a file has. Never change one that was released: add another
 LAYOUTS = tuple(
     tuple(filter(str.strip, layout.split(";")))
-    for layout in (_SCORES, _TRIPLETS, _RESTARTS, _DECISIONS, _GONE)
+    for layout in (_SCORES, _TRIPLETS, _RESTARTS, _DECISIONS, _GONE, _ASSIGNMENTS)
 )

@@ -13,7 +13,7 @@ from contstim.stimuli import Triplet
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from contstim.store.database import Database
 
@@ -116,6 +116,26 @@ class Decisions:
     wave_end: int
 
 
+@dataclass(frozen=True)
+class StoreEdit:
+    """What is written, and what is dropped, together with the settings of a study.
+
+    Attributes:
+        assigned: (model_1, model_2, place, natural sentence) of all pairs, in place of those kept
+            before.
+        may_change: names of the settings that may have any value, or none.
+        renewed: pairs of models whose jobs are dropped, but for those that reviewers rejected.
+        replaced: jobs that are dropped, by their models and places.
+        restarts_waves: whether waves under a cap on words begin anew; see `Decisions.wave_end`.
+    """
+
+    assigned: Sequence[tuple[str, str, int, str]] = ()
+    may_change: Collection[str] = ()
+    renewed: Collection[tuple[str, str]] = ()
+    replaced: Collection[tuple[str, str, int]] = ()
+    restarts_waves: bool = False
+
+
 class TripletStore:
     """The triplets of one study, kept in its database, each job's with the way to it."""
 
@@ -132,18 +152,24 @@ class TripletStore:
         *,
         may_grow: frozenset[str],
         may_gain: frozenset[str] = frozenset(),
+        edit: StoreEdit | None = None,
     ) -> None:
         """Keep the study's settings, or make sure that they are the ones kept before.
+
+        Settings and all that goes with them are written together or not at all, so that no result
+        ever stands beside settings that it was not made with.
 
         Args:
             settings: name and value of all that decides which triplets are found.
             may_grow: names of numbers that may be larger than before.
             may_gain: names of lists, words set apart by spaces, that may have more than before.
+            edit: what else is written and dropped.
 
         Raises:
             StoreError: the triplets kept here were made with other settings; shows each difference.
         """
         stored = self.settings()
+        may_change = () if edit is None else edit.may_change
 
         def agree(name: str) -> bool:
             before, now = stored.get(name), settings.get(name)
@@ -155,7 +181,7 @@ class TripletStore:
             f"  {name}: {stored.get(name, '(none)')} → {settings.get(name, '(none)')}"
             for name in dict.fromkeys((*stored, *settings))
             # A new store has no settings, and agrees with any
-            if stored and not agree(name)
+            if stored and name not in may_change and not agree(name)
         ]
         if different:
             raise StoreError(
@@ -164,9 +190,40 @@ class TripletStore:
                 + "\nGive the kept settings to go on, or name another file with --store."
             )
         with self._database.transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO setting VALUES (?, ?)", list(settings.items())
-            )
+            connection.execute("DELETE FROM setting")
+            connection.executemany("INSERT INTO setting VALUES (?, ?)", list(settings.items()))
+            if edit is not None:
+                _apply(connection, edit)
+
+    def assignments(self) -> dict[tuple[str, str], dict[int, str]]:
+        """The natural sentences of each pair of models, by their places.
+
+        None in a new store, and in one that was made before they were kept.
+        """
+        assigned: dict[tuple[str, str], dict[int, str]] = {}
+        for model_1, model_2, place, sentence in self._database.rows(
+            "SELECT model_1, model_2, place, sentence FROM assignment "
+            "ORDER BY model_1, model_2, place"
+        ):
+            assigned.setdefault((model_1, model_2), {})[place] = sentence
+        return assigned
+
+    def assign(self, assigned: Iterable[tuple[str, str, int, str]]) -> None:
+        """Keep further natural sentences of pairs of models: (model_1, model_2, place, sentence).
+
+        Raises:
+            StoreError: a pair has that place, or some pair that sentence; the disk is full.
+        """
+        with self._database.transaction() as connection:
+            connection.executemany("INSERT INTO assignment VALUES (?, ?, ?, ?)", assigned)
+
+    def rejected(self) -> frozenset[tuple[str, str, int]]:
+        """The jobs, by their models and places, whose triplets reviewers rejected."""
+        rows = self._database.rows(
+            "SELECT model_1, model_2, place FROM job JOIN triplet ON job = id "
+            "WHERE state = 'inadmissible'"
+        )
+        return frozenset(map(tuple, rows))
 
     def models(self) -> list[str]:
         """The models of the settings kept before, in their order; none in a new store."""
@@ -252,13 +309,7 @@ class TripletStore:
             )
         ]
         with self._database.transaction() as connection:
-            # A review that was written before may be of them.
-            connection.executemany(
-                f"INSERT OR IGNORE INTO gone ({_TRIPLET}) "
-                f"SELECT {_TRIPLET} FROM triplet JOIN job ON job.id = job WHERE job.id = ?",
-                jobs,
-            )
-            _delete_jobs(connection, jobs)
+            _forget_jobs(connection, jobs)
         return len(jobs)
 
     def triplets(self, *, with_gone: bool = False) -> list[Triplet]:
@@ -266,7 +317,7 @@ class TripletStore:
 
         Args:
             with_gone: also those that reviewers rejected, and, last, those that were dropped since
-                they hold an excluded word.
+                they hold an excluded word or the study has changed.
         """
         which = "" if with_gone else "WHERE state = 'found' "
         rows = self._database.rows(
@@ -366,6 +417,40 @@ class TripletStore:
             "ORDER BY model_1, model_2, place, search, number"
         )
         return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+
+
+def _apply(connection: sqlite3.Connection, edit: StoreEdit) -> None:
+    of_pair = "model_1 = ? AND model_2 = ?"
+    jobs = []
+    for pair in edit.renewed:
+        jobs += connection.execute(
+            f"SELECT id FROM job LEFT JOIN triplet ON job = id WHERE {of_pair} "
+            # Of inadmissible jobs those have a triplet that reviewers rejected
+            "AND NOT (state = 'inadmissible' AND job IS NOT NULL)",
+            pair,
+        ).fetchall()
+        connection.execute(f"DELETE FROM refused WHERE {of_pair}", pair)
+    for key in edit.replaced:
+        jobs += connection.execute(
+            f"SELECT id FROM job WHERE {of_pair} AND place = ?", key
+        ).fetchall()
+        connection.execute(f"DELETE FROM refused WHERE {of_pair} AND place = ?", key)
+    _forget_jobs(connection, jobs)
+    if edit.restarts_waves:
+        connection.execute("DELETE FROM wave")
+    connection.execute("DELETE FROM assignment")
+    connection.executemany("INSERT INTO assignment VALUES (?, ?, ?, ?)", edit.assigned)
+
+
+def _forget_jobs(connection: sqlite3.Connection, jobs: list[tuple[int]]) -> None:
+    """Drop jobs by their row's number; of their triplets is kept what they were."""
+    # A review that was written before may be of them.
+    connection.executemany(
+        f"INSERT OR IGNORE INTO gone ({_TRIPLET}) "
+        f"SELECT {_TRIPLET} FROM triplet JOIN job ON job.id = job WHERE job.id = ?",
+        jobs,
+    )
+    _delete_jobs(connection, jobs)
 
 
 def _delete_jobs(connection: sqlite3.Connection, jobs: list[tuple[int]]) -> None:

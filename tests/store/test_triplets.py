@@ -10,7 +10,7 @@ import pytest
 from contstim.errors import StoreError
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store import JobState, Outcome, Store, Trail, TripletStore
+from contstim.store import JobState, Outcome, Store, StoreEdit, Trail, TripletStore
 from contstim.store.layout import APPLICATION_ID, LAYOUTS
 
 TRIPLET = Triplet(
@@ -131,3 +131,41 @@ def test_a_store_of_the_first_layout_keeps_its_scores_and_gets_the_rest(tmp_path
         with Store(path) as store:
             assert store.log_probs("model-a", ["One two."]).tolist() == [-3.5]
             assert TripletStore(store).triplets() == []
+
+
+def test_settings_and_what_goes_with_them_are_kept_together_or_not_at_all(tmp_path: Path) -> None:
+    first, second = ("a", "b", 0, "One two."), ("a", "b", 1, "Five six.")
+    with Store(tmp_path / "study.sqlite") as store:
+        kept = TripletStore(store)
+        kept.settle({"seed": "1"}, may_grow=frozenset(), edit=StoreEdit(assigned=[first]))
+        kept.keep(("a", "b"), 0, "One two.", FOUND)
+        kept.decide([("a", "b", 0)], {}, 4)
+        with pytest.raises(StoreError, match="UNIQUE"):
+            kept.settle(
+                {"seed": "2"},
+                may_grow=frozenset(),
+                edit=StoreEdit(
+                    assigned=[first, ("a", "c", 0, "One two.")],
+                    may_change={"seed"},
+                    renewed=[("a", "b")],
+                    restarts_waves=True,
+                ),
+            )
+        assert kept.settings() == {"seed": "1"}
+        assert kept.triplets() == [TRIPLET]
+        assert kept.decisions().wave_end == 4
+        kept.assign([second])
+        assert kept.assignments() == {("a", "b"): {0: "One two.", 1: "Five six."}}
+        with pytest.raises(StoreError, match="UNIQUE"):
+            kept.assign([("a", "c", 0, "Five six.")])
+        edit = StoreEdit(assigned=[second], replaced=[("a", "b", 0)], restarts_waves=True)
+        kept.settle({"seed": "1"}, may_grow=frozenset(), edit=edit)
+        assert kept.assignments() == {("a", "b"): {1: "Five six."}}
+        assert kept.jobs() == []
+        assert kept.triplets(with_gone=True) == [TRIPLET]
+        assert (kept.decisions().accepted, kept.decisions().wave_end) == (frozenset(), 0)
+        # What reviewers rejected stays when all else of its pair is dropped
+        kept.keep(("a", "b"), 0, "One two.", FOUND)
+        kept.reject({TRIPLET.triplet_id: "odd"})
+        kept.settle({"seed": "1"}, may_grow=frozenset(), edit=StoreEdit(renewed=[("a", "b")]))
+        assert kept.rejected() == {("a", "b", 0)}

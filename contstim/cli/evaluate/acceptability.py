@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Folder, Loading, Models, Quiet, StoreInFolder
+from contstim.cli.options import Folder, Models, Quiet, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
 from contstim.cli.progress import scoring_progress
 from contstim.errors import InputError
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contstim.cli.options import Folder, Loading, Models, Quiet, Seed, StoreInFolder
+from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
 from contstim.cli.progress import reading_progress, scoring_progress, training_progress
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contstim.cli.options import Folder, Loading, Model, Quiet, Seed, Sentences, StoreInFolder
+from contstim.cli.options import Folder, Model, Quiet, Seed, Sentences, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, results_table
 from contstim.cli.progress import scoring_progress
+from contstim.steps.loading import Loading
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import typer
 
 from contstim.cli.commands import as_command, field_options, option
 from contstim.cli.options import Device, Prose, Quiet, Text
-from contstim.cli.output import remark
-from contstim.cli.progress import reading_progress, training_progress
+from contstim.cli.progress import TerminalWatcher
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingPrecision,
@@ -59,7 +58,18 @@ def network_command(
 
     # The values of `network` and `training` are the options' defaults: those of a study, or ours.
     def command(**given: Any) -> None:
-        _train(_chosen(network, given), _chosen(training, given), given)
+        from contstim.steps.training import train_network
+
+        train_network(
+            _chosen(network, given),
+            given["text"],
+            given["out"],
+            training=_chosen(training, given),
+            prose=given["prose"],
+            device=given["device"],
+            precision=given["precision"],
+            watch=TerminalWatcher(quiet=given["quiet"]),
+        )
 
     page = f"""{summary}
 
@@ -85,42 +95,3 @@ def network_command(
 
 def _chosen(settings: _Settings, given: dict[str, Any]) -> _Settings:
     return replace(settings, **{f.name: given[f.name] for f in fields(settings) if f.name in given})
-
-
-def _train(
-    network: RecurrentSettings | TransformerSettings,
-    training: TrainingSettings,
-    given: dict[str, Any],
-) -> None:
-    from contstim.corpus import read_sentences
-
-    quiet = given["quiet"]
-    sentences = list(
-        reading_progress(read_sentences(given["text"], prose=given["prose"]), quiet=quiet)
-    )
-    where = {name: given[name] for name in ("device", "precision")}
-    # Asked before the training, which leaves the same file when it is new.
-    already = (given["out"] / "training.json").is_file()
-    with training_progress(quiet=quiet) as progress:
-        # Imported here, because transformers take seconds that a recurrent network need not wait.
-        if isinstance(network, RecurrentSettings):
-            from contstim.models.training.recurrent import train_recurrent
-
-            done = train_recurrent(
-                sentences, given["out"], network, training, on_progress=progress, **where
-            )
-        else:
-            from contstim.models.training.transformers import train_transformer
-
-            done = train_transformer(
-                sentences, given["out"], network, training, on_progress=progress, **where
-            )
-    family = network.kind if isinstance(network, RecurrentSettings) else "hf"
-    if already:
-        remark(f"{done.out} was trained before with this text and these settings.", quiet=quiet)
-    best_epoch = done.curve.index(done.best) + 1
-    remark(
-        f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
-        f"{len(done.curve)}; {done.ended}. Load it as {family}:{given['out']}.",
-        quiet=quiet,
-    )

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from contstim.cli.options import Prose, Quiet, Text
-from contstim.cli.output import remark
-from contstim.cli.progress import reading_progress
+from contstim.cli.progress import TerminalWatcher
 
 
 def ngram(
@@ -26,13 +25,9 @@ def ngram(
 
     Example: `contstim train ngram --text corpus.txt --order 3 --out trigram.arpa`
     """
-    from contstim.corpus import read_sentences
     from contstim.models.ngram.estimate import DiscountWarning
-    from contstim.models.ngram.training import train_ngram
+    from contstim.steps.training import train_ngram_model
 
     if quiet:
         warnings.simplefilter("ignore", DiscountWarning)
-    sentences = reading_progress(read_sentences(text, prose=prose), quiet=quiet)
-    trained = train_ngram(sentences, order, out)
-    sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
-    remark(f"{out}: {' + '.join(sizes)} n-grams of order 1 to {order}.", quiet=quiet)
+    train_ngram_model(text, out, order=order, prose=prose, watch=TerminalWatcher(quiet=quiet))

@@ -249,9 +249,13 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
         answers += float((rest**2).sum()) / people_freedom
         rest_freedom += (len(block.values) - 1) * max(1, len(block.items) - block.means)
     each = float(sum((block.weights**2).sum() for block in blocks))  # 1 / n for n alike
-    extra = max(0.0, people - answers)
+    # Where people hardly differ, this comes out negative as often as positive; cut off at zero it
+    # would widen the intervals of designs in which many people are alone in a group.
+    extra = people - answers
     of_people = (each * people, float(people_freedom)) if people_freedom else (np.nan, np.nan)
-    single = np.mean(np.concatenate([_answer_variances(block) for block in blocks])) + extra
+    single = np.mean(np.concatenate([_answer_variances(block) for block in blocks])) + max(
+        0.0, extra
+    )
     if item_freedom.sum() == 0:
         of_items, items_freedom = np.nan, np.nan
     variance, freedom, population, note = of_items, items_freedom, BOTH, ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from contstim.errors import StoreError
 from contstim.experiments.collection.keys import Keys
+from contstim.locks import file_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,6 @@ TABLES = (
 )
 
 _BUSY_SECONDS = 5.0
-_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one far from the text, which others read
 
 
 def open_writable(path: Path, fingerprint: str) -> tuple[sqlite3.Connection, Keys]:
@@ -125,9 +124,6 @@ def open_readable(path: Path) -> sqlite3.Connection:
 def server_lock(database: Path, url: str) -> Iterator[None]:
     """Keep other servers from a database while this one runs.
 
-    The lock is the operating system's, on a file beside the database that says who holds it: it
-    ends with the process, however that ends.
-
     Args:
         database: which need not exist.
         url: of the server, for whoever is refused.
@@ -136,57 +132,13 @@ def server_lock(database: Path, url: str) -> Iterator[None]:
         StoreError: another server holds the lock (names it), or the file cannot be used.
     """
     path = Path(f"{database.resolve()}.lock")  # one lock, however the database is named
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file, acquired = _open_and_lock(path)
-        if acquired:
-            file.truncate(0)
-            file.write(f"the server at {url} (process {os.getpid()})")
-            file.flush()
-    except OSError as error:
-        raise StoreError(f"Cannot use {path}, which keeps other servers out: {error}.") from error
-    with file:
-        if not acquired:
-            file.seek(0)
-            holder = file.read().strip() or "another server"
+    with file_lock(path, f"the server at {url} (process {os.getpid()})") as holder:
+        if holder is not None:
             raise StoreError(
-                f"{database} is in use: {holder} keeps answers there. Stop that server first, or "
-                "name another file with --database."
+                f"{database} is in use: {holder or 'another server'} keeps answers there. Stop "
+                "that server first, or name another file with --database."
             )
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # Windows does not remove an open file
-                path.unlink()
-
-
-def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
-    """A file, and whether this process has its lock now."""
-    while True:
-        file = path.open("a+", encoding="utf-8")
-        if not _acquire(file):
-            return file, False
-        # Whoever had the lock before may have removed the file between our opening and locking it
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file, True
-        file.close()
-
-
-def _acquire(file: IO[str]) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(_LOCKED_BYTE)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # the one of POSIX, the other of Windows
-        return False
-    return True
+        yield
 
 
 def simulated_column(connection: sqlite3.Connection) -> str:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.models.ngram.arpa import write_arpa
-from contstim.models.ngram.counts import write_counts
+from contstim.models.ngram.counts import counts_path, write_counts
 from contstim.models.ngram.estimate import Estimate, estimate
-from contstim.models.training_text import sentence_hash, write_training_text
+from contstim.models.training_text import (
+    sentence_hash,
+    training_text_path,
+    write_training_text,
+)
 from contstim.records import write_record
 
 if TYPE_CHECKING:
@@ -21,8 +25,16 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
-def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> Estimate:
+def train_ngram(
+    sentences: Iterable[Sentence], order: int, out: Path | str, *, text: Path | None = None
+) -> Estimate:
     """Estimate an n-gram model and write it as `out`; beside it counts, hashes, and a record.
+
+    Args:
+        sentences: the text, which may be a stream.
+        order: length of the longest n-grams.
+        out: the ARPA file.
+        text: the file that the sentences come from, of which the record has a checksum.
 
     Raises:
         InputError: the order is not 1 to 6, or the file cannot be written.
@@ -43,6 +55,8 @@ def train_ngram(sentences: Iterable[Sentence], order: int, out: Path | str) -> E
     write_training_text(out, np.frombuffer(hashes, np.uint64))
     write_record(
         out,
+        [text],
+        [counts_path(out), training_text_path(out)],
         order=order,
         smoothing="interpolated modified Kneser-Ney",
         discounts=trained.discounts,

@@ -33,6 +33,8 @@ task_queue           which task comes next, and what becomes of it
 tasks                what workers do: inspect a model, search for a triplet
 worker_context       where they do it: a worker's options and loaded models
 sentence_allocation  natural sentences for each pair of models
+allotment            the same as a table, from which a study can be repeated elsewhere
+store_changes        a store for a study that has changed: what is done again, and what stays
 words                the words that a search between two models may use
 plausibility         floors: how rare a sentence may be, as a quantile of natural ones
 plausibility_curve   what floors cost: the same searches at several of them

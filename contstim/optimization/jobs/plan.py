@@ -136,14 +136,14 @@ class SynthesisPlan:
     def ordered(self, before: Sequence[str]) -> SynthesisPlan:
         """The plan with its models in the order that decides pairs, their sentences and seeds.
 
-        That of the alphabet; of a store made with the same models, its own, whatever it is.
+        Models of the store come first, in its order, whatever it is; others in the alphabet's.
 
         Args:
             before: the models of the store, in its order; none if it is new.
         """
         # Pairs, seeds and columns of results follow from the order, which the user need not keep.
-        models = sorted(self.models)
-        return replace(self, models=tuple(before if sorted(before) == models else models))
+        old = [model for model in before if model in self.models]
+        return replace(self, models=(*old, *sorted({*self.models} - {*old})))
 
     def resumed(self, before: Mapping[str, str]) -> SynthesisPlan:
         """The plan with one search in each direction where a store was made so and none asks more.
@@ -167,6 +167,7 @@ class SynthesisPlan:
         profiles: Sequence[ModelProfile],
         judge: ModelProfile | None = None,
         floors: Floors | None = None,
+        order: Sequence[str] = (),
     ) -> dict[str, str]:
         """Name and value of everything that decides the triplets, as texts to be compared.
 
@@ -177,6 +178,8 @@ class SynthesisPlan:
             profiles: of the models, in their order.
             judge: of the further model, where there is one.
             floors: of plausibility.
+            order: the models of the study, those that were left out among them, whose places in it
+                number them; by default those of the plan.
         """
         settings = {
             "contstim": __version__,
@@ -205,13 +208,10 @@ class SynthesisPlan:
         }
         settings |= {name: value for name, value in wishes.items() if value}
         for model, by_length in (floors or {}).items():
-            for n_words, floor in by_length.items():
-                settings[_floor_setting(model, n_words)] = repr(floor)
+            settings |= floor_settings(model, by_length)
         models = [
-            (f"model {number}", name, profile)
-            for number, (name, profile) in enumerate(
-                zip(self.models, profiles, strict=True), start=1
-            )
+            (f"model {1 + (order or self.models).index(name)}", name, profile)
+            for name, profile in zip(self.models, profiles, strict=True)
         ]
         if judge is not None and self.judge is not None:
             models.append(("judge", self.judge, judge))
@@ -226,21 +226,20 @@ class SynthesisPlan:
         return settings
 
 
-def stored_floors(settings: Mapping[str, str], models: Iterable[str]) -> Floors | None:
-    """The floors of plausibility that a store was made with; None if it lacks some model's."""
-    floors: Floors = {}
-    for model in models:
-        beginning, end = _floor_setting(model, 0).removesuffix("0 words"), " words"
-        floors[model] = {
-            int(name.removeprefix(beginning).removesuffix(end)): float(value)
-            for name, value in settings.items()
-            if name.startswith(beginning) and name.endswith(end)
-        }
-    return floors if all(floors.values()) else None
+def stored_floors(settings: Mapping[str, str], model: str) -> dict[int, float]:
+    """A model's floors of plausibility that a store was made with, nats, by number of words."""
+    floors = {}
+    for name, value in settings.items():
+        # Specifications may hold commas: the name is compared as a whole.
+        n_words = name.removesuffix(" words").rpartition(" ")[2]
+        if n_words.isdecimal() and name == f"floor of {model}, {n_words} words":
+            floors[int(n_words)] = float(value)
+    return floors
 
 
-def _floor_setting(model: str, n_words: int) -> str:
-    return f"floor of {model}, {n_words} words"
+def floor_settings(model: str, floors: Mapping[int, float]) -> dict[str, str]:
+    """Name and value of the settings by which `stored_floors` knows a model's floors."""
+    return {f"floor of {model}, {n} words": repr(floor) for n, floor in floors.items()}
 
 
 def seed_for(seed: int, fingerprints: Iterable[str], natural: str) -> int:

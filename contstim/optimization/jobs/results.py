@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from contstim.models.base import Convention
     from contstim.models.specifications import NamedSpecification
     from contstim.models.training_text import TrainingText
+    from contstim.optimization.jobs.allotment import AllottedSentence
     from contstim.stimuli import Triplet
     from contstim.store.triplets import Job, TripletStore
 
@@ -38,9 +39,12 @@ class TripletResults:
         floors: of plausibility, by the models' names and the number of words, nats; none if no
             floor was wanted.
         judge: how the scores of the further model came about, where there is one.
+        allotment: the natural sentences of each pair, with those that were passed over or are held
+            ready, but for those that the study cannot use any more.
         unaltered: triplets that stand in the store as before the run.
-        gone: triplets that stood there and do not any more, because reviewers rejected them or
-            they hold a word that has been excluded since.
+        gone: triplets that stood there and do not any more, because reviewers rejected them, they
+            hold a word that has been excluded since, or a model, the words or the natural sentences
+            have changed.
         new: triplets that did not stand there.
     """
 
@@ -52,6 +56,7 @@ class TripletResults:
     training_texts: Mapping[str, TrainingText | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
+    allotment: tuple[AllottedSentence, ...]
     unaltered: int = field(compare=False)
     gone: int = field(compare=False)
     new: int = field(compare=False)
@@ -186,6 +191,7 @@ def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> Tri
         unchanged=rename(results.unchanged),
         failures=rename(results.failures),
         pairs=rename(results.pairs),
+        allotment=rename(results.allotment),
         conventions={names[model]: how for model, how in results.conventions.items()},
         training_texts={names[model]: text for model, text in results.training_texts.items()},
         # A judge that the user has not named in this run bears its specification.
@@ -196,9 +202,16 @@ def renamed(results: TripletResults, given: Iterable[NamedSpecification]) -> Tri
 def rename_columns(
     columns: dict[str, list[Any]], given: Sequence[NamedSpecification]
 ) -> dict[str, list[Any]]:
-    """A table with each model's name for its specification in the columns accept and reject."""
+    """A table with each model's name for its specification in the columns accept and reject.
+
+    Rows of other models, which were left out of a study and stay in its store, are dropped.
+    """
     names = {model.specification: model.name for model in given}
+    both = zip(columns["accept"], columns["reject"], strict=True)
+    rows = [row for row, models in enumerate(both) if {*models} <= {*names}]
     return {
-        column: [names[cell] for cell in cells] if column in ("accept", "reject") else cells
+        column: [names.get(cells[row], cells[row]) for row in rows]
+        if column in ("accept", "reject")
+        else [cells[row] for row in rows]
         for column, cells in columns.items()
     }

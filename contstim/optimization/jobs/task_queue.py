@@ -245,6 +245,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             where it is.
         wanted: triplets for each pair by now; None for as many as the plan wants.
         excluded: words, in lower case, that the search of a pair and place may not put in either.
+        save_assigned: told of sentences that the allocator assigns further, as it says of a round.
 
     Attributes:
         pairs: each pair's searches.
@@ -265,13 +266,16 @@ class TripletQueue(TaskQueue[TripletTask]):
         excluded: Callable[[tuple[str, str], int], frozenset[str]] = lambda _pair, _place: (
             frozenset()
         ),
+        save_assigned: Callable[[Sequence[tuple[int, int, Sentence]]], None] = lambda _added: None,
     ) -> None:
         self._floors, self._unsuitable, self._excluded = floors or {}, unsuitable, excluded
         self._plan, self._profiles, self._allocator = plan, profiles, allocator
-        self._save, self._progress = save, progress
+        self._save, self._progress, self._save_assigned = save, progress, save_assigned
         states: dict[tuple[str, str], dict[int, JobState]] = {pair: {} for pair in plan.pairs}
         for job in settled:
-            states[job.model_1, job.model_2][job.place] = job.state
+            # A store also has jobs of models that were left out.
+            if (job.model_1, job.model_2) in states:
+                states[job.model_1, job.model_2][job.place] = job.state
         # The allocator's own lists, which further rounds lengthen.
         self._assigned = dict(zip(plan.pairs, allocator.assigned, strict=True))
         self.pairs = {
@@ -289,10 +293,12 @@ class TripletQueue(TaskQueue[TripletTask]):
 
     def _has_sentence(self, pair: int, place: int) -> bool:
         """Whether a pair has a sentence at a place, if need be after further rounds for all."""
-        while len(self._allocator.assigned[pair]) <= place:
-            if not self._allocator.assign_round():
-                return False
-        return True
+        assigned = self._allocator.assigned[pair]
+        # Asked before each round: one in which this pair got nothing would only cost the others
+        # sentences, and they may be wanted for models that are added later.
+        while len(assigned) <= place and self._allocator.has_more(pair):
+            self._save_assigned(self._allocator.assign_round())
+        return len(assigned) > place
 
     def _admit(self, pair: tuple[str, str], place: int) -> bool:
         """Whether a natural sentence may be searched; if not, that is saved as its outcome."""

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW, stored_floors
+from contstim.optimization.jobs.allotment import (
+    AllottedSentence,
+    models_of,
+    standing_sentences,
+)
+from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW
 from contstim.optimization.jobs.plausibility import floors_of, reference_sentences
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
+from contstim.optimization.jobs.store_changes import NO_CHANGES, AllowedChanges, StoreChange
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores, TripletQueue
 from contstim.optimization.jobs.word_cap import Waves
 from contstim.optimization.jobs.words import shared_words
 from contstim.reviews import Decision, ItemKind
-from contstim.store.triplets import JobState, TripletStore
+from contstim.sentence import Sentence
+from contstim.stimuli import Triplet
+from contstim.store.triplets import Job, JobState, StoreEdit, TripletStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from contstim.optimization.jobs.executors.base import Executor
@@ -27,9 +36,10 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.reviews import Review
-    from contstim.sentence import Sentence
     from contstim.store.database import Database
     from contstim.vocabulary import Vocabulary
+
+_RowT = TypeVar("_RowT", Triplet, Job)
 
 
 def find_triplets(
@@ -41,6 +51,8 @@ def find_triplets(
     retry_failed: bool = False,
     floors: Floors | None = None,
     review: Review | None = None,
+    changes: AllowedChanges = NO_CHANGES,
+    allotment: Sequence[AllottedSentence] = (),
     say: Callable[[str], None] = lambda _text: None,
     note: Callable[[str], None] = lambda _text: None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
@@ -62,22 +74,30 @@ def find_triplets(
         floors: of plausibility; None to compute them from the plan's sentences.
         review: what reviewers decided about the triplets of the database. Those that are rejected
             are replaced by searches from the next natural sentences; all others stay.
+        changes: what may differ from the study that the store was made for; see `store_changes`
+            for what is done again.
+        allotment: the natural sentences that the pairs of a new store begin with, models by their
+            specifications, in the order in which the table names them; a store that is not new
+            has its own.
         say: told what the user should know.
         note: told, for users who like to read it, how many sentences are needed and can be used,
             and what is scored.
         progress: told how many jobs have come to an end, and how many are wanted.
 
     Raises:
-        InputError: too few natural sentences.
+        InputError: too few natural sentences, or an allotment that does not fit the plan.
         ModelError: a model cannot be loaded, or two are one and the same.
         StoreError: the database holds triplets made with other settings, or cannot be written.
         VocabularyError: two models share no word.
         WorkerError: workers cannot be started.
     """
     store = TripletStore(database)
-    plan = plan.ordered(store.models()).resumed(store.settings())
+    stored = store.settings()
+    before_models = store.models()
+    plan = plan.ordered(before_models or models_of(allotment)).resumed(stored)
+    order = (*before_models, *(model for model in plan.models if model not in before_models))
     rejected = {} if review is None else _rejected(review, store, database.path)
-    before = {triplet.triplet_id for triplet in store.triplets()}
+    before = {triplet.triplet_id for triplet in _of_plan(plan, store.triplets())}
     with executor:
         executor.start(context)
         scheduler = Scheduler(executor, say)
@@ -98,20 +118,57 @@ def find_triplets(
         groups = [tuple(dict.fromkeys((*pair, *judges))) for pair in plan.pairs]
         words = [shared_words(names, tuple(profiles[n].words for n in names)) for names in groups]
         usable = [partial(_is_usable, vocabulary) for vocabulary in words]
-        allocator = SentenceAllocator(plan.sentences, usable, seed=plan.seed)
+        describe = partial(
+            plan.settings,
+            tuple(profiles[name] for name in plan.models),
+            None if judge is None else profiles[judge],
+            order=order,
+        )
+        change = StoreChange(plan, stored, before_models, describe(), order, changes)
+        assigned = store.assignments()
+        if not stored:
+            assigned = standing_sentences(allotment, plan, usable)
+        elif not assigned and change.any:
+            # A store from before assignments were kept. Unchanged, it comes to the same again.
+            for job in store.jobs():
+                assigned.setdefault((job.model_1, job.model_2), {})[job.place] = job.natural
+        standing = _standing(plan, assigned, usable, store, change)
+        elsewhere = {pair: texts for pair, texts in assigned.items() if pair not in standing}
+        allocator = SentenceAllocator(
+            plan.sentences,
+            usable,
+            seed=plan.seed,
+            standing=[standing[pair] for pair in plan.pairs],
+            reserved={Sentence.parse(s) for texts in elsewhere.values() for s in texts.values()},
+        )
         note(allocator.supply(plan.per_pair, plan.pairs))
         allocator.assign(plan.per_pair, plan.pairs)
 
         # Floors are computed once: a store that was made on another machine keeps its own.
-        floor_models = plan.plausible.judges(plan.models)
-        floors = stored_floors(store.settings(), floor_models) or floors
-        if floors is None:
-            floors = _floors(plan, profiles, scheduler, note)
+        floors = _floors(plan, profiles, change, floors or {}, scheduler, note)
 
         # Nothing is stored before all input has been found to be good.
-        of_models = tuple(profiles[name] for name in plan.models)
-        settings = plan.settings(of_models, None if judge is None else profiles[judge], floors)
-        store.settle(settings, may_grow=MAY_GROW, may_gain=MAY_GAIN)
+        settings = change.settings(describe(floors))
+        edit = StoreEdit(
+            assigned=[
+                *(
+                    (*pair, place, s)
+                    for pair, texts in elsewhere.items()
+                    for place, s in texts.items()
+                ),
+                *_rows(plan.pairs, allocator.assigned),
+            ],
+            may_change=change.may_change(settings),
+            renewed=[pair for pair in combinations(order, 2) if change.is_renewed(pair)],
+            replaced=[
+                (*pair, place)
+                for pair in plan.pairs
+                for place in assigned.get(pair, {})
+                if place not in standing[pair]
+            ],
+            restarts_waves=change.any,
+        )
+        store.settle(settings, may_grow=MAY_GROW, may_gain=MAY_GAIN, edit=edit)
         if retry_failed:
             store.forget_failures()
         store.reject(rejected)
@@ -134,51 +191,118 @@ def find_triplets(
                 unsuitable=partial(_unsuitable, plan.limits.exclude, waves),
                 wanted=None if waves is None else waves.wanted,
                 excluded=_nothing if waves is None else waves.excluded,
+                save_assigned=lambda added: store.assign(
+                    (*plan.pairs[pair], place, sentence.text) for pair, place, sentence in added
+                ),
             )
             scheduler.work_off(queue)
             if waves is None or not waves.decide():
                 break
 
-    order = {pair: number for number, pair in enumerate(plan.pairs)}
-    triplets = sorted(store.triplets(), key=lambda t: order[t.model_1, t.model_2])
+    order_of_pairs = {pair: number for number, pair in enumerate(plan.pairs)}
+    triplets = sorted(
+        _of_plan(plan, store.triplets()), key=lambda t: order_of_pairs[t.model_1, t.model_2]
+    )
     after = {triplet.triplet_id for triplet in triplets}
-    failures = [job for job in store.jobs() if job.state is JobState.FAILED]
+    failures = [job for job in _of_plan(plan, store.jobs()) if job.state is JobState.FAILED]
+    pool = {*plan.sentences}
     missing = {pair: searches.missing for pair, searches in queue.pairs.items()}
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
-        failures=tuple(sorted(failures, key=lambda job: order[job.model_1, job.model_2])),
+        failures=tuple(sorted(failures, key=lambda job: order_of_pairs[job.model_1, job.model_2])),
         pairs=pair_statistics(plan.pairs, store, missing),
         conventions={name: profiles[name].convention for name in plan.models},
         training_texts={name: profiles[name].training_text for name in plan.models},
         floors=floors,
         judge=None if judge is None else profiles[judge].convention,
+        allotment=tuple(
+            AllottedSentence(*pair, place, sentence)
+            for pair, sentences, can_use in zip(plan.pairs, allocator.assigned, usable, strict=True)
+            for place, sentence in enumerate(sentences)
+            # Of sentences that were passed over before a change, some are out of use since.
+            if sentence in pool and can_use(sentence)
+        ),
         unaltered=len(before & after),
         gone=len(before - after),
         new=len(after - before),
     )
 
 
+def _standing(
+    plan: SynthesisPlan,
+    assigned: Mapping[tuple[str, str], Mapping[int, str]],
+    usable: Sequence[Callable[[Sentence], bool]],
+    store: TripletStore,
+    change: StoreChange,
+) -> dict[tuple[str, str], dict[int, Sentence]]:
+    """The sentences that each pair of the plan keeps, by their places, of all that it has.
+
+    A sentence that was passed over does not come back when it is gone: its place stays, or another
+    would be searched there that nobody asked for.
+    """
+    pool = {*plan.sentences}
+    rejected = store.rejected()
+    passed_over = {
+        (*pair, job.place)
+        for job in store.jobs()
+        for pair in [(job.model_1, job.model_2)]
+        if job.state is JobState.INADMISSIBLE
+        and ((*pair, job.place) in rejected or not change.is_renewed(pair))
+    }
+    standing: dict[tuple[str, str], dict[int, Sentence]] = {}
+    for pair, can_use in zip(plan.pairs, usable, strict=True):
+        sentences = {place: Sentence.parse(s) for place, s in assigned.get(pair, {}).items()}
+        standing[pair] = {
+            place: sentence
+            for place, sentence in sentences.items()
+            if (*pair, place) in passed_over or (sentence in pool and can_use(sentence))
+        }
+    return standing
+
+
+def _rows(
+    pairs: Sequence[tuple[str, str]], assigned: Sequence[Sequence[Sentence]]
+) -> list[tuple[str, str, int, str]]:
+    return [
+        (*pair, place, sentence.text)
+        for pair, sentences in zip(pairs, assigned, strict=True)
+        for place, sentence in enumerate(sentences)
+    ]
+
+
+def _of_plan(plan: SynthesisPlan, rows: Iterable[_RowT]) -> list[_RowT]:
+    """The triplets or jobs of the plan's pairs: a store also has those of models left out."""
+    pairs = {*plan.pairs}
+    return [row for row in rows if (row.model_1, row.model_2) in pairs]
+
+
 def _floors(
     plan: SynthesisPlan,
     profiles: Mapping[str, ModelProfile],
+    change: StoreChange,
+    given: Floors,
     scheduler: Scheduler,
     note: Callable[[str], None],
 ) -> Floors:
-    """The floors of plausibility, from scores of the natural sentences that workers compute."""
-    sentences = {
-        model: reference_sentences(plan.sentences, profiles[model].words)
-        for model in plan.plausible.judges(plan.models)
-    }
-    for model, some in sentences.items():
-        note(
-            f"Scoring {len(some):,} natural sentences under {model}, for the floor of plausibility."
-        )
+    """The floors of plausibility: stored or given ones, and those that workers compute."""
+    floors: Floors = {}
+    sentences: dict[str, tuple[Sentence, ...]] = {}
+    for model in plan.plausible.judges(plan.models):
+        floors[model] = change.floors(model) or dict(given.get(model, {}))
+        reference = reference_sentences(plan.sentences, profiles[model].words)
+        some = tuple(s for s in reference if change.lacks_floor(len(s), floors[model]))
+        if some or not floors[model]:
+            sentences[model] = some
+            note(
+                f"Scoring {len(some):,} natural sentences under {model}, for the floor of "
+                f"plausibility."
+            )
     queue = NaturalScores(sentences)
     scheduler.work_off(queue)
-    return {
-        model: floors_of(scores, plan.plausible.quantile) for model, scores in queue.scores.items()
-    }
+    for model, scores in queue.scores.items():
+        floors[model] |= floors_of(scores, plan.plausible.quantile)
+    return floors
 
 
 def _rejected(review: Review, store: TripletStore, path: Path) -> dict[str, str]:

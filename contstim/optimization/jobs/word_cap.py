@@ -139,12 +139,15 @@ class Waves:
         decides again, and the same.
         """
         triplets = self._store.triplets_by_place()
+        # Models that were left out have none here: what was accepted of theirs counts, so that they
+        # may come back, and the rest is decided about when they do.
         order = {pair: number for number, pair in enumerate(self._pairs)}
         new = [
             (job.model_1, job.model_2, job.place)
             for job in self._store.jobs()
             if job.state is not JobState.INADMISSIBLE
             and (job.model_1, job.model_2, job.place) not in self._accepted
+            and (job.model_1, job.model_2) in order
         ]
         used, accepted, refused = Counter(self._used), [], {}
         for key in sorted(new, key=lambda key: (key[2], order[key[:2]])):

@@ -97,3 +97,60 @@ def test_what_is_needed_and_what_there_is_are_said(per_pair: int, said: str) -> 
     allocator = SentenceAllocator(SENTENCES, [everyone, even], seed=0)
     assert allocator.supply(per_pair, [AB, AC]) == f"Natural sentences: {said}"
     allocator.assign(5, [AB, AC])
+
+
+Edits = st.lists(
+    st.tuples(
+        st.sets(st.integers(0, 4), min_size=1),  # the pairs that are in the study
+        st.sets(st.integers(0, 39), min_size=8),  # the sentences that are given
+        st.integers(1, 4),  # wanted for each pair
+        st.integers(0, 2),  # further rounds
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(edits=Edits, wishes=st.lists(st.sets(st.integers(0, 39)), min_size=5, max_size=5))
+def test_whatever_is_edited_no_sentence_serves_two_pairs_and_what_stands_stays(
+    edits: list[tuple[set[int], set[int], int, int]], wishes: list[set[int]]
+) -> None:
+    """Witness: what each pair had before every edit, kept in a dictionary."""
+    usable = [{SENTENCES[i] for i in wish}.__contains__ for wish in wishes]
+    had: dict[int, dict[int, Sentence]] = {pair: {} for pair in range(5)}
+    for pairs, numbers, per_pair, rounds in edits:
+        pool = {SENTENCES[i] for i in numbers}
+        present = sorted(pairs)
+        stays = {p: {i: s for i, s in had[p].items() if s in pool} for p in present}
+        try:
+            allocator = SentenceAllocator(
+                pool,
+                [usable[pair] for pair in present],
+                seed=1,
+                standing=[stays[pair] for pair in present],
+                reserved={s for pair in {*had} - pairs for s in had[pair].values()},
+            )
+            allocator.assign(per_pair, [(str(pair), "x") for pair in present])
+        except InputError:
+            continue  # refused, and nothing is changed
+        for _ in range(rounds):
+            allocator.assign_round()
+        for pair, some in zip(present, allocator.assigned, strict=True):
+            had[pair] = dict(enumerate(some))
+            assert {place: had[pair][place] for place in stays[pair]} == stays[pair]
+            assert all(s in pool and usable[pair](s) for s in some)
+            # None is drawn that was not wanted
+            assert len(some) <= max(per_pair, 1 + max(stays[pair], default=-1)) + rounds
+        everything = [s for by_place in had.values() for s in by_place.values()]
+        assert len(everything) == len({*everything})
+
+
+def test_sentences_kept_for_models_left_out_are_said() -> None:
+    few = SENTENCES[:5]
+    allocator = SentenceAllocator(few, [everyone], seed=0, reserved={SENTENCES[0], SENTENCES[1]})
+    assert "can use the fewest, 3" in allocator.supply(4, [AB])
+    with pytest.raises(InputError, match="where they stand, and 2 are kept for models that were"):
+        allocator.assign(4, [AB])
+    gone = {2: SENTENCES[0]}
+    with pytest.raises(InputError, match=r"2 sentences that pairs .* for 1 of them there is no"):
+        SentenceAllocator(SENTENCES[:2], [everyone], seed=0, standing=[gone])

@@ -27,7 +27,7 @@ def write_analysis(
     title: str,
     pair: tuple[str, str] | None = None,
     seen: Mapping[str, Contamination | None] | None = None,
-) -> None:
+) -> list[Path]:
     """Write tables/*.csv, figures/*.pdf and *.png, methods.md and report.html, which stands alone.
 
     Where participants were artificial, the page and every figure say so first, and every table has
@@ -40,6 +40,9 @@ def write_analysis(
         pair: two models whose sentences to draw; by default the most consistent rivals.
         seen: which of the sentences stand in the training text of each model.
 
+    Returns:
+        The tables, figures and text that stand beside report.html.
+
     Raises:
         InputError: a file cannot be written, or no trial sets the pair against each other.
     """
@@ -47,6 +50,7 @@ def write_analysis(
     if pair:
         require_rivals([t for group in analysis.ratings.groups for t in group.trials], pair)
     seen = seen or {}
+    files: list[Path] = []
     results = tables.result_tables(analysis) | {"training_texts": tables.training_texts_table(seen)}
     for name, columns in results.items():
         if columns and analysis.origin.simulated:
@@ -54,14 +58,16 @@ def write_analysis(
             rows = len(next(iter(columns.values())))
             columns |= {"simulated_participants": [analysis.origin.share] * rows}
         if columns:
-            write_table(folder / "tables" / f"{name}.csv", columns)
+            files.append(folder / "tables" / f"{name}.csv")
+            write_table(files[-1], columns)
     images = {}  # PNG by name: the page holds the very images that are written
     with styled():
         for name, figure in drawings(analysis, pair):
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
-    methods = [
-        paragraph for paragraph in (analysis.origin.warning, *methods_text(analysis)) if paragraph
-    ]
-    write_text(folder / "methods.md", "\n\n".join(("# Statistics", *methods)) + "\n")
+            files += [path.with_name(f"{name}{ending}") for ending in (".pdf", ".png")]
+    told = ["# Statistics", analysis.origin.warning, *methods_text(analysis)]
+    files.append(folder / "methods.md")
+    write_text(files[-1], "\n\n".join(filter(None, told)) + "\n")
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
+    return files

@@ -1,0 +1,45 @@
+"""Checksums of files and folders, by which changes are noticed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from contstim.errors import InputError
+
+
+def checksum(path: Path | str) -> str:
+    """`sha256:` and the digest of a file, or of a folder: its files' names and contents.
+
+    Of a folder, hidden files do not count, which are partial or private, nor do records, which
+    hold dates.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            lines = (f"{name} {checksum(path / name)}\n" for name in files_of(path))
+            return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+        with path.open("rb") as file:
+            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def files_of(folder: Path | str) -> list[str]:
+    """The files of a folder and its subfolders that count, by their paths in it, in order."""
+    folder = Path(folder)
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        name.as_posix()
+        for name in names
+        if not is_record(name) and not any(part.startswith(".") for part in name.parts)
+    )
+
+
+def is_record(path: Path | str) -> bool:
+    """Whether a file tells how another came about, by its name."""
+    name = Path(path).name
+    return name.endswith(".meta.json") or name == "training.json"

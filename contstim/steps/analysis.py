@@ -1,0 +1,185 @@
+"""What people answered, compared with what models predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from contstim.options import Help
+from contstim.steps.watching import SILENT
+
+if TYPE_CHECKING:
+    from contstim.experiments.analysis.run import Analysis
+    from contstim.steps.watching import Watcher
+
+MinCatch = Annotated[
+    int | None,
+    Help(
+        "Catch trials that must be right; by default eleven of twelve, or that share; "
+        "fewer where more than one in a hundred of attentive people would fail (5 of 6).",
+        at_least=0,
+    ),
+]
+Samples = Annotated[
+    int,
+    Help("Bootstrap resamples of participants and items, for percentiles; 0: none.", at_least=0),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisSettings:
+    """How responses are compared with models."""
+
+    contrasts: Annotated[
+        Path | None,
+        Help(
+            "The comparisons to test: a table with the columns first and second, which name "
+            "two models, or a model and 'ceiling'. By default all pairs of models and each model "
+            "against the ceiling."
+        ),
+    ] = None
+    min_catch: MinCatch = None
+    units: Annotated[
+        Literal["auto", "groups", "participants", "crossed"],
+        Help(
+            "What tests take as random: groups; participants, who saw the same trials, so that "
+            "tests speak of these very items only; crossed: people and items. auto: groups, or "
+            "crossed where groups are too few or share items."
+        ),
+    ] = "auto"
+    intervals: Annotated[
+        Literal["corrected", "percentile"],
+        Help(
+            "corrected: Student's t, new people and new items; percentile: of --bootstrap "
+            "resamples, as in the 2023 study, which are too wide."
+        ),
+    ] = "corrected"
+    correction: Annotated[
+        Literal["bh", "holm"],
+        Help(
+            "What decides significance: bh, the false-discovery rate of Benjamini and Hochberg; "
+            "holm, for a few planned contrasts, the family-wise error rate. Tables hold both."
+        ),
+    ] = "bh"
+    bootstrap: Samples = 1000
+    fdr: Annotated[
+        float, Help("The error rate of significance, by --correction.", at_least=0, at_most=1)
+    ] = 0.05
+    unanimous: Annotated[
+        float, Help("The share of people that counts as near all.", at_least=0.5, at_most=1)
+    ] = 0.9
+    worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
+    pair: Annotated[
+        tuple[str, str] | None,
+        Help("Two models whose sentences to draw; by default the best two rivals."),
+    ] = None
+
+
+def analyze_responses(
+    trials: Path,
+    responses: Path,
+    scores: Path,
+    out: Path,
+    *,
+    settings: AnalysisSettings,
+    seed: int = 0,
+    watch: Watcher = SILENT,
+) -> Analysis:
+    """Say which models people agree with, how much a model could, and how sure that is.
+
+    Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`.
+
+    Args:
+        trials: the table of trials that people saw.
+        responses: the table of responses.
+        scores: a table of the scores of the trials' sentences, nats.
+        out: the folder to write.
+        settings: how responses are compared with models.
+        seed: decides what the bootstrap draws.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written, or the tables do not fit together.
+    """
+    from contstim.experiments.analysis.effects import Sampling
+    from contstim.experiments.analysis.inference import read_contrasts
+    from contstim.experiments.analysis.outputs.drawings import require_rivals
+    from contstim.experiments.analysis.outputs.folder import write_analysis
+    from contstim.experiments.analysis.run import analyze
+    from contstim.experiments.responses import CatchRule, read_responses
+    from contstim.experiments.responses.admission import DEFAULT_RULE
+    from contstim.models.contamination import (
+        contamination_facts,
+        contamination_warnings,
+        read_contamination,
+    )
+    from contstim.records import write_record
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import Condition, Kind, read_trials
+
+    design = read_trials(trials)
+    # Before the comparison, which takes minutes
+    if settings.pair:
+        require_rivals(design, settings.pair)
+    table = ScoreTable.read(scores)
+    contrasts, min_catch = settings.contrasts, settings.min_catch
+    with watch.working("comparing") as progress:
+        analysis = analyze(
+            design,
+            read_responses(responses),
+            table,
+            contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
+            catch=DEFAULT_RULE if min_catch is None else CatchRule(number=min_catch),
+            sampling=Sampling(
+                None if settings.units == "auto" else settings.units,
+                samples=settings.bootstrap,
+                seed=seed,
+                false_discovery_rate=settings.fdr,
+                intervals=settings.intervals,
+                correction=settings.correction,
+            ),
+            unanimous=settings.unanimous,
+            worst=settings.worst,
+            progress=progress,
+        )
+    watch.warn(analysis.origin.warning)
+    # Sentences that stood in a training text say little: those of catch trials are not judged by.
+    natural = [
+        sentence
+        for trial in design
+        if trial.condition is not Condition.CATCH
+        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2))
+        if kind is Kind.NATURAL
+    ]
+    seen = read_contamination(scores, table.models, natural)
+    title = "Which models people agree with"
+    files = write_analysis(analysis, out, title=title, pair=settings.pair, seen=seen)
+    write_record(
+        out / "report.html",
+        [trials, responses, scores, contrasts],
+        files,
+        seed=seed,
+        **analysis_facts(analysis),
+        **contamination_facts(seen),
+    )
+    watch.remark(str(analysis.admission.report))
+    for warning in (*analysis.cautions, *contamination_warnings(seen, "natural sentences")):
+        watch.warn(warning)
+    return analysis
+
+
+def analysis_facts(analysis: Analysis) -> dict[str, object]:
+    """What a record tells of an analysis."""
+    return {
+        "participants": len(analysis.ratings.participants),
+        "left_out": {
+            exclusion.participant: exclusion.reason for exclusion in analysis.admission.excluded
+        },
+        "simulated_participants": analysis.origin.simulated,
+        "units": analysis.sampling.units,
+        "intervals": analysis.sampling.intervals,
+        "correction": analysis.sampling.correction,
+        "bootstrap": analysis.sampling.samples,
+        "false_discovery_rate": analysis.sampling.false_discovery_rate,
+    }

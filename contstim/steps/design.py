@@ -1,0 +1,304 @@
+"""The trials of an experiment, and what it would find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.errors import InputError
+from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
+from contstim.options import Help
+from contstim.steps.watching import SILENT
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.experiments.design.building import Design
+    from contstim.experiments.design.calibration import Ceilings
+    from contstim.experiments.design.power_report import DesignPower
+    from contstim.frequencies import WordFrequencies
+    from contstim.reviews import Review
+    from contstim.scores import ScoreTable
+    from contstim.sentence import Sentence
+    from contstim.steps.watching import Watcher
+    from contstim.stimuli import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignSettings:
+    """How trials are made and shared out."""
+
+    groups: Annotated[int, Help("Groups of participants; each sees its own trials.")] = 10
+    random_per_group: Annotated[int, Help("Random natural pairs for a group.")] = 9
+    catch_per_group: Annotated[
+        int, Help("Catch trials for a group: natural against its own words shuffled.")
+    ] = 12
+    seconds: Annotated[
+        float, Help("How long the search for an allocation may take.", at_least=0.0)
+    ] = 60.0
+    seconds_per_trial: Annotated[
+        float, Help("What a trial takes; by default the median of the 2023 study.")
+    ] = SECONDS_PER_TRIAL
+    text: Annotated[
+        Path | None,
+        Help(
+            "Where word frequencies (Zipf scale) come from: a text, a table with the columns "
+            "word and count, or a trained model of words; by default --sentences, or else the "
+            "trials themselves."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerSettings:
+    """How the experiment is simulated with each model in turn as the human."""
+
+    participants: Annotated[int, Help("With --power: participants in a group.")] = 10
+    power_groups: Annotated[int | None, Help("With --power: groups, if other than --groups.")] = (
+        None
+    )
+    ceiling: Annotated[
+        float | None,
+        Help(
+            "With --power: how often a person agrees with the majority of the others on "
+            "random natural pairs; by default as in the 2023 study, or --pilot."
+        ),
+    ] = None
+    pilot: Annotated[
+        Path | None,
+        Help(
+            "With --power: the folder that analyze wrote of a pilot or an earlier study. "
+            "Simulated people agree as often as people did there; by default as in the 2023 study."
+        ),
+    ] = None
+    simulations: Annotated[int, Help("With --power: experiments to simulate for each model.")] = (
+        1000
+    )
+
+    def ceilings(self) -> Ceilings:
+        """The noise ceilings of simulated participants.
+
+        Raises:
+            InputError: the folder lacks a table, or has a damaged one.
+        """
+        from contstim.experiments.design.calibration import Ceilings, read_ceilings
+
+        # What is stated counts before what a pilot measured, and that before the 2023 study.
+        ceilings = Ceilings() if self.pilot is None else read_ceilings(self.pilot)
+        return ceilings if self.ceiling is None else ceilings.with_random(self.ceiling)
+
+    @property
+    def files(self) -> list[Path]:
+        """The tables of the pilot."""
+        if self.pilot is None:
+            return []
+        return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
+
+
+def make_design(
+    out: Path,
+    *,
+    pairs: Path | None = None,
+    triplets: Path | None = None,
+    sentences: Path | None = None,
+    settings: DesignSettings,
+    scores: Path | None = None,
+    power: PowerSettings | None = None,
+    seed: int = 0,
+    review: Sequence[Path] = (),
+    watch: Watcher = SILENT,
+) -> Design:
+    """Turn pairs and triplets into the trials of an experiment, shared out to groups.
+
+    Beside the table stand a summary (`….summary.md`, `….summary.png`) and a certificate, and with
+    `power` what `simulate_power` writes (`….power.md`, `….power.csv`). Nothing is written before
+    the simulation has ended: it may refuse its scores.
+
+    Args:
+        out: the table of trials to write.
+        pairs: natural pairs.
+        triplets: triplets.
+        sentences: natural sentences for random pairs and catch trials.
+        settings: how trials are made and shared out.
+        scores: with `power`: a table of the scores of all sentences of the trials, nats.
+        power: how the experiment is simulated; None: it is not.
+        seed: decides what is drawn, and what simulated participants answer.
+        review: reviews of trials made before: as many as possible stay in their groups.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written, or trials cannot be made or simulated.
+    """
+    from contstim.experiments.design.building import build_design
+    from contstim.experiments.design.summary import draw_summary, summarise, summary_report
+    from contstim.files import write_text
+    from contstim.records import write_record
+    from contstim.reviews import read_reviews
+    from contstim.stimuli import read_pairs, read_stimuli, read_triplets, write_trials
+
+    if sentences is None and (settings.random_per_group or settings.catch_per_group):
+        raise InputError(
+            "Random pairs and catch trials are made of natural sentences: give --sentences, or "
+            "--random-per-group 0 --catch-per-group 0."
+        )
+    table = None if scores is None else _read_log_probs(scores)
+    natural = [] if sentences is None else read_stimuli(sentences)
+    reviewed = read_reviews(review) if review else None
+    if reviewed is not None:
+        _warn_of_other_numbers(reviewed, settings, watch)
+    design = build_design(
+        () if pairs is None else read_pairs(pairs),
+        () if triplets is None else read_triplets(triplets),
+        natural,
+        groups=settings.groups,
+        random_per_group=settings.random_per_group,
+        catch_per_group=settings.catch_per_group,
+        seed=seed,
+        seconds=settings.seconds,
+        review=reviewed,
+    )
+    frequencies = _frequencies(settings.text, natural, design.trials)
+    summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
+    simulated = None
+    inputs = [pairs, triplets, sentences, settings.text, *review]
+    if power is not None and table is not None:
+        simulated = _simulate(design.trials, table, power, seed, watch)
+        inputs += [scores, *power.files]
+    write_trials(out, design.trials)
+    certificate = design.certificate
+    outputs = [Path(f"{out}.{end}") for end in ("certificate.json", "summary.md", "summary.png")]
+    certificate.save(outputs[0])
+    write_text(outputs[1], summary_report(summary).markdown())
+    draw_summary(summary, outputs[2])
+    if simulated is not None:
+        outputs += _write_power(simulated, out)
+    text = None if settings.text is None else str(settings.text)
+    write_record(out, inputs, outputs, groups=settings.groups, seed=seed, text=text)
+    for caution in dict.fromkeys((simulated or summary).cautions):
+        watch.warn(caution)
+    minutes = max(1, round(max(summary.minutes)))
+    watch.remark(
+        f"{out}: {counted(certificate.trials, 'trial')} for {counted(settings.groups, 'group')}, "
+        f"{certificate.trials_per_group:,} for each participant, about "
+        f"{counted(minutes, 'minute')}; {certificate.method}, "
+        f"{certificate.status}. Read {out}.summary.md before you preregister."
+    )
+    if certificate.reviewed:
+        watch.remark(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, 'reviewed trial')} stay in "
+            f"their groups, {certificate.rejected:,} rejected (or of a rejected pair or triplet); "
+            f"more than {certificate.kept_bound:,} cannot stay (proven)."
+        )
+    for note in summary.catch:
+        watch.remark(note)
+    return design
+
+
+def simulate_power(
+    trials: Path,
+    scores: Path,
+    out: Path,
+    *,
+    settings: PowerSettings,
+    seed: int = 0,
+    watch: Watcher = SILENT,
+) -> DesignPower:
+    """Simulate an experiment with each model in turn as the human: how often is it told apart?
+
+    Args:
+        trials: a table of trials.
+        scores: a table of the scores of all their sentences, nats.
+        out: the stem of the table `….power.csv` and of the report `….power.md`.
+        settings: how the experiment is simulated.
+        seed: decides what simulated participants answer.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written, or the scores are not log-probabilities of
+            all sentences under two models or more.
+    """
+    from contstim.records import write_record
+    from contstim.stimuli import read_trials
+
+    table = _read_log_probs(scores)
+    power = _simulate(read_trials(trials), table, settings, seed, watch)
+    written, *beside = _write_power(power, out)
+    write_record(written, [trials, scores, *settings.files], beside, seed=seed)
+    for caution in power.cautions:
+        watch.warn(caution)
+    return power
+
+
+def _read_log_probs(scores: Path) -> ScoreTable:
+    from contstim.models.recorded import require_log_probabilities
+    from contstim.scores import ScoreTable
+
+    table = ScoreTable.read(scores)
+    require_log_probabilities(scores, table.models, "A simulation with noise in nats")
+    return table
+
+
+def _simulate(
+    trials: Sequence[Trial], table: ScoreTable, settings: PowerSettings, seed: int, watch: Watcher
+) -> DesignPower:
+    from contstim.experiments.design.power_report import design_power
+
+    ceilings = settings.ceilings()
+    with watch.working("simulating") as progress:
+        return design_power(
+            trials,
+            table,
+            ceilings=ceilings,
+            groups=settings.power_groups,
+            participants=settings.participants,
+            simulations=settings.simulations,
+            seed=seed,
+            progress=progress,
+        )
+
+
+def _write_power(power: DesignPower, out: Path) -> list[Path]:
+    """Write the table and, beside it, the report; the paths of both."""
+    from contstim.experiments.design.power_report import power_report, power_table
+    from contstim.files import write_text
+    from contstim.tables import write_table
+
+    table, report = Path(f"{out}.power.csv"), Path(f"{out}.power.md")
+    write_text(report, power_report(power).markdown())
+    write_table(table, power_table(power))
+    return [table, report]
+
+
+def _frequencies(
+    text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
+) -> WordFrequencies:
+    """Of the largest text there is: the user's, all natural sentences, the trials."""
+    from contstim.frequencies import WordFrequencies, read_frequencies
+
+    if text is not None:
+        return read_frequencies(text)
+    of_trials = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
+    return WordFrequencies.of(natural or of_trials)
+
+
+def _warn_of_other_numbers(review: Review, settings: DesignSettings, watch: Watcher) -> None:
+    """A design of other numbers than the reviewed one is allowed, but seldom meant."""
+    from contstim.reviews import ItemKind
+    from contstim.stimuli import Condition
+
+    trials = review.of_kind(ItemKind.TRIAL).values()
+    if not trials:
+        return
+    of_group_1 = [trial.condition for trial in trials if trial.group == 1]
+    n_random, n_catch = map(of_group_1.count, (Condition.RANDOM_NATURAL, Condition.CATCH))
+    before = (max(trial.group for trial in trials), n_random, n_catch)
+    now = (settings.groups, settings.random_per_group, settings.catch_per_group)
+    if before != now:
+        watch.warn(
+            f"the reviewed trials are of {before[0]} groups with {n_random} random and {n_catch} "
+            f"catch trials each, these of {now[0]} with {now[1]} and {now[2]}. "
+            f"To leave the design as it was: --groups {before[0]} --random-per-group {n_random} "
+            f"--catch-per-group {n_catch}."
+        )

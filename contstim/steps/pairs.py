@@ -1,0 +1,169 @@
+"""Natural sentence pairs on which models disagree most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from contstim.errors import InputError
+from contstim.options import Help
+from contstim.steps.watching import SILENT
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.optimization.selection.certificate import NaturalSelection, SelectionCertificate
+    from contstim.steps.watching import Watcher
+
+PairCounts = Annotated[
+    Path | None,
+    Help("A table model_1, model_2, per_pair, for model pairs that need another number."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairSettings:
+    """How natural sentence pairs are selected."""
+
+    per_pair: Annotated[int, Help("Sentence pairs for each pair of models.")] = 10
+    no_repeats: Annotated[
+        bool, Help("Leave out sentences in which a word repeats.", flag="--no-repeats")
+    ] = False
+    repeatable: Annotated[
+        Path | None,
+        Help(
+            "With --no-repeats: words that may repeat, one a line, or a vocabulary file with "
+            "a list [repeatable]; by default English articles and prepositions."
+        ),
+    ] = None
+    counts: PairCounts = None
+    exclude: Annotated[
+        tuple[Path, ...],
+        Help(
+            "Leave out these sentences: a text, or a table of stimuli such as the pairs of an "
+            "earlier study; repeatable."
+        ),
+    ] = ()
+    same_length: Annotated[
+        bool,
+        Help(
+            "Give both sentences of a pair the same number of words, with ranks among "
+            "sentences of that length; each length gets its share of every model pair's pairs.",
+            flag="--same-length",
+        ),
+    ] = False
+
+
+def select_pairs(
+    scores: Path,
+    out: Path,
+    *,
+    settings: PairSettings,
+    review: Sequence[Path] = (),
+    watch: Watcher = SILENT,
+) -> NaturalSelection:
+    """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
+
+    Beside the table a certificate is written, of the objective and its proven bound.
+
+    Args:
+        scores: a table of scores, a row a sentence, a column a model, nats.
+        out: the table of pairs to write.
+        settings: how pairs are selected.
+        review: reviews of pairs selected before: those not rejected stay.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written, or there are too few sentences.
+    """
+    from contstim.counts import read_pair_counts
+    from contstim.models.contamination import (
+        contamination_facts,
+        contamination_warnings,
+        read_contamination,
+    )
+    from contstim.optimization.selection.natural import select_natural
+    from contstim.records import write_record
+    from contstim.reviews import read_reviews
+    from contstim.scores import ScoreTable
+    from contstim.stimuli import read_stimuli, write_pairs
+    from contstim.tables import listed
+    from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
+
+    if settings.repeatable is not None and not settings.no_repeats:
+        raise InputError("--repeatable names the exceptions of --no-repeats: give both.")
+    # None turns the rule off; an empty set would exempt no word.
+    exempt = REPEATABLE_ENGLISH if settings.no_repeats else None
+    if settings.repeatable is not None:
+        exempt = read_repeatable(settings.repeatable)
+    table = ScoreTable.read(scores)
+    selection = select_natural(
+        table,
+        per_pair=settings.per_pair,
+        repeatable=exempt,
+        counts=None if settings.counts is None else read_pair_counts(settings.counts),
+        excluded=[sentence for path in settings.exclude for sentence in read_stimuli(path)],
+        same_length=settings.same_length,
+        review=read_reviews(review) if review else None,
+    )
+    pairs, certificate = selection.pairs, selection.certificate
+    write_pairs(out, pairs)
+    certificate_path = Path(f"{out}.certificate.json")
+    certificate.save(certificate_path)
+    sides = (sentence for pair in pairs for sentence in (pair.sentence_1, pair.sentence_2))
+    selected = (sentence for sentence in sides if sentence is not None)
+    seen = read_contamination(scores, table.models, selected)
+    # The least controversial of the best pairs may still be agreed on: no error, but worth a word.
+    agreed = [pair.trial_id for pair in pairs if not pair.controversial]
+    write_record(
+        out,
+        [scores, settings.repeatable, settings.counts, *settings.exclude, *review],
+        [certificate_path],
+        scores=str(scores),
+        per_pair=settings.per_pair,
+        not_controversial=agreed,
+        **contamination_facts(seen),
+    )
+    for warning in contamination_warnings(seen, "selected sentences"):
+        watch.warn(warning)
+    unequal = sum(
+        len(pair.sentence_1) != len(pair.sentence_2)
+        for pair in pairs
+        if pair.sentence_1 is not None and pair.sentence_2 is not None
+    )
+    if unequal:
+        watch.warn(
+            f"in {unequal:,} of {counted(len(pairs), 'pair')} the sentences "
+            "differ in their number of words, and longer ones are less likely under every model: "
+            "give --same-length to compare sentences of one length."
+        )
+    if agreed:
+        watch.warn(
+            f"in {len(agreed):,} of {counted(len(pairs), 'pair')} both models "
+            f"prefer the same sentence, so that people cannot tell them apart: {listed(agreed)}. "
+            "Score more sentences, or ask for fewer pairs."
+        )
+    watch.remark(
+        f"{out}: {counted(len(pairs), 'pair')}; objective "
+        f"{certificate.objective:.10f}, proven bound {certificate.bound:.10f}."
+    )
+    remark_stayed(certificate, "pair", watch)
+    return selection
+
+
+def remark_stayed(certificate: SelectionCertificate, what: str, watch: Watcher) -> None:
+    """Say how many reviewed items stay; nothing where none was reviewed.
+
+    Args:
+        certificate: of the selection after the review.
+        what: a name for an item, such as `pair`.
+        watch: told it.
+    """
+    if certificate.reviewed:
+        watch.remark(
+            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
+            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
+            f"stay (proven)."
+        )

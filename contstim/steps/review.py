@@ -1,0 +1,94 @@
+"""A page on which people keep or reject items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.files import write_text
+from contstim.item_flags import flag_items
+from contstim.records import write_record
+from contstim.reporting.review import PageContent
+from contstim.reviews import Review, read_reviews
+from contstim.scores import ScoreTable
+from contstim.steps.text_settings import ReviewSettings
+from contstim.steps.watching import SILENT
+from contstim.stimuli import read_stimulus_table
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.steps.watching import Watcher
+
+_DEFAULTS = ReviewSettings()
+
+
+def write_review_page(
+    table: Path,
+    out: Path,
+    *,
+    settings: ReviewSettings = _DEFAULTS,
+    scores: Path | None = None,
+    review: Sequence[Path] = (),
+    earlier_rounds: Sequence[Path] = (),
+    reviewer: str = "",
+    watch: Watcher = SILENT,
+) -> PageContent:
+    """Write a page that shows every item with its flags, to be kept or rejected.
+
+    Args:
+        table: triplets, pairs or trials.
+        out: the page.
+        settings: what is flagged.
+        scores: log-probabilities of the sentences, shown on the page.
+        review: what was decided already, shown on each item.
+        earlier_rounds: reviews of what stood before, or of other tables of the study: what they
+            say of items that are still as they were is shown, and all else passed over.
+        reviewer: who reviews; empty: to be filled in on the page.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written, the table has no items or items of several
+            kinds, or a review is not about them.
+        ScoreError: the scores lack a sentence.
+    """
+    stimuli = read_stimulus_table(table)
+    reviewer = " ".join(reviewer.split())
+    earlier: Review | None = None
+    if review:
+        earlier = read_reviews(review)
+        earlier.require_items_of(stimuli, table)
+    if earlier_rounds:
+        before = read_reviews(earlier_rounds).about(stimuli)
+        earlier = before if earlier is None else Review((*earlier.decisions, *before.decisions))
+    flags = flag_items(stimuli, settings.flags())
+    content = PageContent.of(
+        stimuli,
+        title=f"Review of {table.name}",
+        flags=flags,
+        scores=None if scores is None else ScoreTable.read(scores),
+        review=earlier,
+        reviewer=reviewer,
+    )
+    kind, n_items = content.items[0].kind, len(content.items)
+    if review and earlier is not None and not earlier.of_kind(kind):
+        raise InputError(f"{table} holds {kind}s, and no {kind} was reviewed in --review.")
+    write_text(out, content.html())
+    write_record(
+        out,
+        [table, scores, *review, *earlier_rounds, settings.text, settings.blocked],
+        reviewer=reviewer,
+        items=n_items,
+        flagged=len(flags.by_item),
+    )
+    watch.remark(f"{out}: {flagged(content)}; open it in a browser.")
+    return content
+
+
+def flagged(content: PageContent) -> str:
+    """How many items of a page have flags, in words."""
+    n_flagged = sum(bool(item["flags"]) for item in content.facts["items"])
+    kind = content.items[0].kind
+    return f"{n_flagged:,} of {counted(len(content.items), kind)} have flags"

@@ -1,0 +1,97 @@
+"""Sentences under models: a table of scores."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.models.contamination import contamination_facts, contamination_warnings
+from contstim.models.score_in_turn import (
+    score_in_turn,
+    score_table,
+    standard_error_table,
+    term_table,
+)
+from contstim.records import write_record
+from contstim.steps.loading import DEFAULT_LOADING
+from contstim.steps.watching import SILENT
+from contstim.stimuli import read_stimuli
+from contstim.store import Store
+from contstim.tables import write_table
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.models.score_in_turn import ModelScores
+    from contstim.steps.loading import Loading
+    from contstim.steps.watching import Watcher
+
+
+def score(
+    models: Sequence[str],
+    sentences: Path,
+    out: Path,
+    *,
+    per_word: bool = False,
+    standard_errors: Path | None = None,
+    loading: Loading = DEFAULT_LOADING,
+    store: Path | None = None,
+    watch: Watcher = SILENT,
+) -> list[ModelScores]:
+    """Score sentences under models, a row a sentence, a column a model, nats.
+
+    Args:
+        models: `[NAME=]SPECIFICATION` each.
+        sentences: a text, one sentence a line, or a table with columns of sentences.
+        out: the table to write.
+        per_word: a row for each token of each sentence, with its word, instead of sums.
+        standard_errors: a further table to write, of the errors that sampling leaves.
+        loading: how models are loaded.
+        store: where scores are kept between runs; by default contstim.sqlite beside `out`.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written.
+        ModelError: a model cannot be loaded, or cannot score a sentence.
+        StoreError: the store cannot be written.
+    """
+    if per_word and out.suffix.lower() == ".npz":
+        raise InputError(
+            "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
+        )
+    stimuli = read_stimuli(sentences)
+    with (
+        # Words are not kept between runs, so that they need no store.
+        nullcontext() if per_word else Store(store or out.parent / "contstim.sqlite") as database,
+        watch.scoring(len(set(stimuli))) as progress,
+    ):
+        # One model in memory at a time
+        scores = score_in_turn(
+            models,
+            stimuli,
+            store=database,
+            by_token=per_word,
+            standard_errors=standard_errors is not None,
+            progress=progress,
+            **loading.keywords,
+        )
+    # Every table gets a record of how each model scored, without which numbers mean nothing.
+    conventions = {scored.name: scored.convention for scored in scores}
+    if per_word:
+        write_table(out, term_table(scores, stimuli))
+    else:
+        score_table(scores, stimuli).write(out)
+    if standard_errors is not None:
+        write_table(standard_errors, standard_error_table(scores, stimuli))
+        write_record(standard_errors, [sentences], models=conventions)
+    contaminations = {scored.name: scored.contamination for scored in scores}
+    write_record(out, [sentences], models=conventions, **contamination_facts(contaminations))
+    for warning in contamination_warnings(contaminations):
+        watch.warn(warning)
+    watch.remark(
+        f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
+    )
+    return scores

@@ -1,0 +1,137 @@
+"""The most controversial triplets of those that searches found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from contstim.errors import InputError
+from contstim.options import Help
+from contstim.steps.constraints import Uncapped, uncapped_words
+from contstim.steps.pairs import PairCounts, remark_stayed
+from contstim.steps.watching import SILENT
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.optimization.selection.certificate import TripletSelection
+    from contstim.steps.watching import Watcher
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionSettings:
+    """How triplets are selected."""
+
+    per_pair: Annotated[int, Help("Triplets for each pair of models.")] = 10
+    counts: PairCounts = None
+    objective: Annotated[
+        Literal["controversiality", "worst-rank"],
+        Help("Greatest sum of Eq. 4, or least sum of worst ranks."),
+    ] = "controversiality"
+    quantiles: Annotated[
+        int,
+        Help(
+            "Spread natural sentences evenly over this many quantiles of either model's "
+            "probability; 0: no matter which."
+        ),
+    ] = 10
+    natural_once: Annotated[
+        bool, Help("No natural sentence serves two model pairs.", flag="--natural-once")
+    ] = False
+    word_cap: Annotated[int | None, Help("How often one word may stand in the whole set.")] = None
+    uncapped: Uncapped = None
+    token_balance: Annotated[
+        float | None,
+        Help(
+            "By how many tokens, on average, the sentences that a model rejects may be longer "
+            "or shorter than those it accepts; needs --tokens."
+        ),
+    ] = None
+    tokens: Annotated[Path | None, Help("With --token-balance: what `score --per-word` wrote.")] = (
+        None
+    )
+    seconds: Annotated[
+        float, Help("How long a search may take; the rest is in the bound.", at_least=0.0)
+    ] = 60.0
+
+
+def choose_triplets(
+    triplets: Path,
+    out: Path,
+    *,
+    settings: SelectionSettings,
+    review: Sequence[Path] = (),
+    watch: Watcher = SILENT,
+) -> TripletSelection:
+    """Select the most controversial triplets for each pair of models.
+
+    Beside the table a certificate is written, of the objective and its proven bound.
+
+    Args:
+        triplets: a table of triplets to choose from. Those whose sentences are not all different
+            are left out.
+        out: the table of chosen triplets to write.
+        settings: how triplets are selected.
+        review: reviews of triplets selected before: no rejected one is chosen again, and of the
+            others as many stay as the rules allow.
+        watch: told what is done.
+
+    Raises:
+        InputError: a file cannot be read or written, or no set of triplets fulfils the settings.
+    """
+    from contstim.counts import read_pair_counts, read_token_counts
+    from contstim.optimization.selection.triplet_question import TripletQuestion
+    from contstim.optimization.selection.triplets import select_triplets
+    from contstim.records import write_record
+    from contstim.reviews import read_reviews
+    from contstim.stimuli import read_triplets, write_triplets
+
+    tokens, counts = settings.tokens, settings.counts
+    if (settings.token_balance is None) != (tokens is None):
+        raise InputError("--tokens are the numbers that --token-balance is about: give both.")
+    question = TripletQuestion(
+        per_pair=settings.per_pair,
+        objective=settings.objective,
+        quantiles=settings.quantiles or None,
+        natural_once=settings.natural_once,
+        word_cap=settings.word_cap,
+        uncapped=uncapped_words(settings.uncapped, settings.word_cap),
+        token_balance=settings.token_balance,
+        counts={} if counts is None else read_pair_counts(counts),
+    )
+    candidates = read_triplets(triplets)
+    # Left out here and not refused: searches that found nothing belong to any study
+    distinct = [triplet for triplet in candidates if triplet.distinct]
+    if len(distinct) < len(candidates):
+        watch.remark(
+            f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, whose "
+            "sentences are not all different."
+        )
+    selection = select_triplets(
+        distinct,
+        question,
+        tokens=None if tokens is None else read_token_counts(tokens),
+        seconds=settings.seconds,
+        review=read_reviews(review) if review else None,
+    )
+    certificate = selection.certificate
+    write_triplets(out, selection.triplets)
+    certificate_path = Path(f"{out}.certificate.json")
+    certificate.save(certificate_path)
+    write_record(
+        out,
+        [triplets, counts, settings.uncapped, tokens, *review],
+        [certificate_path],
+        triplets=str(triplets),
+        per_pair=settings.per_pair,
+        objective=settings.objective,
+    )
+    watch.remark(
+        f"{out}: {counted(len(selection.triplets), 'triplet')}; objective "
+        f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
+        f"({certificate.status})."
+    )
+    remark_stayed(certificate, "triplet", watch)
+    return selection

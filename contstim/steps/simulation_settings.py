@@ -1,0 +1,29 @@
+"""What may be chosen about artificial participants. Light: commands read it first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
+from contstim.options import Help
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationSettings:
+    """How many artificial participants rate trials, and how well."""
+
+    participants: Annotated[int, Help("Participants in all.", at_least=1)] = 100
+    noise: Annotated[
+        float | None,
+        Help(
+            "Standard deviation of what is added to log-probability ratios, nats; by default what "
+            "gives --ceiling on the random natural pairs."
+        ),
+    ] = None
+    ceiling: Annotated[
+        float, Help("How often a person agrees with the majority of nine others there.")
+    ] = PUBLISHED_CEILING
+    lapses: Annotated[
+        float, Help("The share of trials rated without looking.", at_least=0, at_most=1)
+    ] = 0.02

@@ -1,0 +1,18 @@
+"""A study in one file: what it says, which stages follow, and what has been done.
+
+    study.toml --> Study --> stages, in order --> each runs one step of `contstim.steps`
+                                   |                        |
+                                   |                  results/…, a record of the stage
+                                   +-- done, stale or missing: by checksums of what was read,
+                                       options and versions, against the stage's record
+
+toml_lines     in which line of a TOML text a key stands
+problems       what is wrong with a study file, all of it together
+sections       what may stand in a study file, and its types
+study_file     the study that a file describes
+stage          a stage: what it reads, writes and depends on
+stages         the stages of a study, in order
+stage_records  what was done, by which files, options and versions; what is stale, and why
+running        does what is stale
+template       a study file to begin with
+"""

@@ -1,0 +1,249 @@
+"""The stages from stimuli to people and back: trials, reviews, power, exports and the analysis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.design import DesignSettings, PowerSettings
+from contstim.steps.simulation_settings import SimulationSettings
+from contstim.steps.text_settings import ReviewSettings
+from contstim.study.places import (
+    ANALYSIS,
+    PAIRS,
+    RESPONSES,
+    REVIEW,
+    SCORES,
+    SOLVERS,
+    STATISTICS,
+    TRIAL_SCORES,
+    TRIALS,
+    options_of,
+    part_of,
+    present,
+    user_files,
+)
+from contstim.study.sections import ResponsesSection, ReviewSection
+from contstim.study.stage import Stage
+from contstim.study.stimulus_stages import score_stage
+from contstim.study.study_file import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.steps.watching import Watcher
+    from contstim.study.places import StudyFiles
+
+
+def design_stage(files: StudyFiles) -> Stage | None:
+    """Share trials out to groups of participants."""
+    settings = files.section("design", DesignSettings)
+    if settings is None:
+        return None
+    pairs = PAIRS if "pairs" in files.study.sections else None
+    seed = files.study.seed
+
+    def step(watch: Watcher) -> None:
+        from contstim.steps.design import make_design
+
+        make_design(
+            TRIALS,
+            pairs=pairs,
+            triplets=files.triplets,
+            sentences=files.natural,
+            settings=settings,
+            seed=seed,
+            review=files.decisions,
+            watch=watch,
+        )
+
+    beside = (".certificate.json", ".summary.md", ".summary.png")
+    return Stage(
+        "design",
+        "share trials out to groups",
+        step,
+        reads=(
+            *present(pairs, files.triplets, files.natural),
+            *user_files(settings),
+            *files.decisions,
+        ),
+        writes=(TRIALS, *(Path(f"{TRIALS}{ending}") for ending in beside)),
+        options={"seed": seed, **options_of(settings)},
+        libraries=(*SOLVERS, "matplotlib"),
+    )
+
+
+def review_stages(files: StudyFiles) -> Iterator[Stage]:
+    """Write pages on which people keep or reject pairs, triplets and trials."""
+    section = files.section("review", ReviewSection)
+    if section is None:
+        return
+    sections = files.study.sections
+    scores = SCORES if "pairs" in sections else None
+    tables = {
+        "pairs": PAIRS if "pairs" in sections else None,
+        "triplets": files.triplets,
+        "trials": TRIALS if "design" in sections else None,
+    }
+    for what, table in tables.items():
+        if table is not None:
+            # Scores are of natural sentences only
+            yield _review_stage(files, section, what, table, scores if what == "pairs" else None)
+
+
+def _review_stage(
+    files: StudyFiles, section: ReviewSection, what: str, table: Path, scores: Path | None
+) -> Stage:
+    settings = part_of(section, ReviewSettings)
+    out = REVIEW / f"{what}.html"
+
+    def step(watch: Watcher) -> None:
+        from contstim.steps.review import write_review_page
+
+        write_review_page(
+            table,
+            out,
+            settings=settings,
+            scores=scores,
+            earlier_rounds=files.decisions,
+            watch=watch,
+        )
+
+    return Stage(
+        f"review {what}",
+        f"write a page for reviewers of {what}",
+        step,
+        reads=(table, *present(scores), *files.decisions, *user_files(settings)),
+        writes=(out,),
+        options=options_of(settings),
+    )
+
+
+def trial_scores_stage(files: StudyFiles) -> Stage | None:
+    """Score the sentences of all trials, for power, simulated people and the analysis."""
+    sections = files.study.sections
+    responses = files.section("responses", ResponsesSection)
+    simulated = responses is not None and responses.simulate is not None
+    if "design" not in sections or not (simulated or {"power", "analysis"} & sections.keys()):
+        return None
+    return score_stage(files, "trial-scores", TRIALS, TRIAL_SCORES)
+
+
+def power_stage(files: StudyFiles) -> Stage | None:
+    """Simulate the experiment with each model as the human."""
+    settings = files.section("power", PowerSettings)
+    if settings is None:
+        return None
+    seed = files.study.seed
+
+    def step(watch: Watcher) -> None:
+        from contstim.steps.design import simulate_power
+
+        simulate_power(TRIALS, TRIAL_SCORES, TRIALS, settings=settings, seed=seed, watch=watch)
+
+    return Stage(
+        "power",
+        "simulate the experiment",
+        step,
+        reads=(TRIALS, TRIAL_SCORES, *user_files(settings)),
+        writes=tuple(Path(f"{TRIALS}.power{ending}") for ending in (".md", ".csv")),
+        options={"seed": seed, **options_of(settings)},
+        libraries=STATISTICS,
+    )
+
+
+def responses_stage(files: StudyFiles) -> Stage | None:
+    """Read what people answered, or let artificial participants answer."""
+    section = files.section("responses", ResponsesSection)
+    if section is None or section.file is not None:
+        return None
+    settings = part_of(section, SimulationSettings)
+    seed = files.study.seed
+    reads: tuple[Path, ...]
+    if section.simulate is not None:
+        model = section.simulate
+        reads = (TRIALS, TRIAL_SCORES)
+        options = {"model": model, "seed": seed, **options_of(settings)}
+
+        def step(watch: Watcher) -> None:
+            from contstim.steps.responses import simulate_people
+
+            simulate_people(
+                TRIALS, TRIAL_SCORES, model, RESPONSES, settings=settings, seed=seed, watch=watch
+            )
+    else:
+        platform = str(section.platform)
+        reads = (TRIALS, *section.data)
+        options = {"platform": platform, "duplicates": section.duplicates}
+
+        def step(watch: Watcher) -> None:
+            from contstim.steps.responses import import_responses
+
+            import_responses(
+                platform,
+                section.data,
+                TRIALS,
+                RESPONSES,
+                duplicates=section.duplicates,
+                watch=watch,
+            )
+
+    about = "simulate participants" if section.simulate else "read what people answered"
+    return Stage("responses", about, step, reads, (RESPONSES,), options)
+
+
+def responses_file(files: StudyFiles) -> Path | None:
+    """The table of what people answered; None in a study without."""
+    section = files.section("responses", ResponsesSection)
+    return None if section is None else section.file or RESPONSES
+
+
+def export_stages(files: StudyFiles) -> Iterator[Stage]:
+    """Turn trials into an experiment, or into a public data set."""
+    for platform, settings in files.study.exports.items():
+        yield _export_stage(platform, settings)
+
+
+def _export_stage(platform: str, settings: Any) -> Stage:
+    out = RESULTS / "export" / platform
+
+    def step(watch: Watcher) -> None:
+        from contstim.steps.export import export_trials
+
+        export_trials(platform, TRIALS, out, settings=settings, watch=watch)
+
+    return Stage(
+        f"export {platform}",
+        f"write the experiment for {platform}",
+        step,
+        reads=(TRIALS, *user_files(settings)),
+        writes=(out,),
+        options=options_of(settings),
+    )
+
+
+def analysis_stage(files: StudyFiles) -> Stage | None:
+    """Say which models people agree with."""
+    settings = files.section("analysis", AnalysisSettings)
+    responses = responses_file(files)
+    if settings is None or responses is None:
+        return None
+    seed = files.study.seed
+
+    def step(watch: Watcher) -> None:
+        from contstim.steps.analysis import analyze_responses
+
+        analyze_responses(
+            TRIALS, responses, TRIAL_SCORES, ANALYSIS, settings=settings, seed=seed, watch=watch
+        )
+
+    return Stage(
+        "analysis",
+        "compare models with people",
+        step,
+        reads=(TRIALS, responses, TRIAL_SCORES, *user_files(settings)),
+        writes=(ANALYSIS,),
+        options={"seed": seed, **options_of(settings)},
+        libraries=STATISTICS,
+    )

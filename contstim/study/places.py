@@ -1,0 +1,164 @@
+"""Where the files of a study are, from its folder, and which of them a study has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from contstim.steps.settings_files import files_of_settings
+from contstim.study.study_file import RESULTS, embedded_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from contstim.study.study_file import Study, Training
+
+_Kind = TypeVar("_Kind")
+
+STORE = RESULTS / "contstim.sqlite"
+"""Scores as they come; a memory for later runs, not a result."""
+
+TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
+VOCABULARY, NATURAL = RESULTS / "vocabulary.txt", RESULTS / "natural.txt"
+SCORES, STANDARD_ERRORS = RESULTS / "scores.csv", RESULTS / "standard-errors.csv"
+PAIRS, TRIPLETS, SELECTED = (
+    RESULTS / "pairs.csv",
+    RESULTS / "triplets.csv",
+    RESULTS / "selected.csv",
+)
+ALLOTMENT = RESULTS / "allotment.csv"
+"""Which natural sentences each pair of models got, which depends on how a study grew."""
+
+ARCHIVED_ALLOTMENT = Path("archived-results") / "allotment.csv"
+"""The same of an archive that is done again."""
+
+REVIEW = RESULTS / "review"
+TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
+RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
+
+NETWORKS = ("numpy", "torch", "transformers", "tokenizers", "kenlm")
+SOLVERS = ("numpy", "scipy", "ortools")
+STATISTICS = ("numpy", "scipy", "statsmodels", "matplotlib")
+
+_OF_A_STORE = frozenset({"models", "per_pair", "exclude"})
+"""Options of a search that a store of triplets takes more of."""
+
+_PLACES_OF_WORK = frozenset(
+    {"executor", "workers", "models_in_memory", "gpus_per_worker", "ray_address", "retry_failed"}
+)
+
+
+class StudyFiles:
+    """The files of a study that its stages read, of the user or written by stages before."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    def section(self, name: str, kind: type[_Kind]) -> _Kind | None:
+        """The settings of a section; None where the study does not name it."""
+        settings = self.study.sections.get(name)
+        return settings if isinstance(settings, kind) else None
+
+    @property
+    def specifications(self) -> tuple[str, ...]:
+        """The models, as steps take them."""
+        return tuple(model.text for model in self.study.models)
+
+    @property
+    def models(self) -> tuple[Path, ...]:
+        """What the models are loaded from; nothing of models on the hub."""
+        return tuple(dict.fromkeys(file for model in self.study.models for file in model.files))
+
+    @property
+    def training_text(self) -> Path | None:
+        """The text that models are trained on and words are counted in."""
+        return _text(self.study.texts.training, TRAINING)
+
+    def text_of(self, training: Training) -> Path:
+        """The text that a model is trained on."""
+        text = _text(training.place.text, TRAINING) or self.training_text
+        if text is None:
+            raise AssertionError("A study without a training text is refused when it is read")
+        return text
+
+    @property
+    def natural_text(self) -> Path | None:
+        """The text that natural sentences are taken from."""
+        return _text(self.study.texts.natural, NATURAL_TEXT)
+
+    @property
+    def vocabulary(self) -> Path | None:
+        """The words that sentences may be made of; None: as the models know them."""
+        section = self.study.sections.get("vocabulary")
+        return None if section is None else section.file or VOCABULARY
+
+    @property
+    def natural(self) -> Path | None:
+        """The natural sentences."""
+        section = self.study.sections.get("sentences")
+        if section is not None and section.file is not None:
+            file: Path = section.file
+            return file
+        return None if self.natural_text is None else NATURAL
+
+    @property
+    def triplets(self) -> Path | None:
+        """What trials are made of: selected triplets, or all that were searched."""
+        if "selection" in self.study.sections:
+            return SELECTED
+        return TRIPLETS if "triplets" in self.study.sections else None
+
+    @property
+    def decisions(self) -> tuple[Path, ...]:
+        """What reviewers decided."""
+        section = self.study.sections.get("review")
+        return () if section is None else section.decisions
+
+    def prose(self, text: Path) -> bool:
+        """Whether a text is running prose; the embedded English is not."""
+        return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
+
+
+def triplet_store(options: Mapping[str, Any]) -> Path:
+    """Where triplets are kept as they come: a file for each way of searching.
+
+    A store takes further models, sentences and triplets, and refuses another way of searching. So
+    a study that goes back to an earlier way finds what it found then.
+
+    Args:
+        options: of the stage that searches.
+    """
+    way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
+    text = json.dumps(way, sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return RESULTS / "stores" / f"triplets-{digest}.sqlite"
+
+
+def options_of(settings: Any) -> dict[str, Any]:
+    """All that settings decide about a result; not where it is computed."""
+    return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
+
+
+def part_of(settings: Any, kind: type[_Kind]) -> _Kind:
+    """The fields that a section has from the settings of a step, as these."""
+    return kind(**{field.name: getattr(settings, field.name) for field in fields(kind)})  # type: ignore[arg-type]
+
+
+def present(*paths: Path | None) -> tuple[Path, ...]:
+    """Those that are not None."""
+    return tuple(path for path in paths if path is not None)
+
+
+def user_files(settings: Any) -> tuple[Path, ...]:
+    """The files that settings name, to be read."""
+    read, _ = files_of_settings(settings)
+    return tuple(read)
+
+
+def _text(text: str | None, written: Path) -> Path | None:
+    if text is None:
+        return None
+    return written if embedded_text(text) else Path(text)

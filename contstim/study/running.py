@@ -1,0 +1,223 @@
+"""Running a study: a walk over its stages, in order, that does what is stale and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.files import write_text
+from contstim.locks import file_lock
+from contstim.records import now, recorded_as
+from contstim.steps.watching import SILENT, Watcher
+from contstim.study.stage_records import (
+    Examination,
+    StageRecord,
+    State,
+    basis_of,
+    begun_path,
+    begun_with,
+    checksums,
+    examine,
+    size_of,
+)
+from contstim.study.stages import stages_of
+from contstim.study.study_file import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from contstim.study.stage import Stage
+    from contstim.study.study_file import Study
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """What a run did.
+
+    Attributes:
+        done: the stages that were done now.
+        unchanged: those that held, and were left.
+        edited: files that were changed by hand since a stage wrote them; they are used as they are.
+        incomplete: stages that could not find all that was wanted.
+    """
+
+    done: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    edited: tuple[str, ...]
+    incomplete: tuple[str, ...]
+
+
+def run_study(
+    study: Study,
+    *,
+    first: str | None = None,
+    last: str | None = None,
+    overwrite: bool = False,
+    watch: Watcher = SILENT,
+    begin: Callable[[Stage, Examination], None] = lambda _stage, _why: None,
+    end: Callable[[Stage, StageRecord], None] = lambda _stage, _record: None,
+) -> StudyRun:
+    """Do every stage of a study that has not been done, or no longer holds.
+
+    Before each stage what it reads, its options and versions are compared with its record, so that
+    a stage whose inputs were written anew, and are the same as before, is left. While it runs the
+    study's folder is the current one of the process.
+
+    Args:
+        study: as `read_study` reads it.
+        first: a stage, or the first word of several, to do again although it holds.
+        last: a stage, or the first word of several, to stop behind.
+        overwrite: whether files that were changed by hand may be written anew.
+        watch: told what steps do.
+        begin: told each stage that is about to be done, and why.
+        end: told each stage that has been done.
+
+    Raises:
+        InputError: there is no such stage, a file that was changed by hand would be written anew,
+            or another process runs the study; and whatever a step raises.
+    """
+    with chdir(study.folder), _alone():
+        _remove_partial_files()
+        stages = stages_of(study)
+        chosen = stages[: _place_of(last, stages)[-1] + 1] if last is not None else stages
+        again = {stages[place].name for place in _place_of(first, stages)} if first else set()
+        done: list[str] = []
+        unchanged: list[str] = []
+        edited: list[str] = []
+        incomplete: list[str] = []
+        for stage in chosen:
+            examination = examine(stage)
+            if examination.edited and stage.name not in again and not examination.reasons:
+                edited += examination.edited
+            if examination.state is State.DONE and stage.name not in again:
+                unchanged.append(stage.name)
+                record = examination.record
+            else:
+                if examination.edited and not overwrite:
+                    raise InputError(_edited_text(examination, stage.name in again))
+                begin(stage, examination)
+                record = _do(stage, study, watch)
+                end(stage, record)
+                done.append(stage.name)
+            if record is not None and not record.complete:
+                incomplete.append(stage.name)
+    return StudyRun(tuple(done), tuple(unchanged), tuple(edited), tuple(incomplete))
+
+
+def _do(stage: Stage, study: Study, watch: Watcher) -> StageRecord:
+    """Do a stage and write its record, which is what says that it has been done."""
+    missing = [path.as_posix() for path in stage.reads if not path.exists()]
+    if missing:
+        raise InputError(
+            f"The stage {stage.name!r} reads {', '.join(missing)}, which is not there. Run the "
+            f"stages before it, too."
+        )
+    basis = basis_of(stage)
+    if begun_with(stage) != basis:
+        # Not what an interrupted attempt began: nothing of another one may be left in its folders
+        for path in stage.writes:
+            if path.is_dir():
+                shutil.rmtree(path)
+        write_text(begun_path(stage), _text(basis))
+    listener = _Listener(watch)
+    started = perf_counter()
+    with recorded_as(("contstim", "run", study.path.name)):
+        result = stage.step(listener)
+    record = StageRecord(
+        stage.name,
+        **basis,
+        writes=checksums(stage.writes),
+        date=now(),
+        seconds=round(perf_counter() - started, 2),
+        size=size_of(stage.writes),
+        remarks=listener.remarks,
+        warnings=listener.warnings,
+        complete=bool(getattr(result, "complete", True)),
+    )
+    record.write()
+    begun_path(stage).unlink(missing_ok=True)
+    return record
+
+
+class _Listener(Watcher):
+    """Passes on what a step tells, and keeps the lines for its record."""
+
+    def __init__(self, watch: Watcher) -> None:
+        self._watch = watch
+        self.remarks: list[str] = []
+        self.warnings: list[str] = []
+        # Bars are the other's
+        self.reading = watch.reading  # type: ignore[method-assign]
+        self.scoring = watch.scoring  # type: ignore[method-assign]
+        self.training = watch.training  # type: ignore[method-assign]
+        self.searching = watch.searching  # type: ignore[method-assign]
+        self.working = watch.working  # type: ignore[method-assign]
+
+    def remark(self, text: str) -> None:
+        """Keep a line, and pass it on."""
+        if text:
+            self.remarks.append(text)
+            self._watch.remark(text)
+
+    def warn(self, text: str) -> None:
+        """Keep a warning, and pass it on."""
+        if text:
+            self.warnings.append(text)
+            self._watch.warn(text)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep other processes from running the same study at the same time."""
+    holder = f"process {os.getpid()}"
+    with file_lock(RESULTS / ".lock", holder) as other:
+        if other is not None:
+            raise InputError(
+                f"This study is being run already, by {other or 'another process'}. Wait until "
+                "that has ended, or stop it."
+            )
+        yield
+
+
+def _remove_partial_files() -> None:
+    """Remove what a process that was killed was just writing; the lock says that none is."""
+    for path in RESULTS.rglob(".*.partial"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _place_of(name: str, stages: Sequence[Stage]) -> list[int]:
+    """Where a stage stands, or all stages whose names begin with a word.
+
+    Raises:
+        InputError: there is none.
+    """
+    places = [place for place, stage in enumerate(stages) if name in (stage.name, stage.kind)]
+    if not places:
+        raise InputError(
+            f"This study has no stage {name!r}; it has {', '.join(s.name for s in stages)}."
+        )
+    return places
+
+
+def _edited_text(examination: Examination, again: bool) -> str:
+    """Why a stage whose files were changed by hand is not done."""
+    why = "you asked to do it again" if again else "; ".join(examination.reasons)
+    names = ", ".join(examination.edited)
+    return (
+        f"{names}: changed by hand since the stage {examination.stage.name!r} wrote it. It would "
+        f"be done again ({why}) and lose the changes. To keep them, move the file, and name it in "
+        f"the study file where a section takes a file; to lose them, run with --overwrite."
+    )
+
+
+def _text(basis: object) -> str:
+    return json.dumps(basis, indent=2, ensure_ascii=False) + "\n"

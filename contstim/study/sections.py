@@ -1,0 +1,228 @@
+"""What may stand in a study file: each section is a dataclass, and its fields are the keys.
+
+Most are the settings of a step, which the single commands have as options; some have further keys,
+such as `file` for what a user has already.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+
+from contstim.errors import ContstimError, InputError
+from contstim.models.training.settings import TrainingPrecision
+from contstim.options import Help
+from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.design import DesignSettings, PowerSettings
+from contstim.steps.pairs import PairSettings
+from contstim.steps.selection import SelectionSettings
+from contstim.steps.simulation_settings import SimulationSettings
+from contstim.steps.text_settings import ReviewSettings, SentenceSettings, VocabularySettings
+from contstim.steps.triplets import Execution, TripletSettings
+from contstim.study.problems import key_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
+
+    from contstim.study.problems import Problems
+    from contstim.study.toml_lines import Key
+
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextsSection:
+    """Where words and sentences come from: files, or `english:N` for the embedded English.
+
+    Attributes:
+        training: what models are trained on, and words are counted in.
+        natural: where natural sentences are taken from; by default none.
+        prose: whether the files are running prose, and not one sentence a line.
+    """
+
+    training: str | None = None
+    natural: str | None = None
+    prose: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularySection(VocabularySettings):
+    """The words that sentences may be made of.
+
+    Attributes:
+        file: a vocabulary that is there already; then no other key is needed.
+    """
+
+    file: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencesSection(SentenceSettings):
+    """Natural sentences.
+
+    Attributes:
+        file: natural sentences that are there already, one a line.
+        exclude: texts whose sentences are left out.
+        exclude_training: whether those of the training text are left out.
+    """
+
+    file: Path | None = None
+    exclude: tuple[Path, ...] = ()
+    exclude_training: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoresSection:
+    """Scores of natural sentences.
+
+    Attributes:
+        standard_errors: whether the errors that sampling leaves are written too.
+    """
+
+    standard_errors: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripletsSection(TripletSettings, Execution):
+    """Searches for triplets, and where they run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewSection(ReviewSettings):
+    """Pages on which people look at the items, and what they decided.
+
+    Attributes:
+        decisions: what the pages saved, a file for each reviewer and round.
+    """
+
+    decisions: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponsesSection(SimulationSettings):
+    """What people answered: a table, the data of a platform, or artificial participants.
+
+    Attributes:
+        file: a table of responses as `contstim import` writes it.
+        platform: the platform whose data `data` are, such as `jspsych`.
+        data: files of the platform.
+        duplicates: of several ratings of a trial by a person: all, the first, or the last.
+        simulate: the model that artificial participants follow.
+    """
+
+    file: Path | None = None
+    platform: str | None = None
+    data: tuple[Path, ...] = ()
+    duplicates: Literal["all", "first", "last"] = "all"
+    simulate: str | None = None
+
+
+SECTIONS: dict[str, type[Any]] = {
+    "texts": TextsSection,
+    "vocabulary": VocabularySection,
+    "sentences": SentencesSection,
+    "scores": ScoresSection,
+    "pairs": PairSettings,
+    "triplets": TripletsSection,
+    "selection": SelectionSettings,
+    "review": ReviewSection,
+    "design": DesignSettings,
+    "power": PowerSettings,
+    "responses": ResponsesSection,
+    "analysis": AnalysisSettings,
+}
+"""The sections whose keys are fields of a dataclass, in the order of a study."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPlace:
+    """Where a model of the study is trained, and on what.
+
+    Attributes:
+        text: its own training text; by default that of the study.
+        device: where a network is trained.
+        precision: what it computes in.
+    """
+
+    text: str | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: TrainingPrecision = "auto"
+
+
+def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: Problems) -> _Kind:
+    """The dataclass that the keys of a table fill.
+
+    Where keys are wrong, problems are told, and the value has their defaults, so that what depends
+    on other keys can still be checked.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    names = [field.name for field in fields(kind) if kind is TextsSection or field.name != "prose"]  # type: ignore[arg-type]
+    problems.refuse_unknown(key, values, names)
+    good = {
+        name: value
+        for name, value in values.items()
+        if name in names and _in_range(kind, name, value, (*key, name), problems)
+    }
+    while True:
+        try:
+            # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple
+            text = json.dumps(good, default=str)
+            result: _Kind = TypeAdapter(kind).validate_json(text, strict=True)
+            return result
+        except ValidationError as error:
+            for detail in error.errors():
+                place = tuple(str(part) for part in detail["loc"][:1])
+                problems.add((*key, *place), _in_words(detail))
+            bad = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+        except ContstimError as error:
+            problems.add(key, str(error))
+            bad = {*good}
+        if not bad & good.keys():
+            raise InputError(f"{key_text(key)} cannot be filled without a value that it lacks.")
+        good = {name: value for name, value in good.items() if name not in bad}
+
+
+def _in_range(kind: type[Any], name: str, value: object, key: Key, problems: Problems) -> bool:
+    """Whether a number is what the `Help` of a field says of the least and the greatest."""
+    annotation = get_type_hints(kind, include_extras=True)[name]
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return True
+    before = len(problems.problems)
+    for note in get_args(annotation)[1:]:
+        if isinstance(note, Help) and note.at_least is not None and value < note.at_least:
+            problems.add(key, f"must be {note.at_least} or more, not {value}.")
+        if isinstance(note, Help) and note.at_most is not None and value > note.at_most:
+            problems.add(key, f"must be {note.at_most} at most, not {value}.")
+    return len(problems.problems) == before
+
+
+_EXPECTED = {
+    "int_type": "a whole number, such as 10, without quotes",
+    "int_from_float": "a whole number, such as 10",
+    "float_type": "a number, such as 0.5, without quotes",
+    "bool_type": "true or false, without quotes",
+    "string_type": "a text in quotes",
+    "path_type": "the name of a file, in quotes",
+    "tuple_type": 'a list, such as ["a", "b"]',
+    "list_type": 'a list, such as ["a", "b"]',
+    "none_required": "nothing",
+}
+
+
+def _in_words(detail: ErrorDetails) -> str:
+    """What pydantic says of a value, as a user of study files would."""
+    value, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
+    if kind == "missing":
+        return "is missing."
+    if kind == "literal_error":
+        return f"{value!r} is not one of {context['expected']}."
+    if kind in ("too_long", "too_short"):
+        return f"{value!r} has the wrong length: expected {context.get('max_length')} values."
+    if kind in _EXPECTED:
+        return f"{value!r} is not {_EXPECTED[kind]}."
+    return f"{value!r}: {detail['msg']}."

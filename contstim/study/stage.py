@@ -1,0 +1,40 @@
+"""A stage of a study: one step, what it reads and writes, and what else its result depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from contstim.steps.watching import Watcher
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step of a study with all that decides its result.
+
+    Attributes:
+        name: such as `scores` or `model bigram`.
+        about: what it does, in a phrase that begins with a verb.
+        step: does it; the current folder is the study's.
+        reads: the files and folders that it reads, of the user or of stages before.
+        writes: the files and folders that it writes; all of each folder is its own.
+        options: all that a user may choose about it, as JSON has it.
+        libraries: those whose version may change the result.
+    """
+
+    name: str
+    about: str
+    step: Callable[[Watcher], object]
+    reads: tuple[Path, ...]
+    writes: tuple[Path, ...]
+    options: Mapping[str, Any]
+    libraries: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The first word of the name: `model` of `model bigram`."""
+        return self.name.partition(" ")[0]

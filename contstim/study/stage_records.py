@@ -1,0 +1,211 @@
+"""What was done for each stage, and whether it still holds.
+
+The record of a stage, `results/stages/NAME.json`, is written when all its files are. It has the
+checksums of what was read and written, the options and the versions. What a stage would read now
+is compared with it: content alone counts, never the time of a file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contstim.checksums import checksum, files_of
+from contstim.documents import read_json_object
+from contstim.errors import ContstimError
+from contstim.files import write_text
+from contstim.records import versions
+from contstim.study.study_file import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from contstim.study.stage import Stage
+
+FOLDER = RESULTS / "stages"
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """What a stage was done with, and what came of it.
+
+    Attributes:
+        stage: its name.
+        options: as in `Stage.options`.
+        reads: the checksum of each path that was read.
+        versions: of contstim and of the stage's libraries.
+        writes: the checksum of each path that was written.
+        date: when it was done, UTC.
+        seconds: how long it took, interrupted attempts left out.
+        size: bytes of all that was written.
+        remarks: what the step told.
+        warnings: what the step warned of.
+        complete: False where something that was wanted could not be found.
+    """
+
+    stage: str
+    options: dict[str, Any]
+    reads: dict[str, str]
+    versions: dict[str, str]
+    writes: dict[str, str]
+    date: str
+    seconds: float
+    size: int
+    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    complete: bool = True
+
+    def write(self) -> None:
+        """Write it into the folder of the study's records."""
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
+        write_text(record_path(self.stage), text + "\n")
+
+
+def record_path(stage: str) -> Path:
+    """Where the record of a stage stands, from the study's folder."""
+    return FOLDER / f"{stage.replace(' ', '-')}.json"
+
+
+def read_stage_record(stage: str) -> StageRecord | None:
+    """The record of a stage; None where there is none, or it is damaged and nothing holds."""
+    from pydantic import TypeAdapter, ValidationError
+
+    path = record_path(stage)
+    if not path.is_file():
+        return None
+    try:
+        return TypeAdapter(StageRecord).validate_python(read_json_object(path))
+    except (ContstimError, ValidationError):
+        return None
+
+
+class State(StrEnum):
+    """Whether a stage has been done, and still holds."""
+
+    DONE = "done"
+    STALE = "stale"
+    BEGUN = "begun"
+    NOT_DONE = "not done"
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What is to be done about a stage.
+
+    Attributes:
+        stage: which.
+        state: as files are now.
+        reasons: why it is stale.
+        record: of when it was done; None if it never was.
+        edited: files that it wrote and that have been changed since.
+    """
+
+    stage: Stage
+    state: State
+    reasons: tuple[str, ...] = ()
+    record: StageRecord | None = None
+    edited: tuple[str, ...] = ()
+
+
+def checksums(paths: Iterable[Path]) -> dict[str, str]:
+    """The checksum of each path, by its name; empty where nothing stands there."""
+    return {path.as_posix(): checksum(path) if path.exists() else "" for path in paths}
+
+
+def stage_versions(stage: Stage) -> dict[str, str]:
+    """The versions of what may change a stage's result."""
+    installed = versions()
+    return {name: installed[name] for name in ("contstim", *stage.libraries)}
+
+
+def size_of(paths: Iterable[Path]) -> int:
+    """Bytes of files and folders."""
+    size = 0
+    for path in paths:
+        files = [path / name for name in files_of(path)] if path.is_dir() else [path]
+        size += sum(file.stat().st_size for file in files if file.is_file())
+    return size
+
+
+def examine(stage: Stage) -> Examination:
+    """Compare what a stage would be done with now with what it was done with.
+
+    The current folder is the study's.
+    """
+    record = read_stage_record(stage.name)
+    if record is None:
+        begun = begun_with(stage) is not None
+        return Examination(stage, State.BEGUN if begun else State.NOT_DONE)
+    now = checksums(stage.writes)
+    reasons = [
+        *_option_changes(record.options, _as_json(stage.options)),
+        *(
+            f"{name} has changed" if checked else f"{name} is missing"
+            for name, checked in checksums(stage.reads).items()
+            if record.reads.get(name) != checked
+        ),
+        *(
+            f"{name} is no longer read"
+            for name in record.reads
+            if name not in map(Path.as_posix, stage.reads)
+        ),
+        *(
+            f"{name} {record.versions.get(name, '(none)')} → {version}"
+            for name, version in stage_versions(stage).items()
+            if record.versions.get(name) != version
+        ),
+        *(f"{name} is missing" for name, checked in now.items() if not checked),
+    ]
+    edited = tuple(
+        name for name, checked in now.items() if checked and checked != record.writes.get(name)
+    )
+    state = State.STALE if reasons else State.DONE
+    return Examination(stage, state, tuple(reasons), record, edited)
+
+
+def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    changes = []
+    for name in dict.fromkeys((*before, *now)):
+        old, new = before.get(name), now.get(name)
+        if old != new:
+            changes.append(f"{name.replace('_', ' ')}: {_shown(old)} → {_shown(new)}")
+    return changes
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "(none)"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a record that is read has them: tuples as lists, paths as texts."""
+    as_json: dict[str, Any] = json.loads(json.dumps(options, default=str))
+    return as_json
+
+
+def basis_of(stage: Stage) -> dict[str, Any]:
+    """All that decides a stage's result, as its record has it."""
+    return {
+        "options": _as_json(stage.options),
+        "reads": checksums(stage.reads),
+        "versions": stage_versions(stage),
+    }
+
+
+def begun_path(stage: Stage) -> Path:
+    """Where it stands that a stage has begun, until it is done."""
+    return record_path(stage.name).with_suffix(".begun.json")
+
+
+def begun_with(stage: Stage) -> dict[str, Any] | None:
+    """What an interrupted attempt at a stage began with; None if there was none."""
+    path = begun_path(stage)
+    try:
+        return read_json_object(path) if path.is_file() else None
+    except ContstimError:
+        return {}

@@ -1,0 +1,78 @@
+"""The state of every stage of a study."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contstim.study.stage_records import Examination, State, examine
+from contstim.study.stages import stages_of
+
+if TYPE_CHECKING:
+    from contstim.study.study_file import Study
+
+
+@dataclass(frozen=True)
+class StageState:
+    """A row of the table that `contstim status` prints.
+
+    Attributes:
+        stage: its name.
+        state: done, stale, begun or not done; or `waits` for a stage before it.
+        date: when it was done, UTC; empty if it never was.
+        seconds: how long it took.
+        size: of what it wrote.
+        because: why it is stale, and which of its files were changed by hand.
+    """
+
+    stage: str
+    state: str
+    date: str
+    seconds: str
+    size: str
+    because: str
+
+
+def stage_states(study: Study) -> list[StageState]:
+    """The state of every stage, in order, without doing any."""
+    with chdir(study.folder):
+        states: list[StageState] = []
+        unsettled: dict[str, str] = {}  # what a stage writes that is not done → its name
+        for stage in stages_of(study):
+            examination = examine(stage)
+            before = {unsettled[path] for path in map(str, stage.reads) if path in unsettled}
+            states.append(_row(examination, sorted(before)))
+            if examination.state is not State.DONE or before:
+                unsettled |= dict.fromkeys(map(str, stage.writes), stage.name)
+        return states
+
+
+def _row(examination: Examination, before: list[str]) -> StageState:
+    record = examination.record
+    because = list(examination.reasons)
+    state: str = examination.state
+    if before and examination.state is State.DONE:
+        # Whether it will be stale shows when those before it have been done
+        state, because = "waits", [f"{', '.join(before)} first"]
+    if record is not None and not record.complete:
+        because.append("not everything was found")
+    because += [f"{name} was changed by hand" for name in examination.edited]
+    return StageState(
+        examination.stage.name,
+        state,
+        record.date.replace("T", " ").removesuffix("Z") if record else "",
+        f"{record.seconds:,.1f}" if record else "",
+        size_text(record.size) if record else "",
+        "; ".join(because),
+    )
+
+
+def size_text(size: int) -> str:
+    """Bytes in the unit in which they are easiest to read, such as `1.4 MB`."""
+    number = float(size)
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"

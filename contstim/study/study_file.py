@@ -1,0 +1,313 @@
+"""The study that a file describes."""
+
+from __future__ import annotations
+
+import re
+from contextlib import chdir
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from contstim.documents import parse_toml, read_text
+from contstim.errors import ContstimError, InputError
+from contstim.models.specifications import NamedSpecification, parse_models, parse_specification
+from contstim.models.training.settings import (
+    RECURRENT_TRAINING,
+    TRANSFORMER_TRAINING,
+    RecurrentSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
+from contstim.options import Help
+from contstim.steps.loading import Loading
+from contstim.study.problems import Problems
+from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from contstim.models.training.settings import TransformerKind
+
+STUDY_FILE = "study.toml"
+RESULTS = Path("results")
+"""The folder of everything that a study writes but its page, beside the study file."""
+
+_EMBEDDED = re.compile(r"english:([1-9][0-9]{0,8})")
+_RECURRENT = ("rnn", "lstm", "bilstm")
+_TRANSFORMERS: tuple[TransformerKind, ...] = ("gpt2", "bert")
+KINDS = ("ngram", *_RECURRENT, *_TRANSFORMERS)
+"""The kinds of models that a study can train."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramSettings:
+    """An n-gram model.
+
+    Attributes:
+        order: the length of its longest n-grams, 1 to 6.
+    """
+
+    order: Annotated[int, Help("1 to 6.", at_least=1, at_most=6)] = 3
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a model of the study is trained.
+
+    Attributes:
+        network: what it is.
+        settings: how it is trained; None for an n-gram model, which is counted.
+        place: on what text, and where.
+    """
+
+    network: NgramSettings | RecurrentSettings | TransformerSettings
+    settings: TrainingSettings | None
+    place: TrainingPlace
+
+
+@dataclass(frozen=True)
+class StudyModel:
+    """A model of the study.
+
+    Attributes:
+        name: in tables and figures.
+        specification: how it is loaded; of a trained one, from where it will be.
+        training: None for a model that is there already.
+    """
+
+    name: str
+    specification: str
+    training: Training | None = None
+
+    @property
+    def text(self) -> str:
+        """`NAME=SPECIFICATION`, as steps take it."""
+        return NamedSpecification(self.name, self.specification).text
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it is loaded from, seen from the study's folder; nothing of a model on the hub."""
+        parsed = parse_specification(self.specification)
+        paths = [Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else [])]
+        return tuple(path for path in paths if self.training is not None or path.exists())
+
+
+@dataclass(frozen=True)
+class EmbeddedText:
+    """Sentences of the embedded English, in place of a file.
+
+    Attributes:
+        sentences: how many.
+    """
+
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study file says. Its paths are relative to its folder.
+
+    Attributes:
+        path: of the file.
+        title: of its page.
+        seed: decides everything that is left to chance.
+        texts: where words and sentences come from.
+        models: in the order of the file.
+        loading: how models are loaded.
+        sections: the settings of each section that the file names.
+        exports: the settings of each platform that the file names.
+    """
+
+    path: Path
+    title: str
+    seed: int
+    texts: TextsSection
+    models: tuple[StudyModel, ...]
+    loading: Loading
+    sections: Mapping[str, Any]
+    exports: Mapping[str, Any]
+
+    @property
+    def folder(self) -> Path:
+        """Where the file stands."""
+        return self.path.parent
+
+
+def read_study(path: Path | str) -> Study:
+    """Read a study file and check all that can be checked before anything runs.
+
+    Raises:
+        InputError: the file cannot be read, or lists all its problems.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / STUDY_FILE
+    if not path.exists():
+        raise InputError(
+            f"There is no study file {path}. 'contstim new NAME' writes one to begin with."
+        )
+    text = read_text(path)
+    tables = parse_toml(text, path)
+    problems = Problems(path, text)
+    study = _study(path, tables, problems)
+    if study is not None:
+        from contstim.study.feasibility import check_study
+
+        with chdir(study.folder):
+            check_study(study, problems)
+    problems.raise_any()
+    if study is None:  # Without a problem there is a study
+        raise AssertionError
+    return study
+
+
+def embedded_text(text: str) -> EmbeddedText | None:
+    """The embedded English that `english:N` asks for; None where the text names a file."""
+    match = _EMBEDDED.fullmatch(text)
+    return None if match is None else EmbeddedText(int(match[1]))
+
+
+def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
+    names = ("title", "seed", "models", "loading", "export", *SECTIONS)
+    problems.refuse_unknown((), tables, names)
+    title, seed = tables.get("title", ""), tables.get("seed", 0)
+    if not isinstance(title, str):
+        problems.add(("title",), f"{title!r} is not a text in quotes.")
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        problems.add(("seed",), f"{seed!r} is not a whole number, 0 or more.")
+    for name in ("models", "loading", "export", *SECTIONS):
+        if not isinstance(tables.get(name, {}), dict):
+            problems.add(
+                (name,), f"{tables[name]!r} is not a section: write [{name}] and keys below it."
+            )
+    if any(not isinstance(tables.get(name, {}), dict) for name in names[2:]):
+        return None
+    sections = {
+        name: validated(kind, tables[name], (name,), problems)
+        for name, kind in SECTIONS.items()
+        if name in tables
+    }
+    loading = validated(Loading, tables.get("loading", {}), ("loading",), problems)
+    exports = _exports(tables.get("export", {}), problems)
+    models = _models(tables.get("models", {}), seed if isinstance(seed, int) else 0, problems)
+    texts = sections.pop("texts", None) or TextsSection()
+    name = str(title) or path.resolve().parent.name
+    return Study(path, name, seed, texts, models, loading, sections, exports)
+
+
+def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    from contstim.experiments.platforms.registry import platform_named, platforms
+
+    exports = {}
+    for name, values in tables.items():
+        platform = platform_named(name)
+        if platform is None or platform.exporter is None:
+            known = [each.name for each in platforms() if each.exporter is not None]
+            problems.refuse_unknown(("export",), [name], known)
+        elif not isinstance(values, dict):
+            problems.add(
+                ("export", name),
+                f"{values!r} is not a section: write [export.{name}] and keys below it.",
+            )
+        else:
+            exports[name] = validated(
+                platform.exporter.settings, values, ("export", name), problems
+            )
+    return exports
+
+
+def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[StudyModel, ...]:
+    models: list[StudyModel] = []
+    for name, value in tables.items():
+        key = ("models", name)
+        try:
+            model = _model(name, value, tables, seed, problems)
+            if model is not None:
+                # Names and specifications, one by one, so that a message has its line
+                parse_models([model.text])
+                models.append(model)
+        except ContstimError as error:
+            problems.add(key, str(error))
+    try:
+        parse_models([model.text for model in models])
+    except ContstimError as error:
+        problems.add(("models",), str(error))
+    return tuple(models)
+
+
+def _model(
+    name: str, value: object, tables: Mapping[str, Any], seed: int, problems: Problems
+) -> StudyModel | None:
+    key = ("models", name)
+    if isinstance(value, str):
+        return StudyModel(name, value)
+    if not isinstance(value, dict):
+        problems.add(
+            key,
+            f'{value!r} is not a model: write a specification, such as "hf:gpt2", or '
+            '{ train = "ngram", order = 2 }.',
+        )
+        return None
+    value = dict(value)
+    ending = ""
+    for part, sign in (("rule", "@"), ("transform", "+")):
+        text = value.pop(part, "")
+        if not isinstance(text, str):
+            problems.add((*key, part), f"{text!r} is not a text in quotes.")
+            return None
+        ending += text and sign + text
+    if "same" in value:
+        # Another rule of a model that stands above
+        other = value.pop("same")
+        problems.refuse_unknown(key, value, ("same", "rule", "transform"))
+        trained = tables.get(other) if isinstance(other, str) else None
+        if isinstance(trained, dict) and "train" in trained:
+            place = _place(str(other), str(trained["train"]))
+            return StudyModel(name, f"{place}{ending}")
+        problems.add((*key, "same"), f"{other!r} is not a model that this study trains.")
+        return None
+    kind = value.pop("train", None)
+    if kind not in KINDS:
+        problems.add(
+            (*key, "train"),
+            f"{kind!r} is not a kind of model that can be trained; there are {', '.join(KINDS)}.",
+        )
+        return None
+    training = _training(str(kind), value, seed, key, problems)
+    return StudyModel(name, _place(name, str(kind)) + ending, training)
+
+
+def _place(name: str, kind: str) -> str:
+    """The specification of a model that the study trains, without rule and transform."""
+    place = (RESULTS / "models" / name.replace(" ", "-")).as_posix()
+    if kind == "ngram":
+        return f"kenlm:{place}.arpa"
+    return f"{kind if kind in _RECURRENT else 'hf'}:{place}"
+
+
+def _training(
+    kind: str, values: Mapping[str, Any], seed: int, key: tuple[str, ...], problems: Problems
+) -> Training:
+    parts: list[type[Any]]
+    if kind == "ngram":
+        parts = [NgramSettings, TrainingPlace]
+    else:
+        parts = [
+            RecurrentSettings if kind in _RECURRENT else TransformerSettings,
+            TrainingSettings,
+            TrainingPlace,
+        ]
+    names = {part: [each.name for each in fields(part)] for part in parts}
+    allowed = [name for each in names.values() for name in each if name != "kind"]
+    problems.refuse_unknown(key, values, ["train", "rule", "transform", *allowed])
+    given: dict[type[Any], dict[str, Any]] = {
+        part: {name: value for name, value in values.items() if name in names[part]}
+        for part in parts
+    }
+    if kind != "ngram":
+        usual = RECURRENT_TRAINING if kind in _RECURRENT else TRANSFORMER_TRAINING
+        defaults = {each.name: getattr(usual, each.name) for each in fields(usual)}
+        given[TrainingSettings] = {**defaults, "seed": seed, **given[TrainingSettings]}
+        given[parts[0]]["kind"] = kind
+    network, *rest, place = [validated(part, given[part], key, problems) for part in parts]
+    return Training(network, rest[0] if rest else None, place)

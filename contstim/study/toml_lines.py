@@ -1,0 +1,75 @@
+"""In which line of a TOML text each key stands, which Python's reader of TOML does not tell."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TypeAlias
+
+Key: TypeAlias = tuple[str, ...]
+
+_NAME = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_PATH = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
+_HEADER = re.compile(rf"\s*\[{{1,2}}\s*({_PATH})\s*\]{{1,2}}")
+_ASSIGNMENT = re.compile(rf"\s*({_PATH})\s*=")
+# The pieces of a value: strings over several lines, strings, comments, brackets
+_PIECE = re.compile(
+    r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[\[\]{}]|\n''',
+    re.DOTALL,
+)
+
+
+def lines_of_keys(text: str) -> dict[Key, int]:
+    """The line, from 1, of each table and key of a TOML text that is well formed.
+
+    Keys of a table within braces are not told apart from the key that it is the value of.
+    """
+    lines: dict[Key, int] = {}
+    table: Key = ()
+    position = 0
+    while position < len(text):
+        # Lines are counted to the name itself: the white space before it may hold empty lines
+        if header := _HEADER.match(text, position):
+            table = _parts(header[1])
+            lines.setdefault(table, text.count("\n", 0, header.start(1)) + 1)
+            position = header.end()
+        elif assignment := _ASSIGNMENT.match(text, position):
+            line = text.count("\n", 0, assignment.start(1)) + 1
+            lines.setdefault((*table, *_parts(assignment[1])), line)
+            position = _end_of_value(text, assignment.end())
+            continue
+        # Behind a header, or in an empty line or a comment: on to the next line
+        end = text.find("\n", position)
+        position = len(text) if end < 0 else end + 1
+    return lines
+
+
+def line_of(lines: dict[Key, int], key: Key) -> int | None:
+    """The line of a key, or of the nearest table or key that it stands in; None for no line."""
+    for length in range(len(key), 0, -1):
+        if key[:length] in lines:
+            return lines[key[:length]]
+    return None
+
+
+def _end_of_value(text: str, position: int) -> int:
+    """Where the line begins that follows a value."""
+    depth = 0
+    for piece in _PIECE.finditer(text, position):
+        if piece[0] in ("[", "{"):
+            depth += 1
+        elif piece[0] in ("]", "}"):
+            depth -= 1
+        elif piece[0] == "\n" and depth == 0:
+            return piece.end()
+    return len(text)
+
+
+def _parts(path: str) -> Key:
+    """The names of a dotted path, without quotes."""
+    names: list[str] = []
+    value: object = tomllib.loads(f"{path} = 0")
+    while isinstance(value, dict):
+        ((name, value),) = value.items()
+        names.append(name)
+    return tuple(names)

@@ -1,0 +1,103 @@
+"""Searches for triplets and the analysis of responses as steps, called from Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from contstim.experiments.responses import write_responses
+from contstim.optimization.jobs.allotment import read_allotment
+from contstim.sentence import Sentence
+from contstim.steps.analysis import AnalysisSettings, analyze_responses
+from contstim.steps.triplets import Execution, TripletSettings, search_triplets
+from contstim.stimuli import Condition, read_triplets, write_trials
+from contstim.vocabulary import Vocabulary
+from tests.experiments.analysis.simulation import simulate
+
+
+def test_triplets_are_searched(
+    tmp_path: Path,
+    trained: Path,
+    english: list[Sentence],
+    unseen: list[Sentence],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for n in (2, 3):
+        shutil.copy(trained / f"{n}gram.arpa", tmp_path)
+    models = [f"bi=kenlm:{tmp_path}/2gram.arpa", f"tri=kenlm:{tmp_path}/3gram.arpa"]
+    sentences, words, without = (tmp_path / f"{name}.txt" for name in ("natural", "words", "no"))
+    frequent = Vocabulary.from_sentences(english, min_count=5)
+    frequent.save(words)
+    # "There is …" has no other admissible words under n-grams
+    usual = [s for s in unseen if not frequent.missing(s) and s.words[0] != "There"]
+    sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
+    without.write_text("email\n")
+    out, steps = tmp_path / "t.csv", tmp_path / "steps.csv"
+    settings = TripletSettings(
+        per_pair=1, restarts=1, plausible="none", exclude=(str(without), "hear")
+    )
+    allotment = tmp_path / "allotment.csv"
+    results = search_triplets(
+        models,
+        sentences,
+        out,
+        vocabulary=words,
+        settings=settings,
+        trajectories=steps,
+        allotment=allotment,
+    )
+    assert capsys.readouterr() == ("", "")
+    assert len(results.triplets) == 1
+    assert [t.triplet_id for t in read_triplets(out)] == [t.triplet_id for t in results.triplets]
+    assert {(t.model_1, t.model_2) for t in results.triplets} == {("bi", "tri")}
+    record = json.loads((tmp_path / "t.csv.meta.json").read_text())
+    assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt"}
+    assert set(record["outputs"]) == {"t.csv", "steps.csv", "allotment.csv"}
+    assert record["exclude"] == ["email", "hear"]
+    assert (tmp_path / "contstim.sqlite").exists()
+    rows = read_allotment(allotment)
+    assert {(row.model_1, row.model_2) for row in rows} == {("bi", "tri")}
+    again = tmp_path / "again" / "t.csv"
+    again.parent.mkdir()
+    # Another seed would have other sentences, but for the allotment
+    repeated = search_triplets(
+        models,
+        sentences,
+        again,
+        vocabulary=words,
+        settings=settings,
+        begin_with=allotment,
+        seed=1,
+    )
+    assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
+    record = json.loads((again.parent / "t.csv.meta.json").read_text())
+    assert "../allotment.csv" in record["inputs"]
+
+
+def test_defaults_are_those_of_one_process() -> None:
+    assert type(Execution().new_executor()).__name__ == "LocalExecutor"
+
+
+def test_responses_are_analyzed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conditions = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
+    people = simulate(groups=(3, 3), conditions=conditions, each=4)
+    trials, responses, scores, contrasts = (
+        tmp_path / f"{name}.csv" for name in ("trials", "responses", "scores", "contrasts")
+    )
+    write_trials(trials, people.trials)
+    write_responses(responses, people.responses)
+    people.scores.write(scores)
+    contrasts.write_text("first,second\na,b\n")
+    out = tmp_path / "results"
+    settings = AnalysisSettings(bootstrap=10, contrasts=contrasts)
+    analysis = analyze_responses(trials, responses, scores, out, settings=settings, seed=3)
+    assert capsys.readouterr() == ("", "")
+    record = json.loads((out / "report.html.meta.json").read_text())
+    names = {path.name for path in (trials, responses, scores, contrasts)}
+    assert set(record["inputs"]) == {f"../{name}" for name in names}
+    written = {path.relative_to(out).as_posix() for path in out.rglob("*.*")}
+    assert set(record["outputs"]) == written - {"report.html.meta.json"}
+    assert record["participants"] == len(analysis.ratings.participants)

@@ -1,0 +1,33 @@
+"""A study that has been run once, to be copied and changed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from contstim.sentence import Sentence
+from tests.study import small
+
+
+@pytest.fixture(scope="session")
+def done_study(
+    tmp_path_factory: pytest.TempPathFactory, english: list[Sentence], unseen: list[Sentence]
+) -> Path:
+    """The folder of the small study, all of whose stages have been done."""
+    folder = tmp_path_factory.mktemp("studies") / "small"
+    folder.mkdir()
+    for name, sentences in (("corpus.txt", english[:800]), ("more.txt", unseen)):
+        text = "".join(f"{sentence.text}\n" for sentence in sentences)
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "study.toml").write_text(small.STUDY, encoding="utf-8")
+    done = small.run(folder)
+    assert done.done == small.STAGES
+    return folder
+
+
+@pytest.fixture
+def study(done_study: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return Path(shutil.copytree(done_study, tmp_path / "small"))

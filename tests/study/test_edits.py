@@ -1,0 +1,191 @@
+"""Edits of a study: each does again exactly the stages that a table says.
+
+The table was written before any of it was run.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from tests.study.small import STAGES, change, run
+
+AFTER_TRIALS = {"review trials", "trial-scores", "power", "responses", "export csv", "analysis"}
+AFTER_SCORES = {"pairs", "triplets", "selection", "design", "review pairs", "review triplets"}
+AFTER_SCORES |= AFTER_TRIALS
+
+
+def edit(*changes: tuple[str, str]) -> Callable[[Path], None]:
+    return lambda folder: change(folder, *changes)
+
+
+def _append(name: str, line: str) -> Callable[[Path], None]:
+    def append(folder: Path) -> None:
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    return append
+
+
+def _touch(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        os.utime(path, (1, 1))
+
+
+def _delete(name: str) -> Callable[[Path], None]:
+    def delete(folder: Path) -> None:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return delete
+
+
+def _reject_first(table: str, identifier: str, kind: str) -> Callable[[Path], None]:
+    """A review that rejects the first item of a table and keeps the others."""
+
+    def reject(folder: Path) -> None:
+        with (folder / "results" / table).open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        names = ("natural", "synthetic_1", "synthetic_2")
+        with (folder / "review.csv").open("w", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(
+                "reviewer item_id kind source_id condition group model_1 model_2 sentence_1 "
+                "sentence_2 sentence_3 decision reason".split()
+            )
+            for number, row in enumerate(rows):
+                pair = [row.get("sentence_1", ""), row.get("sentence_2", ""), ""]
+                sentences = [row[name] for name in names] if "natural" in row else pair
+                decision = "keep" if number else "reject"
+                models = (row["model_1"], row["model_2"])
+                writer.writerow(
+                    ["Ann", row[identifier], kind, "", "", 0, *models, *sentences, decision, ""]
+                )
+        change(folder, ("rare = 3.0", 'rare = 3.0\ndecisions = ["review.csv"]'))
+
+    return reject
+
+
+def _drop_a_word(folder: Path) -> None:
+    """Remove by hand a word from the vocabulary that many natural sentences have."""
+    path = folder / "results" / "vocabulary.txt"
+    lines = path.read_text(encoding="utf-8").split("\n")
+    natural = (folder / "results" / "natural.txt").read_text(encoding="utf-8").split()
+    word = max((w for w in lines if w.islower()), key=natural.count)
+    path.write_text("\n".join(line for line in lines if line != word), encoding="utf-8")
+
+
+EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
+    "nothing": (lambda _folder: None, set()),
+    "times of all files": (_touch, set()),
+    "the title": (edit(('"Small"', '"Smaller"')), set()),
+    "where searches run": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
+    "the training text": (_append("corpus.txt", "The cat and the dog sleep.\n"), {*STAGES}),
+    "a natural sentence of another length": (
+        _append("more.txt", "They sleep.\n"),
+        {"sentences"},
+    ),
+    "the seed": (
+        edit(("seed = 3", "seed = 4")),
+        {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
+    ),
+    "more natural pairs": (
+        edit(("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6")),
+        {"pairs", "design", "review pairs", *AFTER_TRIALS},
+    ),
+    "more triplets, the same chosen": (
+        edit(("per_pair = 4", "per_pair = 5"), ("quantiles = 0", "quantiles = 0")),
+        {"triplets", "selection"},
+    ),
+    "another objective": (
+        edit(("quantiles = 0", 'quantiles = 0\nobjective = "worst-rank"')),
+        {"selection"},
+    ),
+    "more groups": (
+        edit(("catch_per_group = 1", "catch_per_group = 2")),
+        {"design", *AFTER_TRIALS},
+    ),
+    "what is rare": (
+        edit(("rare = 3.0", "rare = 3.5")),
+        {"review pairs", "review triplets", "review trials"},
+    ),
+    "more simulations": (edit(("simulations = 4", "simulations = 5")), {"power"}),
+    "more participants": (
+        edit(("participants = 12", "participants = 15")),
+        {"responses", "analysis"},
+    ),
+    "more resamples": (edit(("bootstrap = 20", "bootstrap = 21")), {"analysis"}),
+    "a list for the export": (edit(("[export.csv]", "[export.csv]\nseed = 5")), {"export csv"}),
+    "where networks run": (
+        edit(("[vocabulary]", '[loading]\ndevice = "cpu"\n[vocabulary]')),
+        {"scores", "triplets", "trial-scores"},
+    ),
+    "a table that is gone": (_delete("results/pairs.csv"), {"pairs"}),
+    "a folder that is gone": (_delete("results/analysis"), {"analysis"}),
+    "a word of the vocabulary": (
+        _drop_a_word,
+        {"sentences", "scores", *AFTER_SCORES},
+    ),
+    "a rejected pair": (
+        _reject_first("pairs.csv", "trial_id", "pair"),
+        {"pairs", "design", "review pairs", "review triplets", *AFTER_TRIALS},
+    ),
+    "a rejected triplet": (
+        _reject_first("selected.csv", "triplet_id", "triplet"),
+        {"triplets", "selection", "design", "review pairs", "review triplets", *AFTER_TRIALS},
+    ),
+    "a model more": (
+        edit(("[vocabulary]", 'trigram = { train = "ngram", order = 3 }\n[vocabulary]')),
+        {"model trigram", "vocabulary", "scores", *AFTER_SCORES},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_does_again_what_depends_on_it_and_nothing_else(study: Path, name: str) -> None:
+    make, expected = EDITS[name]
+    make(study)
+    done = run(study)
+    assert set(done.done) == expected
+    again = run(study)
+    assert again.done == ()
+
+
+def test_a_removed_model_leaves_the_others_as_they_were(study: Path) -> None:
+    """Files of the two that stay equal those of a study that never had a third."""
+    tables = [study / "results" / name for name in ("scores.csv", "pairs.csv", "triplets.csv")]
+    before = [path.read_bytes() for path in tables]
+    trigram = 'trigram = { train = "ngram", order = 3 }\n'
+    change(study, ("[vocabulary]", f"{trigram}[vocabulary]"))
+    run(study)
+    assert [path.read_bytes() for path in tables] != before
+    change(study, (trigram, ""))
+    done = run(study)
+    assert not {"model bigram", "model unigram", "sentences"} & {*done.done}
+    assert [path.read_bytes() for path in tables] == before
+
+
+def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path) -> None:
+    _drop_a_word(study)
+    assert run(study).edited == ("results/vocabulary.txt",)
+    change(study, ("min_count = 4", "min_count = 5"))
+    with pytest.raises(InputError, match=r"results/vocabulary\.txt: changed by hand since") as why:
+        run(study)
+    assert "min count: 4 → 5" in str(why.value)
+    assert "vocabulary" in run(study, overwrite=True).done
+    assert run(study).edited == ()
+
+
+def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:
+    change(study, ("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6"))
+    assert run(study, last="pairs").done == ("pairs",)
+    assert run(study, last="review").done[:2] == ("design", "review pairs")
+    assert run(study, first="model", last="model").done == ("model bigram", "model unigram")
+    with pytest.raises(InputError, match="has no stage 'triplet'"):
+        run(study, last="triplet")

@@ -1,0 +1,187 @@
+"""Study files: what a good one means, and for each kind of bad one a message with its line.
+
+The line of each problem is where the replaced text stands, counted by this test.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.study.study_file import read_study
+
+GOOD = """\
+title = "Two n-gram models"
+seed = 3
+[texts]
+training = "english:400"
+natural = "more.txt"
+[models]
+bigram = { train = "ngram", order = 2 }
+lstm = { train = "lstm", hidden = 16, epochs = 1 }
+mean = { same = "lstm", transform = "mean" }
+[loading]
+device = "cpu"
+[vocabulary]
+min_count = 2
+[sentences]
+words = "8"
+names = 0
+[scores]
+standard_errors = false
+[pairs]
+per_pair = 6
+same_length = true
+[triplets]
+per_pair = 9
+plausible = "0.25"
+max_changes = 2
+[selection]
+per_pair = 6
+quantiles = 3
+objective = "worst-rank"
+[review]
+decisions = ["review.csv"]
+[design]
+groups = 3
+random_per_group = 2
+catch_per_group = 1
+[power]
+simulations = 10
+[export.jspsych]
+title = "Which is better?"
+[responses]
+simulate = "lstm"
+[analysis]
+units = "participants"
+"""
+
+# What is replaced by what, and what the message says of it
+BAD = {
+    "a section that there is not": ("[pairs]", "[pears]", "did you mean pairs?"),
+    "a section unlike any": ("[loading]", "[xyzzy]", "there is no such section; there are"),
+    "a key that there is not": ("min_count", "min_counts", "did you mean min_count?"),
+    "a key of another section": ("simulations = 10", "groups = 10", "there is no such key"),
+    "a key of the file": ("seed = 3", "sead = 3", "did you mean seed?"),
+    "a number in quotes": ("per_pair = 9", 'per_pair = "9"', "is not a whole number"),
+    "a fraction": ("per_pair = 9", "per_pair = 9.5", "is not a whole number"),
+    "a number where a text is": ('words = "8"', "words = 8", "is not a text in quotes"),
+    "a yes that is a text": ("same_length = true", 'same_length = "yes"', "is not true or false"),
+    "a choice that there is not": ('"worst-rank"', '"worst"', "is not one of"),
+    "a list that is a text": ('["review.csv"]', '"review.csv"', "is not a list"),
+    "a title that is a number": ('title = "Two n-gram models"', "title = 2", "is not a text"),
+    "a seed that is a text": ("seed = 3", 'seed = "3"', "is not a whole number"),
+    "a seed below 0": ("seed = 3", "seed = -3", "0 or more"),
+    "a section that is a number": ("[power]\nsimulations = 10", "[sentences.x]", "no such key"),
+    "a text that is not there": ('"more.txt"', '"mor.txt"', "there is no file 'mor.txt'"),
+    "an embedded text without number": ('"english:400"', '"english"', "such as english:2000"),
+    "a review that is not there": ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
+    "a model that is not there": ('{ train = "ngram", order = 2 }', '"kenlm:2.arpa"', "2.arpa"),
+    "a folder that is no model": ('{ train = "ngram", order = 2 }', '"hf:./empty"', "empty"),
+    "a family that there is not": ('{ train = "ngram", order = 2 }', '"nlm:2"', "Families: "),
+    "a kind that there is not": ('train = "lstm"', 'train = "gru"', "kind of model"),
+    "a setting that there is not": ("hidden = 16", "hiden = 16", "did you mean hidden?"),
+    "a setting out of range": ("hidden = 16", "hidden = 0", "1 or more"),
+    "a setting of another type": ("order = 2", 'order = "2"', "is not a whole number"),
+    "an order out of range": ("order = 2", "order = 9", "6 at most"),
+    "a rule that there is not": ("epochs = 1", 'rule = "chain"', "no rule 'chain'"),
+    "a transform that there is not": ('transform = "mean"', 'transform = "sum"', "transform"),
+    "the same as nothing": ('same = "lstm"', 'same = "gpt"', "is not a model that this study"),
+    "a model twice": (', transform = "mean"', "", "the same model given twice"),
+    "a model that is a number": ('{ train = "ngram", order = 2 }', "2", "is not a model"),
+    "a name of a column": ("bigram =", "sentence =", "cannot name a model"),
+    "a length that is none": ('words = "8"', 'words = "eight"', "expected a number or two"),
+    "a floor that is none": ('"0.25"', '"often"', "plausible"),
+    "a floor above 1": ('"0.25"', '"25"', "plausible"),
+    "a recipe that there is not": ('plausible = "0.25"', 'recipe = "best"', "best"),
+    "a frequency band that is none": ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
+    "more selected than searched": ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
+    "quantiles that do not divide": ("quantiles = 3", "quantiles = 4", "per_pair = 8"),
+    "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
+    "too few groups": ("groups = 3", "groups = 2", "3 groups or more"),
+    "no groups": ("groups = 3", "groups = 0", "1 or more"),
+    "too few sentences": ("random_per_group = 2", "random_per_group = 2000", "each of which"),
+    "triplets below 1": ("per_pair = 9", "per_pair = 0", "1 or more"),
+    "a section without what it needs": ("[design]", "[scores.x]", "needs [design]"),
+    "an artificial human that there is not": ('"lstm"\n[an', '"gru"\n[an', "not a model of the"),
+    "two kinds of answers": ("simulate =", 'file = "more.txt"\nsimulate =', "name one of file"),
+    "a platform that there is not": ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
+    "a key of a platform": ('title = "Which', 'tittle = "Which', "did you mean title?"),
+    "a platform that cannot be read": ('simulate = "lstm"', 'platform = "nowhere"', "can be read"),
+    "no sentences": ('natural = "more.txt"\n', "", "needs natural sentences"),
+    "nothing to train on": ('training = "english:400"\n', "", "Name training under [texts]"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "more.txt").write_text("They read books.\n" * 200, encoding="utf-8")
+    header = (
+        "reviewer,item_id,kind,source_id,condition,group,model_1,model_2,"
+        "sentence_1,sentence_2,sentence_3,decision,reason\n"
+    )
+    row = "Ann,p1,pair,,,0,bigram,lstm,They sleep.,We read.,,keep,\n"
+    (tmp_path / "review.csv").write_text(header + row, encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "study.toml").write_text(GOOD, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_good_file_has_no_problem(folder: Path) -> None:
+    study = read_study(folder)
+    assert [model.text for model in study.models] == [
+        "bigram=kenlm:results/models/bigram.arpa",
+        "lstm=lstm:results/models/lstm",
+        "mean=lstm:results/models/lstm+mean",
+    ]
+    assert (study.title, study.seed, study.sections["pairs"].per_pair) == (
+        "Two n-gram models",
+        3,
+        6,
+    )
+    assert study.models[1].training is not None
+    assert study.models[1].training.settings is not None
+    assert study.models[1].training.settings.seed == 3  # that of the study
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_told_with_line_key_and_remedy(folder: Path, name: str) -> None:
+    old, new, message = BAD[name]
+    assert GOOD.count(old) == 1
+    (folder / "study.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_study(folder / "study.toml")
+    text = str(refused.value)
+    assert message in text
+    assert "study.toml has " in text
+    assert all(line.startswith("  line ") for line in text.split("\n")[1:])
+
+
+def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> None:
+    bad = GOOD.replace("groups = 3", "groups = 4").replace("min_count", "minimum")
+    bad = bad.replace("[power]\nsimulations = 10\n", "")
+    bad = bad.replace('"more.txt"', '"none.txt"').replace("order = 2", 'order = "two"')
+    (folder / "study.toml").write_text(bad, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        read_study(folder)
+    places = [line.split(": ")[0].strip() for line in str(refused.value).split("\n")[1:]]
+    assert places == [
+        "line 5, [texts] natural",
+        "line 7, [models] bigram.order",
+        "line 13, [vocabulary] minimum",
+        "line 20, [pairs] per_pair",
+        "line 27, [selection] per_pair",
+    ]
+
+
+def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
+    (folder / "study.toml").write_text(GOOD.replace("order = 2", "order = two"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"TOML.*line 7"):
+        read_study(folder)
+
+
+def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="contstim new NAME"):
+        read_study(tmp_path)

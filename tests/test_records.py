@@ -1,0 +1,64 @@
+"""Records beside outputs: against checksums by hashlib, and dates as given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from contstim.checksums import checksum, files_of
+from contstim.records import now, recorded_as, write_record
+
+
+def _sha(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def test_a_record_vouches_for_what_was_read_and_written(tmp_path: Path) -> None:
+    """By hashlib; paths are relative to the record, wherever the process stands."""
+    (tmp_path / "out").mkdir()
+    source, table = tmp_path / "text.txt", tmp_path / "out" / "scores.csv"
+    proof = tmp_path / "out" / "proof.json"
+    for path, content in ((source, b"a\n"), (table, b"b\n"), (proof, b"{}")):
+        path.write_bytes(content)
+    path = write_record(table, [source, "-", None, "/dev/null"], [proof], seed=3)
+    record = json.loads(path.read_text())
+    assert record["inputs"] == {"../text.txt": _sha(b"a\n")}
+    assert record["outputs"] == {"scores.csv": _sha(b"b\n"), "proof.json": _sha(b"{}")}
+    assert (record["seed"], record["date"]) == (3, "2023-11-14T22:13:20Z")
+    assert {"system", "machine", "processors"} <= record["environment"].keys()
+
+
+def test_a_database_that_goes_on_changing_has_no_checksum(tmp_path: Path) -> None:
+    (tmp_path / "a.sqlite").write_bytes(b"")
+    record = json.loads(write_record(tmp_path / "a.sqlite", (), None).read_text())
+    assert record["outputs"] == {}
+
+
+def test_dates_are_of_now_where_none_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert now() > "2026-01-01T00:00:00Z"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert now() == "1970-01-01T00:00:00Z"
+
+
+def test_a_record_may_name_another_command(tmp_path: Path) -> None:
+    with recorded_as(["contstim", "run"]):
+        record = json.loads(write_record(tmp_path / "a").read_text())
+    assert record["command"] == ["contstim", "run"]
+    after = json.loads(write_record(tmp_path / "a").read_text())
+    assert after["command"] != ["contstim", "run"]
+
+
+def test_the_checksum_of_a_folder_is_of_names_and_contents(tmp_path: Path) -> None:
+    """By hashlib; records, which hold dates, and hidden files do not count."""
+    (tmp_path / "sub").mkdir()
+    for name in ("b.txt", "sub/a.txt", ".hidden", "b.txt.meta.json", "training.json"):
+        (tmp_path / name).write_text(name)
+    assert files_of(tmp_path) == ["b.txt", "sub/a.txt"]
+    lines = f"b.txt {_sha(b'b.txt')}\nsub/a.txt {_sha(b'sub/a.txt')}\n"
+    assert checksum(tmp_path) == _sha(lines.encode())
+    (tmp_path / "b.txt").rename(tmp_path / "c.txt")
+    assert checksum(tmp_path) != _sha(lines.encode())
