@@ -92,7 +92,8 @@ class Scatter:
         freedom: degrees of freedom of the variance, by Satterthwaite.
         of_items: variance and degrees of freedom over items alone, for these people.
         of_people: the same over people alone, on these items.
-        answer: variance of a single answer: people, items and what is left; it standardises.
+        answer: variance of the value or difference on single answers: people, items and what is
+            left; it standardises.
         people: how many.
         population: what the interval speaks of.
         note: what had to be done, or why it speaks of less than people and items; mostly empty.

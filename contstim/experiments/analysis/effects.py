@@ -113,8 +113,8 @@ class ContrastResult:
         testable: see above.
         holds_for: whom and what the test speaks of.
         p_holm: adjusted by Holm.
-        standardised: the difference in standard deviations of single answers, which people, items
-            and all else contribute to (Westfall, Kenny & Judd 2014).
+        standardised: the difference in standard deviations of the difference on single answers,
+            to which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
         low_standardised: end of its interval: that of the difference, in the same unit.
         high_standardised: likewise.
         test: what was computed.

@@ -113,7 +113,8 @@ def _tests(analysis: Analysis) -> Iterator[str]:
     )
     yield (
         "Effect sizes are the differences themselves, with intervals, and the same in standard "
-        "deviations of single answers (Westfall et al. 2014)."
+        "deviations of the difference on single answers, to which people, items and all else "
+        "contribute (after Westfall et al. 2014)."
     )
     if units != "crossed":
         yield "Beside signed-rank tests stands the rank-biserial correlation."
