@@ -99,6 +99,7 @@ def controls(
     counts |= count_tokens(models, sentences)
     tests = token_count_control(ratings, counts)
     preferences = feature_preferences(ratings, measured)
+    written = []
     for name, rows in (
         ("token_counts", tests),
         ("feature_preferences", preferences),
@@ -108,9 +109,12 @@ def controls(
             # A control without tests writes no file, not an empty one.
             cells = [asdict(row) for row in rows]
             table = {column: [row[column] for row in cells] for column in cells[0]}
-            write_table(out / f"{name}.csv", table)
+            written.append(out / f"{name}.csv")
+            write_table(written[-1], table)
     write_record(
         out / "controls",
+        [trials, responses, scores, features, text, tokens],
+        written,
         excluded=[asdict(exclusion) for exclusion in admission.excluded],
         simulated_participants=admission.origin.simulated,
     )

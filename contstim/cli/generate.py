@@ -55,7 +55,14 @@ def minimal_pairs(
     with step_progress("paradigms", quiet=quiet) as progress:
         pairs = generate_pairs(per_paradigm, seed=seed, paradigms=chosen, progress=progress)
     write_pairs(out, pairs)
-    write_record(out / "minimal-pairs", seed=seed, per_paradigm=per_paradigm, paradigms=names)
+    write_record(
+        out / "minimal-pairs",
+        paradigms or (),
+        [out / f"{name}.jsonl" for name in names],
+        seed=seed,
+        per_paradigm=per_paradigm,
+        paradigms=names,
+    )
     phenomena = {paradigm.phenomenon for paradigm in chosen}
     remark(
         f"{out}: {counted(len(pairs), 'pair')} of "

@@ -120,8 +120,9 @@ def plausibility(
         "seed": seed,
         "per_pair": per_pair,
     }
-    write_record(out, **facts, points=[asdict(point) for point in points])
     _write_page(out, points, judge)
+    inputs = [sentences, vocabulary, *word_settings.files]
+    write_record(out, inputs, **facts, points=[asdict(point) for point in points])
     remark(f"{out}: {len(points)} floors.", quiet=quiet)
     if not quiet:
         table = results_table("floor", "triplets", "Eq. 4", "drop", "plausibility", texts=1)

@@ -59,9 +59,10 @@ def golan2023(
         sampling = replace(PUBLISHED_SAMPLING, samples=bootstrap, seed=seed)
         analysis = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
     compared = claims(analysis)
-    write_analysis(analysis, out, title="Golan et al. (2023), experiment 1")
-    _write_claims(compared, out / "tables" / "claims.csv")
-    write_record(out / "report.html", seed=seed, **analysis_facts(analysis))
+    title = "Golan et al. (2023), experiment 1"
+    written = [*write_analysis(analysis, out, title=title), out / "tables" / "claims.csv"]
+    _write_claims(compared, written[-1])
+    write_record(out / "report.html", [file], written, seed=seed, **analysis_facts(analysis))
     show(analysis, quiet=quiet)
     for caution in analysis.cautions:
         warn(caution)

@@ -153,8 +153,9 @@ def run_demo(
     write_pairs(out / "pairs.csv", selection.pairs)
     selection.certificate.save(out / "pairs.csv.certificate.json")
     facts = {"seed": seed, "models": conventions(models.values())}
-    for name in ("scores.csv", "pairs.csv"):
-        write_record(out / name, **facts)
+    write_record(out / "scores.csv", [out / "natural.txt"], **facts)
+    certificate = out / "pairs.csv.certificate.json"
+    write_record(out / "pairs.csv", [out / "scores.csv"], [certificate], **facts)
     say(f"Synthesizing {counted(scale.triplets * len(_DUELS), 'triplet')}")
     triplets = _triplets(out / "triplets.csv", models, natural, vocabulary, scale, facts)
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
@@ -222,5 +223,6 @@ def _triplets(
                 changed.append(triplet)
     triplets = tuple(sorted(changed, key=lambda triplet: -triplet.controversiality))
     write_triplets(path, triplets)
-    write_record(path, **facts)
+    read = [path.with_name("natural.txt"), path.with_name("vocab.txt")]
+    write_record(path, read, **facts)
     return triplets

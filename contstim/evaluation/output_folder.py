@@ -58,7 +58,7 @@ def write_evaluation(
     Raises:
         InputError: a file cannot be written or read.
     """
-    folder = Path(folder)
+    folder, data = Path(folder), list(data)
     for name, columns in tables.items():
         write_table(folder / f"{name}.csv", columns)
     pictures = [
@@ -91,7 +91,10 @@ def write_evaluation(
     )
     write_text(folder / "report.md", report.markdown())
     write_text(folder / "report.html", report.html())
-    write_record(folder / "report.md", models=conventions(models), **facts)
+    endings = (*(f"{name}.csv" for name in tables), "report.html")
+    drawn = (f"{name}{ending}" for name in figures for ending in (".png", ".pdf"))
+    written = [folder / name for name in (*endings, *drawn)]
+    write_record(folder / "report.md", data, written, models=conventions(models), **facts)
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, fields
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,7 @@ from contstim.study.study_file import RESULTS, embedded_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from contstim.steps.triplets import TripletSettings
     from contstim.study.study_file import Study, Training
 
 _Kind = TypeVar("_Kind")
@@ -122,19 +124,34 @@ class StudyFiles:
         return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
 
 
-def triplet_store(options: Mapping[str, Any]) -> Path:
+def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path:
     """Where triplets are kept as they come: a file for each way of searching.
 
-    A store takes further models, sentences and triplets, and refuses another way of searching. So
-    a study that goes back to an earlier way finds what it found then.
+    A store takes further models, sentences, triplets and excluded words, and refuses another way of
+    searching, or less than it has. So a study that goes back to an earlier way finds what it found
+    then.
 
     Args:
         options: of the stage that searches.
+        settings: the same, as the step takes them.
     """
+    from contstim.store import Store, TripletStore
+
     way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
     text = json.dumps(way, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return RESULTS / "stores" / f"triplets-{digest}.sqlite"
+    excluded = settings.limits().exclude
+    for number in count(1):
+        name = f"triplets-{digest}" + (f"-{number}" if number > 1 else "")
+        path = RESULTS / "stores" / f"{name}.sqlite"
+        if not path.exists():
+            break
+        with Store(path) as store:
+            stored = TripletStore(store).settings()
+        has = {*stored.get("exclude", "").split()}
+        if int(stored.get("per pair", 0)) <= settings.per_pair and has <= excluded:
+            break
+    return path
 
 
 def options_of(settings: Any) -> dict[str, Any]:

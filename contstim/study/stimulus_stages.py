@@ -278,7 +278,7 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             vocabulary=files.vocabulary,
             settings=settings,
             execution=execution,
-            store=triplet_store(options),
+            store=triplet_store(options, settings),
             allotment=ALLOTMENT,
             begin_with=ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None,
             changes=changes,

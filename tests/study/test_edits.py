@@ -99,9 +99,13 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6")),
         {"pairs", "design", "review pairs", *AFTER_TRIALS},
     ),
-    "more triplets, the same chosen": (
-        edit(("per_pair = 4", "per_pair = 5"), ("quantiles = 0", "quantiles = 0")),
-        {"triplets", "selection"},
+    "more triplets": (
+        edit(("per_pair = 4", "per_pair = 6")),
+        {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
+    ),
+    "fewer triplets": (
+        edit(("per_pair = 4", "per_pair = 3")),
+        {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
     ),
     "another objective": (
         edit(("quantiles = 0", 'quantiles = 0\nobjective = "worst-rank"')),
@@ -147,6 +151,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_does_again_what_depends_on_it_and_nothing_else(study: Path, name: str) -> None:
     make, expected = EDITS[name]
@@ -157,6 +162,7 @@ def test_an_edit_does_again_what_depends_on_it_and_nothing_else(study: Path, nam
     assert again.done == ()
 
 
+@pytest.mark.slow
 def test_a_removed_model_leaves_the_others_as_they_were(study: Path) -> None:
     """Files of the two that stay equal those of a study that never had a third."""
     tables = [study / "results" / name for name in ("scores.csv", "pairs.csv", "triplets.csv")]

@@ -1,0 +1,81 @@
+"""A study that is killed thirty times ends with the same files as one that nobody disturbed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.study import small
+
+_TIMES = {"seconds", "cpu_seconds", "wall_seconds", "training_seconds", "tokens_per_second"}
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_times(v) for k, v in value.items() if k not in _TIMES}
+    return [_without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Every file of a study by its name; JSON without times, and no stores, which are caches."""
+    files: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != ".sqlite":
+            content = path.read_bytes()
+            name = path.relative_to(folder).as_posix()
+            files[name] = _without_times(json.loads(content)) if path.suffix == ".json" else content
+    return files
+
+
+def _start(folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "contstim", "run", "--quiet"],
+        cwd=folder,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _new(folder: Path, like: Path) -> Path:
+    folder.mkdir()
+    for name in ("corpus.txt", "more.txt"):
+        shutil.copy(like / name, folder)
+    network = 'net = { train = "rnn", hidden = 8, embedding = 8, epochs = 2 }\n[vocabulary]'
+    text = small.STUDY.replace("[vocabulary]", network)
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+def test_thirty_kills_leave_no_trace(done_study: Path, tmp_path: Path) -> None:
+    """Against a run of the same study that was not killed; one network is trained, too."""
+    calm = _new(tmp_path / "calm", done_study)
+    started = time.monotonic()
+    process = _start(calm)
+    assert process.wait() == 0, process.stderr and process.stderr.read()
+    whole = time.monotonic() - started
+    killed = _new(tmp_path / "killed", done_study)
+    chance = random.Random(5)
+    for _ in range(30):
+        process = _start(killed)
+        try:
+            process.wait(chance.uniform(0.1, whole / 3))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+    process = _start(killed)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert contents(killed) == contents(calm)
