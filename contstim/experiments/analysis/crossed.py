@@ -21,7 +21,7 @@ variance 1/8; single answers leave R = 1/6. The variance is 1/24 + (1/8 - 1/24) 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -226,86 +226,117 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
     as the people of other blocks say. Where blocks hold too few people or items to say so, the
     blocks themselves are compared, each one observation.
     """
-    sizes = np.array([len(block.values) for block in blocks])
-    item_freedom = np.array([max(0, len(block.items) - block.means) for block in blocks])
-    people_freedom, between_freedom = int((sizes - 1).sum()), len(blocks) - 1
     if not blocks:
-        nothing = (np.nan, np.nan)
-        note = "nobody rated such trials"
+        nothing, note = (np.nan, np.nan), "nobody rated such trials"
         return Scatter(np.nan, np.nan, nothing, nothing, np.nan, 0, NEITHER, note)
+    items, people = _items_scatter(blocks), _people_scatter(blocks)
+    sizes = np.array([len(block.values) for block in blocks])
+    between, population = len(blocks) - 1, BOTH
+    enough_items = items.freedom >= between and items.each_block
+    note = ""
+    if between and not (people.freedom >= between and enough_items):
+        variance, freedom = _between_blocks(blocks, items.shared), float(between)
+        why = "hold one person" if enough_items else "hold too few trials"
+        note = f"groups are compared, since most {why}"
+    elif people.freedom and items.freedom:
+        # Where people hardly differ, what they add comes out negative as often as positive; cut off
+        # at zero it would widen the intervals of designs with many people alone in a group.
+        extra = people.weight * (people.variance - people.answers)
+        variance = max(items.variance + extra, people.of_mean[0])
+        terms = (items.variance, people.weight * people.variance, people.weight * people.answers)
+        freedoms = (items.of_mean[1], people.freedom, people.answers_freedom)
+        freedom = _satterthwaite(np.array(terms), np.array(freedoms), variance)
+        if (sizes == 1).any():
+            note = "a person alone is taken to vary as those in other groups do"
+    elif people.freedom:
+        variance, freedom = people.of_mean
+        population, note = PEOPLE, "one trial: nothing is said of other items"
+    else:
+        variance, freedom = items.of_mean
+        population, note = ITEMS, "one participant: nothing is said of other people"
+        if not items.freedom:
+            population, note = NEITHER, "one participant and one trial: nothing is said of others"
+    if variance < _TINY:
+        variance, note = 0.0, "no scatter: every answer says the same"
+    answers = [len(b.items) / b.means * (b.moves**2).sum(axis=1) for b in blocks]
+    single = float(np.concatenate(answers).mean()) + max(0.0, people.variance - people.answers)
+    total = int(sizes.sum())
+    return Scatter(
+        variance, freedom, items.of_mean, people.of_mean, single, total, population, note
+    )
+
+
+class _Items(NamedTuple):
+    """Scatter of items: of the mean, and its degrees of freedom; nan where there is one item.
+
+    `freedom` counts items less means; `shared` is what items that several blocks saw add to the
+    variance; `each_block` tells whether every block holds enough items to say how they scatter.
+    """
+
+    variance: float
+    freedom: int
+    shared: float
+    each_block: bool
+    of_mean: tuple[float, float]
+
+
+class _People(NamedTuple):
+    """Scatter of people's values, and what of it single answers explain (R / k in the module).
+
+    Of the mean over people it is `weight` times as much: 1 / n for n who count alike.
+    """
+
+    variance: float
+    answers: float
+    freedom: int
+    answers_freedom: int
+    weight: float
+    of_mean: tuple[float, float]
+
+
+def _items_scatter(blocks: Sequence[Block]) -> _Items:
     # Item by item, weighted moves of everybody: (n_items,) of each block. An item that several
     # blocks saw moves all of them at once, so that its moves are added before they are squared.
     by_item = [block.weights @ block.moves for block in blocks]
     within = np.array([(moves**2).sum() for moves in by_item])
     _, places = np.unique(np.concatenate([block.items for block in blocks]), return_inverse=True)
-    of_items = float((np.bincount(places, np.concatenate(by_item)) ** 2).sum())
-    shared = of_items - float(within.sum())
-    items_freedom = min(_satterthwaite(within, item_freedom), float(places.max()))
-    # What a person's mean scatters, and how much of that single answers explain (R / k above).
-    several = [block for block in blocks if len(block.values) > 1]
-    people, answers, rest_freedom = 0.0, 0.0, 0
-    for block in several:
-        rest = block.moves - block.moves.mean(axis=0)
-        people += float(((block.values - block.values.mean()) ** 2).sum()) / people_freedom
-        answers += float((rest**2).sum()) / people_freedom
-        rest_freedom += (len(block.values) - 1) * max(1, len(block.items) - block.means)
-    each = float(sum((block.weights**2).sum() for block in blocks))  # 1 / n for n alike
-    # Where people hardly differ, this comes out negative as often as positive; cut off at zero it
-    # would widen the intervals of designs in which many people are alone in a group.
-    extra = people - answers
-    of_people = (each * people, float(people_freedom)) if people_freedom else (np.nan, np.nan)
-    single = np.mean(np.concatenate([_answer_variances(block) for block in blocks])) + max(
-        0.0, extra
-    )
-    if item_freedom.sum() == 0:
-        of_items, items_freedom = np.nan, np.nan
-    variance, freedom, population, note = of_items, items_freedom, BOTH, ""
-    if between_freedom and min(people_freedom, item_freedom.sum()) < between_freedom:
-        shares = np.array([block.weights.sum() for block in blocks])
-        means = np.array([block.weights @ block.values for block in blocks]) / shares
-        deviations = shares * (means - shares @ means)
-        variance = float((deviations**2).sum()) * len(blocks) / between_freedom + max(0.0, shared)
-        freedom = float(between_freedom)
-        why = "hold one person" if people_freedom < between_freedom else "hold too few trials"
-        note = f"groups are compared, since most {why}"
-    elif people_freedom and np.isfinite(of_items):
-        variance = max(of_items + each * extra, of_people[0])
-        freedom = _satterthwaite(
-            np.array([of_items, each * people, each * answers]),
-            np.array([items_freedom, people_freedom, rest_freedom]),
-            variance,
-        )
-        if (sizes == 1).any():
-            note = "a person alone is taken to vary as those in other groups do"
-    elif people_freedom:
-        variance, freedom = of_people
-        population, note = PEOPLE, "one trial: nothing is said of other items"
-    else:
-        population = ITEMS if np.isfinite(of_items) else NEITHER
-        note = "one participant: nothing is said of other people"
-        if population == NEITHER:
-            note = "one participant and one trial: nothing is said of others"
-    if variance < _TINY:
-        variance, note = 0.0, "no scatter: every answer says the same"
-    return Scatter(
+    variance = float((np.bincount(places, np.concatenate(by_item)) ** 2).sum())
+    counts = np.array([max(0, len(block.items) - block.means) for block in blocks])
+    of_mean = (variance, min(_satterthwaite(within, counts), float(places.max())))
+    return _Items(
         variance,
-        freedom,
-        (of_items, items_freedom),
-        of_people,
-        float(single),
-        int(sizes.sum()),
-        population,
-        note,
+        int(counts.sum()),
+        max(0.0, variance - float(within.sum())),
+        bool(counts.all()),
+        of_mean if counts.any() else (np.nan, np.nan),
     )
 
 
-def _answer_variances(block: Block) -> FloatArray:
-    """Of each person, the variance of single answers over items, (n_people,)."""
-    variances: FloatArray = len(block.items) / block.means * (block.moves**2).sum(axis=1)
-    return variances
+def _people_scatter(blocks: Sequence[Block]) -> _People:
+    freedom = sum(len(block.values) - 1 for block in blocks)
+    variance, answers, answers_freedom = 0.0, 0.0, 0
+    for block in blocks:
+        if len(block.values) > 1:
+            rest = block.moves - block.moves.mean(axis=0)
+            variance += float(((block.values - block.values.mean()) ** 2).sum()) / freedom
+            answers += float((rest**2).sum()) / freedom
+            answers_freedom += (len(block.values) - 1) * max(1, len(block.items) - block.means)
+    weight = float(sum((block.weights**2).sum() for block in blocks))
+    of_mean = (weight * variance, float(freedom)) if freedom else (np.nan, np.nan)
+    return _People(variance, answers, freedom, answers_freedom, weight, of_mean)
 
 
-def _satterthwaite(terms: FloatArray, freedom: IntArray, total: float | None = None) -> float:
+def _between_blocks(blocks: Sequence[Block], shared: float) -> float:
+    """The variance of the mean by the scatter of blocks, each one observation."""
+    shares = np.array([block.weights.sum() for block in blocks])
+    means = np.array([block.weights @ block.values for block in blocks]) / shares
+    deviations = shares * (means - shares @ means)
+    return float((deviations**2).sum()) * len(blocks) / (len(blocks) - 1) + shared
+
+
+def _satterthwaite(
+    terms: FloatArray, freedom: FloatArray | IntArray, total: float | None = None
+) -> float:
     """Degrees of freedom of a sum of variances that are known with some degrees of freedom each."""
     total = float(terms.sum()) if total is None else total
     each = np.divide(terms**2, freedom, out=np.zeros(terms.shape), where=freedom > 0)

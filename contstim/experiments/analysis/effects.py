@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.evaluation import Measure, ParticipantScores
     from contstim.experiments.analysis.inference import Correction, ModelContrast
-    from contstim.experiments.analysis.intervals import Estimate, Interval, IntervalMethod
+    from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.scopes import Scope
 
@@ -296,22 +296,24 @@ class _Test(NamedTuple):
 
     first: FloatArray
     second: FloatArray
-    estimate: Estimate
+    uncertainty: Uncertainty
     n_units: int
     statistic: float
     rank_biserial: float
     p_value: float
 
 
-def _signed_rank(first: FloatArray, second: FloatArray, estimate: Estimate) -> _Test:
+def _signed_rank(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
     test = signed_rank_test(first, second)
-    return _Test(first, second, estimate, test.n, test.statistic, test.rank_biserial, test.p_value)
+    return _Test(
+        first, second, uncertainty, test.n, test.statistic, test.rank_biserial, test.p_value
+    )
 
 
-def _crossed_test(first: FloatArray, second: FloatArray, estimate: Estimate) -> _Test:
+def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
     from scipy.stats import t as student
 
-    scatter, difference = estimate.scatter, _mean(first - second)
+    scatter, difference = uncertainty.scatter, _mean(first - second)
     statistic = p_value = np.nan
     if scatter.variance > 0:
         statistic = difference / np.sqrt(scatter.variance)
@@ -319,7 +321,7 @@ def _crossed_test(first: FloatArray, second: FloatArray, estimate: Estimate) -> 
     elif scatter.variance == 0 and abs(difference) < _TINY:
         statistic, p_value = 0.0, 1.0  # both sides are the same on every answer
     described = signed_rank_test(first, second).rank_biserial
-    return _Test(first, second, estimate, scatter.people, float(statistic), described, p_value)
+    return _Test(first, second, uncertainty, scatter.people, float(statistic), described, p_value)
 
 
 def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
@@ -356,7 +358,7 @@ def _adjusted(
     )
     results = []
     for place, (contrast, test) in enumerate(zip(family, tests, strict=True)):
-        interval, scatter = test.estimate
+        interval, scatter = test.uncertainty
         difference = _mean(test.first - test.second)
         deviation = np.sqrt(scatter.answer) if scatter.answer > 0 else np.nan
         results.append(

@@ -64,7 +64,7 @@ class Side:
     ceiling: bool = False
 
 
-class Estimate(NamedTuple):
+class Uncertainty(NamedTuple):
     """An interval, and the scatter of people and items that a test needs."""
 
     interval: Interval
@@ -91,7 +91,7 @@ class Estimator:
         self._moves, self._shares, self._level = moves, shares, level
         self._resampled = resampled
 
-    def of(self, side: Side) -> Estimate:
+    def of(self, side: Side) -> Uncertainty:
         """The interval of a value or difference."""
         blocks = blocks_of(self._moves, self._shares, side.first, side.second, ceiling=side.ceiling)
         scatter = scatter_of(blocks)
@@ -101,7 +101,7 @@ class Estimator:
                 scatter, note=note if side.ceiling else "no group rated trials of both models"
             )
         if self._resampled is not None:
-            return Estimate(_percentiles(self._resampled, side, self._level), scatter)
+            return Uncertainty(_percentiles(self._resampled, side, self._level), scatter)
         estimate = sum(float(block.weights @ block.values) for block in blocks)
         variances = ((scatter.variance, scatter.freedom), scatter.of_items, scatter.of_people)
         limits = [
@@ -109,7 +109,7 @@ class Estimator:
             for variance, freedom in variances
             for sign in (-1, 1)
         ]
-        return Estimate(
+        return Uncertainty(
             Interval(
                 *_six(limits),
                 standard_error=scatter.variance**0.5,
