@@ -142,32 +142,33 @@ def measured(
     groups, people, trials = answers.ratings.shape
     shape = (2, groups, people, len(models), 1 + trials * leave_out)
     accuracy, cosine = np.full((2, *shape), np.nan)
-    for place, model in enumerate(models):
-        own = mask[model]
+    # Models on the same trials share people's ranks and ceilings.
+    for own in np.unique(mask[models], axis=0):
         k, columns = own.sum(), [0, *(1 + np.flatnonzero(own) if leave_out else [])]
         ratings = answers.ratings[..., own] - 3.5
-        ratios = np.broadcast_to(answers.ratios[:, None, model][..., own], ratings.shape)
-        votes = np.sign(ratings).sum(axis=1, keepdims=True) - np.sign(ratings)
-        people_ranks = without_each(ratings, leave_out=leave_out)  # (n_groups, n_people, 1 + k, k)
-        others = people_ranks.sum(axis=1, keepdims=True) - people_ranks
-        ranked = (
-            without_each(ratios[:, :1], leave_out=leave_out),
-            signed_ranks(others) if people > 1 else others,
-        )
-        signs = (np.sign(ratios), np.sign(votes))
-        for side, (sign, ranks) in enumerate(zip(signs, ranked, strict=True)):
-            if side and people == 1:
-                continue
-            agree = (1 + sign * np.sign(ratings)) / 2
+        ranks = without_each(ratings, leave_out=leave_out)  # (n_groups, n_people, 1 + k, k)
+        squared, votes = squares(ranks), np.sign(ratings)
+        same = [place for place, model in enumerate(models) if (mask[model] == own).all()]
+        sides = []  # (places in the arrays, signs, signed ranks) of models, then of the others
+        for place in same:
+            ratios = answers.ratios[:, None, models[place]][..., own]  # (n_groups, 1, k)
+            sides.append((0, [place], np.sign(ratios), without_each(ratios, leave_out=leave_out)))
+        if people > 1:
+            others = signed_ranks(ranks.sum(axis=1, keepdims=True) - ranks)
+            majority = np.sign(votes.sum(axis=1, keepdims=True) - votes)
+            sides.append((1, same, majority, others))
+        for side, places, signs, of_side in sides:
+            agree = (1 + signs * votes) / 2
             total = agree.sum(axis=-1, keepdims=True)
-            of_model = np.concatenate([total / k, (total - agree) / (k - 1)], axis=-1)
-            of_model = of_model[..., : len(columns)]
-            accuracy[side, :, :, place] = of_model[..., :1]
-            accuracy[side, :, :, place, columns] = np.moveaxis(of_model, -1, 0)
-            root = np.sqrt(squares(ranks) * squares(people_ranks))
-            of_model = (ranks * people_ranks).sum(axis=-1) / np.where(root > 0, root, np.inf)
-            cosine[side, :, :, place] = of_model[..., :1]
-            cosine[side, :, :, place, columns] = np.moveaxis(of_model, -1, 0)
+            right = np.concatenate([total / k, (total - agree) / (k - 1)], axis=-1)
+            root = np.sqrt(squares(of_side) * squared)
+            sure = (of_side * ranks).sum(axis=-1) / np.where(root > 0, root, np.inf)
+            for place in places:
+                for values, of_trials in ((accuracy, right), (cosine, sure)):
+                    values[side, :, :, place] = of_trials[..., :1]
+                    values[side, :, :, place, columns] = np.moveaxis(
+                        of_trials[..., : len(columns)], -1, 0
+                    )
     yield from (accuracy, cosine)
 
 
