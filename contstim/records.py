@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,9 +162,14 @@ def environment() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Of contstim, Python and every library that computes."""
-    # From the metadata of what is installed, without importing any of it
     return {
         "contstim": __version__,
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in _LIBRARIES},
+        **{name: _installed(name) for name in _LIBRARIES},
     }
+
+
+@cache
+def _installed(library: str) -> str:
+    """The version of a library, from the metadata of what is installed, without importing it."""
+    return metadata.version(library)

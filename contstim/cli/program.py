@@ -56,8 +56,11 @@ def _options(
 
 
 app.add("new", study.new)
+app.add("plan", study.plan)
 app.add("run", study.run)
 app.add("status", study.status)
+app.add("verify", study.verify)
+app.add("archive", study.archive)
 app.add("models", models.models)
 app.add_typer(train.app, name="train")
 app.add("vocabulary", vocabulary.vocabulary)

@@ -1,4 +1,4 @@
-"""`contstim new`, `contstim run` and `contstim status`."""
+"""The commands of studies: new, plan, run, status, verify and archive."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contstim.cli.progress import TerminalWatcher
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from contstim.study.planning import StudyPlan
     from contstim.study.stage import Stage
     from contstim.study.stage_records import Examination, StageRecord
 
@@ -60,11 +61,18 @@ def run(
 
     Files that were changed by hand are named, and used as they are.
 
+    In an unpacked archive all results are compared with the archived ones at the end; the exit
+    status is 1 if a table differs.
+
     Example: `contstim run study.toml`
     """
+    from contstim.study.handing_on.comparison import compare_with_archive
+    from contstim.study.handing_on.manifest import check_supplied
     from contstim.study.running import run_study
     from contstim.study.study_file import read_study
 
+    for line in check_supplied(study if study.is_dir() else study.parent):
+        warn(line)
     read = read_study(study)
 
     def begin(stage: Stage, why: Examination) -> None:
@@ -88,9 +96,84 @@ def run(
     remark(
         f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
+    comparison = None if until is not None else compare_with_archive(read)
+    if comparison is not None:
+        table = results_table("result", "compared with the archived one", "in what", texts=3)
+        for file in comparison.differing:
+            table.add_row(file.name, file.outcome, file.difference)
+        if comparison.differing:
+            print_table(table)
+        print(comparison)
     if done.incomplete:
         warn(f"not everything was found: {', '.join(done.incomplete)}; see above.")
+    if comparison is not None and comparison.tables_differ:
+        raise typer.Exit(1)
+    if done.incomplete:
         raise typer.Exit(INCOMPLETE)
+
+
+def plan(
+    study: StudyFile = _STUDY_FILE,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure/--no-measure", help="Measure how long stages take here."),
+    ] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a run would do, whether that can work, what it can show, and how long it takes.
+
+    For at most about a minute each model is trained, scores sentences and is searched with a
+    little, on this machine. What was measured is thrown away: nothing is written.
+
+    Example: `contstim plan study.toml`
+    """
+    from contstim.study.planning import plan_study
+    from contstim.study.study_file import read_study
+
+    planned = plan_study(read_study(study), measure=measure, watch=TerminalWatcher(quiet=quiet))
+    _print_plan(planned)
+    for caution in planned.cautions:
+        warn(caution)
+
+
+def _print_plan(planned: StudyPlan) -> None:
+    from contstim.study.times import longest, seconds_text
+
+    table = results_table("stage", "state", "what", "about", "which is", texts=3)
+    for row in planned.stages:
+        what = f"{row.what} ({row.because})" if row.because else row.what
+        table.add_row(row.stage, row.state, what, seconds_text(row.seconds), row.basis)
+    print_table(table)
+
+    total = f"About {seconds_text(planned.seconds)} in all"
+    if planned.unknown:
+        total += f", without {', '.join(planned.unknown)}, which were not measured"
+    if share := longest((row.stage, row.seconds) for row in planned.stages):
+        total += f"; {share[1]:.0%} of that is {share[0]}"
+    print(f"{total}.")
+    if planned.measured:
+        print(
+            f"Measured for {seconds_text(planned.rehearsed)}. Trainings may end before their last "
+            "epoch; a machine that is busier than now takes longer."
+        )
+    numbers = planned.numbers
+    if numbers.groups:
+        print(
+            f"{numbers.trials:,} trials for {counted(numbers.groups, 'group')}: "
+            f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
+        )
+    supply = planned.supply
+    if supply is not None:
+        needs = results_table("natural sentences", "times", "each", "needed", texts=1)
+        for need in supply.needs.rows:
+            needs.add_row(need.use, f"{need.times:,}", f"{need.each:,}", f"{need.needed:,}")
+        print_table(needs)
+        if supply.available is not None:
+            enough = f"{supply.lacking:,} too few" if supply.lacking else "enough"
+            how = {"counted": "There are", "estimated": "The text has about"}
+            print(f"{how.get(supply.how, 'The text has at most')} {supply.available:,}: {enough}.")
+    if planned.tests:
+        print(planned.tests)
 
 
 def status(study: StudyFile = _STUDY_FILE) -> None:
@@ -105,3 +188,86 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     for row in stage_states(read_study(study)):
         table.add_row(row.stage, row.state, row.date, row.seconds, row.size, row.because)
     print_table(table)
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="Of a study, or of single commands.")] = Path(),
+    every: Annotated[
+        bool, typer.Option("--all", help="List files that hold, too, and what they were made of.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether all files of a folder are as commands wrote them, and of what is there now.
+
+    Records beside the files hold checksums of what each command read and wrote. Named are files
+    that were changed by hand, that were made of something that has changed since, or that are
+    missing; records without checksums, of older versions; and files that no record tells of. The
+    exit status is 1 if anything is wrong.
+
+    Example: `contstim verify my-study`
+    """
+    from contstim.study.verification import grouped, summary, verify_folder
+
+    check = verify_folder(folder, watch=TerminalWatcher(quiet=quiet))
+    rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
+    if rows:
+        table = results_table("file", "state", "why", texts=3)
+        for row in rows:
+            table.add_row(row.path, row.state, row.sentence)
+        print_table(table)
+    remark(f"{folder}: {summary(check)}", quiet=quiet)
+    if check.wrong:
+        raise typer.Exit(1)
+
+
+def archive(
+    out: Annotated[
+        Path, typer.Option(help="A file that ends in .zip, or a new folder.", metavar="ZIP|FOLDER")
+    ],
+    study: StudyFile = _STUDY_FILE,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Name this file or folder with its checksum and leave it out; repeatable.",
+        ),
+    ] = None,
+    largest: Annotated[
+        float, typer.Option(min=0, metavar="MB", help="Leave out larger inputs, too.")
+    ] = 500,
+    as_it_is: Annotated[
+        bool,
+        typer.Option("--as-it-is", help="Although stages are stale, missing or changed by hand."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a study with all that it takes to do it again, and what a publication needs.
+
+    The zip or folder holds the study file, its inputs, all results, the installed versions, a
+    datasheet of the materials, a methods section with every number filled in, the draft of a
+    preregistration, and a Psych-DS data set where there are responses. Questions that only you
+    can answer begin with "To fill in". `contstim run` in the unpacked archive does the study
+    again and compares.
+
+    Example: `contstim archive --out study.zip`
+    """
+    from contstim.study.handing_on.archive import archive_study
+    from contstim.study.study_file import read_study
+
+    written = archive_study(
+        read_study(study),
+        out,
+        without=without or (),
+        largest=largest,
+        as_it_is=as_it_is,
+        watch=TerminalWatcher(quiet=quiet),
+    )
+    manifest = written.manifest
+    for doubt in manifest.as_it_is:
+        warn(doubt)
+    size = sum(file.size for file in manifest.files) / 1e6
+    remark(
+        f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB before packing. "
+        f"{counted(written.questions, 'question')} in its texts are left to you (To fill in).",
+        quiet=quiet,
+    )

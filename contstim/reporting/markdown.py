@@ -9,6 +9,7 @@ from contstim.reporting.report import (
     Bullets,
     Details,
     Heading,
+    Link,
     Paragraph,
     Picture,
     Style,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from contstim.reporting.report import Part, Report, Span, Text, Value
 
-_MARKS = {Style.STRONG: "**", Style.EMPHASIS: "*", Style.CHANGED: "**"}
+_MARKS = {Style.STRONG: "**", Style.EMPHASIS: "*", Style.CHANGED: "**", Style.BUTTON: "**"}
 _INSIDE = re.compile(
     r"[\\*`$<]"  # what takes a sign's meaning away, emphasis, code, formulas, HTML
     r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis too, unless between two letters
@@ -81,11 +82,13 @@ def _line(text: Text) -> str:
     return f"{runs[: sign.end() - 1]}\\{runs[sign.end() - 1 :]}" if sign else runs
 
 
-def _runs(text: Text | Span) -> str:
+def _runs(text: Text | Span | Link) -> str:
     written = []
     for span in spans(text):
         if isinstance(span, str):
             written.append(_plain(span))
+        elif isinstance(span, Link):
+            written.append(f"[{_plain(span.text)}]({span.address})")
         elif span.style is Style.CODE:
             # between more backticks than the text holds in a row, and apart from its own
             marks = "`" * (1 + max(map(len, re.findall("`+", span.text)), default=0))

@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class Style(StrEnum):
@@ -27,6 +28,7 @@ class Style(StrEnum):
     STRONG = "strong"
     EMPHASIS = "em"
     CHANGED = "mark"
+    BUTTON = "kbd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,29 @@ class Span:
     style: Style
 
 
-Text: TypeAlias = str | tuple[str | Span, ...]
-"""A text, or runs of it of which some have a style."""
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A run of characters that leads to a file beside the page, or in a folder below it.
 
-Value: TypeAlias = Text | float | Span
+    Attributes:
+        text: what is read.
+        path: of the file, from the page, with slashes.
+    """
+
+    text: str
+    path: str
+
+    @property
+    def address(self) -> str:
+        """The path as an address: characters that mean something there are written otherwise."""
+        # "./", because a file may be called "a:b", and what stands before a colon is a scheme
+        return f"./{quote(self.path)}"
+
+
+Text: TypeAlias = str | tuple[str | Span | Link, ...]
+"""A text, or runs of it of which some have a style or lead somewhere."""
+
+Value: TypeAlias = Text | float | Span | Link
 """What a cell of a table holds; a float is written with three decimals."""
 
 
@@ -57,6 +78,11 @@ def strong(text: str) -> Span:
 def emphasis(text: str) -> Span:
     """A run in italics."""
     return Span(text, Style.EMPHASIS)
+
+
+def button(text: str) -> Span:
+    """What can be pressed."""
+    return Span(text, Style.BUTTON)
 
 
 def changed(text: str) -> Span:
@@ -150,11 +176,13 @@ class Report:
         title: its first heading.
         parts: what it says, in this order.
         warning: what nobody may overlook, such as that answers are artificial; empty: nothing.
+        meta: of an HTML page, names and contents of `<meta>` tags, which no reader sees.
     """
 
     title: str
     parts: Sequence[Part]
     warning: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
 
     def html(self) -> str:
         """One HTML page that stands alone: no scripts, nothing fetched."""
@@ -169,13 +197,13 @@ class Report:
         return write_markdown(self)
 
 
-def spans(text: Text | Span) -> Iterable[Span | str]:
+def spans(text: Text | Span | Link) -> Iterable[Span | Link | str]:
     """The runs of a text."""
-    return (text,) if isinstance(text, str | Span) else text
+    return (text,) if isinstance(text, str | Span | Link) else text
 
 
-def value_text(value: Value) -> Text | Span:
+def value_text(value: Value) -> Text | Span | Link:
     """A cell as text."""
     if isinstance(value, float):
         return f"{value:.3f}"
-    return value if isinstance(value, str | Span | tuple) else str(value)
+    return value if isinstance(value, str | Span | Link | tuple) else str(value)

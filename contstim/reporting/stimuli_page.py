@@ -59,11 +59,11 @@ def stimuli_report(
     if triplets:
         parts.append(Heading("Synthetic sentences"))
         parts += _sections(
-            triplets, _duel, lambda of_duel: [_triplet_table(each) for each in of_duel]
+            triplets, _duel, lambda of_duel: [triplet_table(each) for each in of_duel]
         )
     if pairs:
         parts.append(Heading("Natural pairs"))
-        parts += _sections(pairs, _duel, lambda of_duel: [_pairs_table(of_duel, scores)])
+        parts += _sections(pairs, _duel, lambda of_duel: [pairs_table(of_duel, scores)])
     if trials:
         parts.append(Heading("Trials"))
         parts += _sections(
@@ -138,7 +138,8 @@ def _sections(
     ]
 
 
-def _triplet_table(t: Triplet) -> Table:
+def triplet_table(t: Triplet) -> Table:
+    """The sentences of a triplet with their log-probabilities (nats), changed words marked."""
     # each model's log-probability of the sentence that it rejects
     rejected = (t.log_prob_synthetic_1_model_1, t.log_prob_synthetic_2_model_2)
     natural = (t.log_prob_natural_model_1, t.log_prob_natural_model_2)
@@ -157,7 +158,13 @@ def _triplet_table(t: Triplet) -> Table:
     return Table(("", "sentence", t.model_1, t.model_2), rows, texts=2, is_wide=True)
 
 
-def _pairs_table(pairs: Sequence[Pair], scores: ScoreTable | None) -> Table:
+def pairs_table(pairs: Sequence[Pair], scores: ScoreTable | None) -> Table:
+    """Natural pairs of two models with their log-probabilities (nats), or ranks without scores.
+
+    Raises:
+        InputError: there are neither scores nor texts.
+        ScoreError: the scores lack a sentence or a model.
+    """
     models = (pairs[0].model_1, pairs[0].model_2)
     columns = [] if scores is None else [scores.column(model) for model in models]
     rows: list[tuple[Value, ...]] = []

@@ -14,5 +14,10 @@ stage          a stage: what it reads, writes and depends on
 stages         the stages of a study, in order
 stage_records  what was done, by which files, options and versions; what is stale, and why
 running        does what is stale
+planning       what a run would do, whether it can work, what it can show
+amounts        what the design comes to: items, trials, minutes
+rehearsal      a study in small: a few seconds of everything that takes long
+times          how long stages take
 template       a study file to begin with
+handing_on     all of a study in one zip or folder, and the same results from it elsewhere
 """

@@ -15,6 +15,7 @@ from contstim.files import write_text
 from contstim.locks import file_lock
 from contstim.records import now, recorded_as
 from contstim.steps.watching import SILENT, Watcher
+from contstim.study.page import LivePage
 from contstim.study.stage_records import (
     Examination,
     StageRecord,
@@ -67,7 +68,8 @@ def run_study(
 
     Before each stage what it reads, its options and versions are compared with its record, so that
     a stage whose inputs were written anew, and are the same as before, is left. While it runs the
-    study's folder is the current one of the process.
+    study's folder is the current one of the process. The page of the study, `index.html`, is
+    written anew whenever a stage begins or ends.
 
     Args:
         study: as `read_study` reads it.
@@ -80,7 +82,8 @@ def run_study(
 
     Raises:
         InputError: there is no such stage, a file that was changed by hand would be written anew,
-            or another process runs the study; and whatever a step raises.
+            `index.html` is not a page of contstim, or another process runs the study; and whatever
+            a step raises.
     """
     with chdir(study.folder), _alone():
         _remove_partial_files()
@@ -91,8 +94,10 @@ def run_study(
         unchanged: list[str] = []
         edited: list[str] = []
         incomplete: list[str] = []
+        page = LivePage(study, stages)
         for stage in chosen:
             examination = examine(stage)
+            page.reach(examination)
             if examination.edited and stage.name not in again and not examination.reasons:
                 edited += examination.edited
             if examination.state is State.DONE and stage.name not in again:
@@ -102,11 +107,13 @@ def run_study(
                 if examination.edited and not overwrite:
                     raise InputError(_edited_text(examination, stage.name in again))
                 begin(stage, examination)
-                record = _do(stage, study, watch)
+                with page.doing(stage):
+                    record = _do(stage, study, watch)
                 end(stage, record)
                 done.append(stage.name)
             if record is not None and not record.complete:
                 incomplete.append(stage.name)
+        page.close()
     return StudyRun(tuple(done), tuple(unchanged), tuple(edited), tuple(incomplete))
 
 
@@ -136,7 +143,6 @@ def _do(stage: Stage, study: Study, watch: Watcher) -> StageRecord:
         date=now(),
         seconds=round(perf_counter() - started, 2),
         size=size_of(stage.writes),
-        remarks=listener.remarks,
         warnings=listener.warnings,
         complete=bool(getattr(result, "complete", True)),
     )
@@ -146,11 +152,10 @@ def _do(stage: Stage, study: Study, watch: Watcher) -> StageRecord:
 
 
 class _Listener(Watcher):
-    """Passes on what a step tells, and keeps the lines for its record."""
+    """Passes on what a step tells, and keeps its warnings for the record."""
 
     def __init__(self, watch: Watcher) -> None:
         self._watch = watch
-        self.remarks: list[str] = []
         self.warnings: list[str] = []
         # Bars are the other's
         self.reading = watch.reading  # type: ignore[method-assign]
@@ -160,10 +165,8 @@ class _Listener(Watcher):
         self.working = watch.working  # type: ignore[method-assign]
 
     def remark(self, text: str) -> None:
-        """Keep a line, and pass it on."""
-        if text:
-            self.remarks.append(text)
-            self._watch.remark(text)
+        """Pass a line on."""
+        self._watch.remark(text)
 
     def warn(self, text: str) -> None:
         """Keep a warning, and pass it on."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ class StageRecord:
         date: when it was done, UTC.
         seconds: how long it took, interrupted attempts left out.
         size: bytes of all that was written.
-        remarks: what the step told.
         warnings: what the step warned of.
         complete: False where something that was wanted could not be found.
     """
@@ -54,7 +54,6 @@ class StageRecord:
     date: str
     seconds: float
     size: int
-    remarks: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
 
@@ -71,15 +70,22 @@ def record_path(stage: str) -> Path:
 
 def read_stage_record(stage: str) -> StageRecord | None:
     """The record of a stage; None where there is none, or it is damaged and nothing holds."""
-    from pydantic import TypeAdapter, ValidationError
-
     path = record_path(stage)
     if not path.is_file():
         return None
     try:
-        return TypeAdapter(StageRecord).validate_python(read_json_object(path))
-    except (ContstimError, ValidationError):
+        record: StageRecord = _validator().validate_python(read_json_object(path))
+    except (ContstimError, ValueError):  # pydantic's errors are ValueErrors
         return None
+    return record
+
+
+@cache
+def _validator() -> Any:
+    # Made once: it takes longer than all reading
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(StageRecord)
 
 
 class State(StrEnum):

@@ -10,6 +10,8 @@ from contstim.study.stage_records import Examination, State, examine
 from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from contstim.study.study_file import Study
 
 
@@ -42,13 +44,19 @@ def stage_states(study: Study) -> list[StageState]:
         for stage in stages_of(study):
             examination = examine(stage)
             before = {unsettled[path] for path in map(str, stage.reads) if path in unsettled}
-            states.append(_row(examination, sorted(before)))
+            states.append(state_of(examination, sorted(before)))
             if examination.state is not State.DONE or before:
                 unsettled |= dict.fromkeys(map(str, stage.writes), stage.name)
         return states
 
 
-def _row(examination: Examination, before: list[str]) -> StageState:
+def state_of(examination: Examination, before: Sequence[str] = ()) -> StageState:
+    """The row of a stage.
+
+    Args:
+        examination: of the stage.
+        before: names of the stages that write what it reads, and are to be done first.
+    """
     record = examination.record
     because = list(examination.reasons)
     state: str = examination.state

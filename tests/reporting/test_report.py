@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,12 @@ from contstim.reporting.report import (
     Bullets,
     Details,
     Heading,
+    Link,
     Paragraph,
     Picture,
     Report,
     Table,
+    button,
     changed,
     code,
     emphasis,
@@ -49,7 +52,8 @@ def _report(text: str) -> Report:
         (
             Heading(text),
             Paragraph((text, code(text), strong(text)), note=True),
-            Bullets([text, (emphasis(text),)]),
+            Bullets([text, (emphasis(text), " ", button(text))]),
+            Paragraph((Link(text, text),)),
             Table((text, "number"), [(changed(text), 0.5), ("", 3)]),
             Details(text, [Paragraph(text)], is_open=True),
             Picture("figure", PNG, text),
@@ -97,3 +101,16 @@ def test_a_page_by_hand() -> None:
 def test_rows_have_a_cell_for_each_name() -> None:
     with pytest.raises(ValueError, match="1 cells under 2 names"):
         Table(("a", "b"), [("x",)])
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
+def test_links_lead_to_files_beside_the_page(path: str) -> None:
+    """Witness: the standard library's reader of addresses; a file is never a scheme or a host."""
+    address = urlsplit(Link("file", path).address)
+    assert unquote(address.path) == f"./{path}"
+    assert not any((address.scheme, address.netloc, address.query, address.fragment))
+
+
+def test_meta_tags_are_escaped() -> None:
+    page = Report("title", (), meta={"generator": 'a"><b>'}).html()
+    assert '<meta name="generator" content="a&#34;&gt;&lt;b&gt;">' in page

@@ -7,6 +7,7 @@ The parts, from what a user calls to what they rest on:
     acceptability train_acceptability: classifiers of sentences, with restarts
     cola          sentences that experts accept or reject
     run           train_network: one run, from sentences to a model in a folder
+    speed         how long a training would take, from a few seconds of it
     loop          the training loop, and the task that it trains
     checkpoint    the state of a run on disk, and whether a run may be resumed from it
     record        the curve as numbers and as a picture

@@ -77,7 +77,7 @@ def train_network(
         ModelError: there is no such device, or the loss is no longer a number.
     """
     place = resolve_device(device)
-    bf16 = _computes_in_bf16(precision, place)
+    bf16 = computes_in_bf16(precision, place)
     # what a run in the same folder must have in common with this one to be resumed
     identity = {
         **flattened(network, settings),
@@ -91,7 +91,7 @@ def train_network(
         if TrainingText.beside(out) is None:  # trained by an earlier version, on this very text
             write_training_text(out, chain(sentences, validation or ()))
         return Training.read(out)
-    training, validation = _training_and_validation(sentences, validation, settings)
+    training, validation = training_and_validation(sentences, validation, settings)
     with seeded(settings.seed, BUILDING, place), _fitting_memory():
         task = build(training)
         trainer = Trainer(task, training, validation, settings, device=place, bf16=bf16)
@@ -191,7 +191,7 @@ def _fitting_memory() -> Iterator[None]:
         ) from error
 
 
-def _training_and_validation(
+def training_and_validation(
     sentences: Sequence[Sentence],
     validation: Sequence[Sentence] | None,
     settings: TrainingSettings,
@@ -219,7 +219,12 @@ def split_sentences(
     return [sentences[row] for row in training], [sentences[row] for row in apart]
 
 
-def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
+def computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
+    """Whether a training computes in bfloat16 where that is safe.
+
+    Raises:
+        ModelError: there is no such precision, or the device does not have it.
+    """
     if precision not in ("auto", "float32", "bfloat16"):
         raise ModelError(
             f"There is no precision {precision!r}; there are auto, float32 and bfloat16."

@@ -1,0 +1,276 @@
+"""Everything of a study in one zip or folder, to be handed on."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from contextlib import chdir
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from contstim.checksums import checksum
+from contstim.documents import read_text
+from contstim.errors import InputError
+from contstim.files import writing
+from contstim.records import now, record_path, recorded_as
+from contstim.steps.watching import SILENT
+from contstim.study.handing_on.datasheet import TO_FILL_IN, datasheet
+from contstim.study.handing_on.environment import constraints_text, environment_text
+from contstim.study.handing_on.facts import StudyFacts
+from contstim.study.handing_on.inputs import hub_models, left_out_names, study_inputs
+from contstim.study.handing_on.manifest import (
+    ARCHIVED_RESULTS,
+    MANIFEST,
+    PSYCH_DS,
+    ArchivedFile,
+    Manifest,
+)
+from contstim.study.handing_on.methods import methods
+from contstim.study.handing_on.preregistration import preregistration
+from contstim.study.handing_on.readme import readme_text
+from contstim.study.places import STORE, TRIAL_SCORES
+from contstim.study.stage_records import State, examine
+from contstim.study.stage_records import record_path as stage_record_path
+from contstim.study.stages import stages_of
+from contstim.study.study_file import RESULTS
+from contstim.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+    from contstim.steps.watching import Watcher
+    from contstim.study.study_file import Study
+
+_MEGABYTE = 1_000_000
+_STORES = "stores"  # in the folder of results: memories for later runs, as the store
+LARGEST = 500
+"""Megabytes; larger inputs are named with their checksums, and not copied."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What was written.
+
+    Attributes:
+        out: the zip or folder.
+        manifest: its list.
+        questions: how many places of its texts are left to the author.
+    """
+
+    out: Path
+    manifest: Manifest
+    questions: int
+
+
+def archive_study(
+    study: Study,
+    out: Path,
+    *,
+    without: Sequence[str] = (),
+    largest: float = LARGEST,
+    as_it_is: bool = False,
+    watch: Watcher = SILENT,
+) -> Archive:
+    """Write a study with its inputs, results, environment and texts, whole or not at all.
+
+    The same study makes the same archive: files in order of name, with one date, that of
+    SOURCE_DATE_EPOCH where it is set.
+
+    Args:
+        study: as `read_study` reads it.
+        out: a file that ends in `.zip`, or a new folder.
+        without: files of the archive, or folders, that are named in it and left out.
+        largest: inputs of more megabytes are left out, too.
+        as_it_is: whether stages may be stale, missing or changed by hand.
+        watch: told what is left out.
+
+    Raises:
+        InputError: stages are stale, missing or changed by hand; a file to leave out is not there;
+            the folder is there already; or a file cannot be read or written.
+    """
+    out = out.absolute()
+    if out.suffix != ".zip" and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is there already: name a new folder, or a file ending in .zip.")
+    command = ("contstim", "archive", study.path.name)
+    with chdir(study.folder), TemporaryDirectory() as scratch, recorded_as(command):
+        doubts = _doubts(study)
+        if doubts and not as_it_is:
+            listed = "\n".join(f"  {doubt}" for doubt in doubts)
+            raise InputError(
+                f"The results are not what this study file makes:\n{listed}\nRun 'contstim run "
+                f"{study.path.name}' first; or archive it with --as-it-is, which says so in it."
+            )
+        inputs = study_inputs(study, read_text(study.path.name))
+        results, astray = _results(study)
+        for line in astray:
+            watch.remark(line)
+        wanted = left_out_names((*inputs.files, *results), without)
+        large = {
+            name: path
+            for name, path in inputs.files.items()
+            if path.stat().st_size > largest * _MEGABYTE
+        }
+        out_of_it = {**dict.fromkeys(wanted), **dict.fromkeys(large)}
+        for name in out_of_it:
+            watch.remark(f"{name} is left out; archive.json has its checksum.")
+        facts = StudyFacts(study)
+        fingerprints = {
+            name: str(entry["fingerprint"]) for name, entry in facts.conventions.items()
+        }
+        hub = hub_models(study, fingerprints)
+        texts = {
+            "datasheet.md": (sheet := datasheet(facts, hub, doubts)).markdown(),
+            "datasheet.html": sheet.html(),
+            "methods.md": methods(facts).markdown(),
+            "preregistration.md": preregistration(facts).markdown(),
+            "environment.json": environment_text(),
+            "constraints.txt": constraints_text(),
+            study.path.name: inputs.text,
+        }
+        page = Path("index.html")
+        if page.is_file():
+            # Its links lead to results, which the archive has under another name
+            text = read_text(page)
+            for sign in ("href", "src"):
+                text = text.replace(f'{sign}="{RESULTS}/', f'{sign}="{ARCHIVED_RESULTS}/')
+            texts[page.name] = text
+        to_supply = [_listed(n, p) for n, p in inputs.files.items() if n in out_of_it]
+        texts["README.md"] = readme_text(facts, to_supply, hub, doubts, texts)
+        contents: dict[str, bytes | Path] = {name: text.encode() for name, text in texts.items()}
+        contents |= {name: path for name, path in inputs.files.items() if name not in out_of_it}
+        contents |= {name: path for name, path in results.items() if name not in out_of_it}
+        contents |= _psych_ds(facts, Path(scratch) / PSYCH_DS)
+        inside = len(f"{ARCHIVED_RESULTS}/")
+        manifest = Manifest(
+            title=study.title,
+            study=study.path.name,
+            date=now(),
+            contstim=__version__,
+            files=tuple(_listed(name, contents[name]) for name in sorted(contents)),
+            results=tuple(_listed(name[inside:], path) for name, path in sorted(results.items())),
+            to_supply=tuple(to_supply),
+            left_out=tuple(_listed(n, p) for n, p in results.items() if n in out_of_it),
+            hub_models=hub,
+            as_it_is=tuple(doubts),
+        )
+        contents[MANIFEST] = manifest.json.encode()
+        write = _write_zip if out.suffix == ".zip" else _write_folder
+        write({name: contents[name] for name in sorted(contents)}, out, manifest.date)
+    questions = sum(text.count(TO_FILL_IN) for name, text in texts.items() if name.endswith(".md"))
+    return Archive(out, manifest, questions)
+
+
+def _doubts(study: Study) -> list[str]:
+    """The stages that do not hold, each in a sentence."""
+    doubts = []
+    for stage in stages_of(study):
+        examination = examine(stage)
+        if examination.state is not State.DONE:
+            why = "; ".join(examination.reasons)
+            doubts.append(f"{stage.name} is {examination.state}{f': {why}' if why else ''}.")
+        doubts += [
+            f"{name} was changed by hand after the stage {stage.name} wrote it."
+            for name in examination.edited
+        ]
+    return doubts
+
+
+def _results(study: Study) -> tuple[dict[str, Path], list[str]]:
+    """What the stages wrote, by name in the archive; and a remark on what else lies there."""
+    stages = stages_of(study)
+    written = {path for stage in stages for path in stage.writes}
+    records = {
+        *(record_path(path) for path in written),
+        *(stage_record_path(stage.name) for stage in stages),
+    }
+    results, astray = {}, []
+    for path in sorted(RESULTS.rglob("*")):
+        inside = path.relative_to(RESULTS)
+        if not path.is_file() or any(part.startswith(".") for part in inside.parts):
+            continue
+        if path in records or not written.isdisjoint((path, *path.parents)):
+            results[f"{ARCHIVED_RESULTS}/{inside.as_posix()}"] = path
+        elif not path.name.startswith(STORE.name) and inside.parts[0] != _STORES:
+            astray.append(path.as_posix())
+    remark = f"Left out, because no stage of the study writes them: {', '.join(astray)}."
+    return results, [remark] if astray else []
+
+
+def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, bytes | Path]:
+    """The files of a Psych-DS data set of the trials and responses; none where nobody answered."""
+    if not facts.responses or not facts.trials:
+        return {}
+    from contstim.experiments.platforms.psych_ds import Description, write_psych_ds
+    from contstim.scores import ScoreTable
+
+    title = facts.study.title
+    name = title if any(sign.isascii() and sign.isalnum() for sign in title) else "study"
+    write_psych_ds(
+        facts.trials,
+        out,
+        Description(name),
+        responses=facts.responses,
+        scores=ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
+        simulated=any(facts.participants.values()),
+    )
+    return {
+        f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path
+        for path in sorted(out.rglob("*"))
+        # The record of the export names a folder that is gone
+        if path.is_file() and not path.name.endswith(".meta.json")
+    }
+
+
+def _listed(name: str, content: bytes | Path) -> ArchivedFile:
+    if isinstance(content, Path):
+        digest = checksum(content).removeprefix("sha256:")
+        return ArchivedFile(name, digest, content.stat().st_size)
+    return ArchivedFile(name, hashlib.sha256(content).hexdigest(), len(content))
+
+
+def _write_zip(contents: Mapping[str, bytes | Path], out: Path, date: str) -> None:
+    moment = datetime.fromisoformat(date)
+    stamp = moment.timetuple()[:6]
+    folder = out.stem
+    with writing(out) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name, content in contents.items():
+            # Zip files know no date before 1980
+            info = zipfile.ZipInfo(f"{folder}/{name}", max(stamp, (1980, 1, 1, 0, 0, 0)))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3  # the same on every system
+            info.external_attr = 0o100644 << 16
+            with archive.open(info, "w", force_zip64=_size(content) > 2**31) as target:
+                _copy(content, target)
+
+
+def _write_folder(contents: Mapping[str, bytes | Path], out: Path, _date: str) -> None:
+    partial = out.with_name(f".{out.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        for name, content in contents.items():
+            path = partial / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as target:
+                _copy(content, target)
+        partial.replace(out)  # in one step: an empty folder gives way
+    except OSError as error:
+        raise InputError(f"Cannot write {out}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _size(content: bytes | Path) -> int:
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def _copy(content: bytes | Path, target: IO[bytes]) -> None:
+    if isinstance(content, bytes):
+        target.write(content)
+        return
+    with content.open("rb") as source:
+        shutil.copyfileobj(source, target)

@@ -1,0 +1,203 @@
+"""The user's files that a study reads, and where they stand in an archive."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.models.specifications import parse_specification
+from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_taken
+from contstim.study.places import StudyFiles, present
+from contstim.study.sections import ResponsesSection
+from contstim.study.stages import stages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from contstim.study.study_file import Study
+
+INPUTS = Path("inputs")
+"""Where files of other folders stand in an archive."""
+
+_BESIDE = (".meta.json", ".counts.csv", ".sentences.npy")
+# Texts in quotes, and comments, whose quotes are none
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
+_BEFORE, _AFTER = r"(?:^|(?<=[:=]))", r"(?=$|[@+:])"
+
+
+@dataclass(frozen=True)
+class StudyInputs:
+    """The user's files of a study.
+
+    Attributes:
+        text: of the study file, which names every file where it is in the archive.
+        files: where each file is now, by its name in the archive.
+    """
+
+    text: str
+    files: Mapping[str, Path]
+
+
+def study_inputs(study: Study, text: str) -> StudyInputs:
+    """The files that stages read and none writes, and the study file that names them.
+
+    Files of the study's folder keep their places. Others get one in the folder `inputs`, and the
+    study file is changed accordingly. The current folder is the study's.
+
+    Args:
+        study: as `read_study` reads it.
+        text: of its file.
+
+    Raises:
+        InputError: a file of another folder cannot be named otherwise, or another name would
+            change the order of the models, in which pairs of them are searched.
+    """
+    places: dict[Path, Path] = {}
+    for path in _paths(study):
+        place = path
+        if path.is_absolute() or ".." in path.parts or is_taken(path):
+            place = INPUTS / path.name
+            taken = set(places.values())
+            for number in range(2, len(taken) + 3):
+                if place not in taken:
+                    break
+                place = INPUTS / f"{path.stem}-{number}{path.suffix}"
+        places[path] = place
+    moved = {path.as_posix(): place.as_posix() for path, place in places.items() if path != place}
+    before = [model.specification for model in study.models]
+    after = [_renamed(specification, moved) for specification in before]
+    if sorted(before, key=lambda text: after[before.index(text)]) != sorted(before):
+        raise InputError(
+            "Models of other folders stand in another order in an archive, and the pairs of models "
+            "would be searched in another order, too. Put the models into the study's folder, name "
+            "them so in the study file, and run it again."
+        )
+    return StudyInputs(
+        _rewritten(text, moved),
+        {
+            name: file
+            for path, place in places.items()
+            for name, file in _files(path, place).items()
+        },
+    )
+
+
+def _paths(study: Study) -> list[Path]:
+    stages = stages_of(study)
+    written = {path for stage in stages for path in stage.writes}
+    # Of the archive that the study came in; the next one has its own
+    written.add(Path(ARCHIVED_RESULTS))
+    files = StudyFiles(study)
+    responses = files.section("responses", ResponsesSection)
+    own = [file for model in study.models if model.training is None for file in model.files]
+    read = [
+        *(path for stage in stages for path in stage.reads),
+        *own,
+        *present(None if responses is None else responses.file),
+    ]
+    return [path for path in dict.fromkeys(read) if written.isdisjoint((path, *path.parents))]
+
+
+def _files(path: Path, place: Path) -> dict[str, Path]:
+    """The files that a path stands for, and what contstim wrote beside them."""
+    if path.is_dir():
+        inside = (file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file())
+        return {
+            (place / name).as_posix(): path / name
+            for name in inside
+            if not any(part.startswith(".") for part in name.parts)
+        }
+    names = ["", *(ending for ending in _BESIDE if Path(f"{path}{ending}").is_file())]
+    return {f"{place.as_posix()}{ending}": Path(f"{path}{ending}") for ending in names}
+
+
+def _rewritten(text: str, moved: Mapping[str, str]) -> str:
+    """A study file with other places of some files."""
+    unnamed = set(moved)
+
+    def replaced(match: re.Match[str]) -> str:
+        piece = match[0]
+        if piece.startswith("#"):
+            return piece
+        value: str = tomllib.loads(f"value = {piece}")["value"]
+        new = _renamed(value, moved)
+        if new == value:
+            return piece
+        unnamed.difference_update(path for path in moved if re.search(_named(path), value))
+        return json.dumps(new, ensure_ascii=False)
+
+    changed = _STRING.sub(replaced, text)
+    if unnamed:
+        raise InputError(
+            f"{', '.join(sorted(unnamed))}: not in the study's folder, and the study file names it "
+            "in a way that an archive cannot change. Put it into the folder of the study file."
+        )
+    return changed
+
+
+def _renamed(value: str, moved: Mapping[str, str]) -> str:
+    for path, place in moved.items():
+        value = re.sub(_named(path), place.replace("\\", r"\\"), value)
+    return value
+
+
+def _named(path: str) -> str:
+    """Where a path stands in a value: alone, or in the specification of a model."""
+    return f"{_BEFORE}{re.escape(path)}{_AFTER}"
+
+
+def hub_models(study: Study, fingerprints: Mapping[str, str]) -> tuple[HubModel, ...]:
+    """The models that are loaded from the hub by their names, with the revisions in the cache.
+
+    Args:
+        study: as `read_study` reads it.
+        fingerprints: of models, by their names in the study.
+    """
+    return tuple(
+        HubModel(
+            model.name,
+            location := parse_specification(model.specification).location,
+            _revision(location),
+            fingerprints.get(model.name, ""),
+        )
+        for model in study.models
+        if model.training is None and not model.files
+    )
+
+
+def _revision(location: str) -> str:
+    """The commit of a model in the local cache of the hub; empty where it is not there."""
+    from transformers.utils.hub import cached_file
+
+    try:
+        found = cached_file(location, "config.json", local_files_only=True)
+    except (OSError, ValueError):
+        return ""
+    # …/models--NAME/snapshots/COMMIT/config.json
+    folder = Path(found).parent if found else Path()
+    return folder.name if folder.parent.name == "snapshots" else ""
+
+
+def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[str]:
+    """The files that a user leaves out: those of these names, or in folders of these names.
+
+    Raises:
+        InputError: a name is not that of a file or a folder of the archive.
+    """
+    names = list(files)
+    out: set[str] = set()
+    for text in without:
+        wanted = Path(text).as_posix()
+        matching = [name for name in names if name == wanted or name.startswith(f"{wanted}/")]
+        if not matching:
+            raise InputError(
+                f"--without {text}: there is no such file in the archive. Give its name as the "
+                "study file has it, or as archive.json would."
+            )
+        out.update(matching)
+    return frozenset(out)

@@ -1,0 +1,163 @@
+"""The list of an archive: every file with its size and checksum, and what the receiver supplies."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from contstim.checksums import checksum
+from contstim.documents import read_json_object
+from contstim.errors import ContstimError, InputError
+from contstim.study.places import ARCHIVED_ALLOTMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MANIFEST = "archive.json"
+ARCHIVED_RESULTS = ARCHIVED_ALLOTMENT.parent.as_posix()
+"""The folder of the results that an archive was made of, beside the study file."""
+
+
+@dataclass(frozen=True)
+class ArchivedFile:
+    """A file of an archive.
+
+    Attributes:
+        name: its path, from the study file's folder.
+        sha256: of its content, in hexadecimal digits.
+        size: bytes.
+    """
+
+    name: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model that is loaded from the hub.
+
+    Attributes:
+        name: in the study.
+        location: its name on the hub.
+        revision: the commit that was loaded; empty where it is not known.
+        fingerprint: of weights, tokenizer and rule; empty where no scores were made.
+    """
+
+    name: str
+    location: str
+    revision: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an archive holds, and what it does not.
+
+    Attributes:
+        title: of the study.
+        study: the name of the study file.
+        date: when the archive was made, UTC.
+        contstim: the version that made it.
+        files: all files of the archive but this list.
+        results: the archived results, as files of the folder `results`.
+        to_supply: inputs that were left out, where they belong.
+        left_out: results that were left out.
+        hub_models: loaded by name, and not part of the archive.
+        as_it_is: what did not hold when the archive was made; empty if everything did.
+    """
+
+    title: str
+    study: str
+    date: str
+    contstim: str
+    files: tuple[ArchivedFile, ...]
+    results: tuple[ArchivedFile, ...]
+    to_supply: tuple[ArchivedFile, ...]
+    left_out: tuple[ArchivedFile, ...]
+    hub_models: tuple[HubModel, ...]
+    as_it_is: tuple[str, ...]
+
+    @property
+    def json(self) -> str:
+        """The content of `archive.json`."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """The list of the archive that was unpacked into a folder; None where there is none.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        return TypeAdapter(Manifest).validate_python(read_json_object(path))
+    except (ContstimError, ValidationError) as error:
+        raise InputError(
+            f"{path} is not the list of an archive, or is damaged: unpack the archive again, or "
+            "remove the file."
+        ) from error
+
+
+def check_supplied(folder: Path) -> tuple[str, ...]:
+    """Remarks on inputs of an unpacked archive that differ from those it was made of.
+
+    Raises:
+        InputError: inputs that the receiver is to supply are missing; names them all.
+    """
+    manifest = read_manifest(folder)
+    if manifest is None:
+        return ()
+    missing = [file for file in manifest.to_supply if not (folder / file.name).is_file()]
+    if missing:
+        listed = "\n".join(
+            f"  {file.name}: {file.size:,} bytes, sha256 {file.sha256}" for file in missing
+        )
+        raise InputError(
+            f"This archive was made without files that the study reads. Put them into {folder}:\n"
+            f"{listed}\nWhoever sent you the archive can say where they come from."
+        )
+    return tuple(_differing(manifest, folder))
+
+
+def _differing(manifest: Manifest, folder: Path) -> Iterator[str]:
+    # Of the files, those that a study reads: not its page and texts, which are written anew
+    inputs = [file for file in manifest.files if _is_input(file.name, manifest)]
+    for file in (*manifest.to_supply, *inputs):
+        path = folder / file.name
+        if not path.is_file():
+            yield f"{file.name} is missing."
+        elif checksum(path) != f"sha256:{file.sha256}":
+            yield f"{file.name} is not the file that the archive was made with."
+
+
+def _is_input(name: str, manifest: Manifest) -> bool:
+    first = name.partition("/")[0]
+    return first not in (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
+
+
+PSYCH_DS = "psych-ds"
+TEXTS = (
+    MANIFEST,
+    "README.md",
+    "environment.json",
+    "constraints.txt",
+    "datasheet.md",
+    "datasheet.html",
+    "methods.md",
+    "preregistration.md",
+    "index.html",
+)
+"""The names of what is written for an archive, which no input can have."""
+
+
+def is_taken(path: Path) -> bool:
+    """Whether an archive has something else of this name."""
+    return path.parts[0] in (*TEXTS, PSYCH_DS, ARCHIVED_RESULTS)

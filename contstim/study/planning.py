@@ -1,0 +1,350 @@
+"""What a study will do, whether that can work, what it can show, and how long it takes.
+
+Numbers follow from the study file. Times follow from a rehearsal of a few seconds for each model
+and pair of models, where there is one: see `rehearsal`.
+"""
+
+from __future__ import annotations
+
+from contextlib import chdir
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from contstim.errors import ContstimError
+from contstim.experiments.analysis.inference import (
+    THESE_ITEMS,
+    every_contrast,
+    reach,
+    read_contrasts,
+)
+from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
+from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.design import PowerSettings
+from contstim.steps.selection import SelectionSettings
+from contstim.steps.watching import SILENT
+from contstim.stimuli import read_stimuli
+from contstim.study.amounts import StudyNumbers, count_cautions, numbers_of
+from contstim.study.feasibility import counts_of, most_sentences
+from contstim.study.places import StudyFiles, triplet_store
+from contstim.study.rehearsal import MOST_SECONDS, Speeds, rehearse
+from contstim.study.sections import TripletsSection
+from contstim.study.stage_records import read_stage_record
+from contstim.study.stages import stages_of
+from contstim.study.status import stage_states
+from contstim.study.times import Time, stage_time
+from contstim.tables import columns_of, frame_of
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pandas import DataFrame
+
+    from contstim.steps.watching import Watcher
+    from contstim.study.stage import Stage
+    from contstim.study.study_file import Study
+
+_USUAL_CANDIDATES = 10  # searched for each triplet that is selected: 100 and 10 in the 2023 study
+_FEWEST_CANDIDATES = 2
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """What a run would do about a stage.
+
+    Attributes:
+        stage: its name.
+        state: done, stale, begun or not done; or `waits` for a stage before it.
+        what: what it does, in a phrase with its numbers.
+        because: why it is stale.
+        seconds: about how long it takes; None where nothing was measured.
+        basis: how that is known: `done`, `measured`, `partly guessed`, `last time` or `guess`.
+    """
+
+    stage: str
+    state: str
+    what: str
+    because: str
+    seconds: float | None
+    basis: str
+
+
+@dataclass(frozen=True)
+class SentenceSupply:
+    """Natural sentences: how many a study needs, and how many it has.
+
+    Attributes:
+        needs: by use.
+        available: how many there are; None where that is not known.
+        how: `counted`, `estimated` from the beginning of the text, or `at most` as many as the text
+            has sentences.
+    """
+
+    needs: SentenceNeeds
+    available: int | None
+    how: str
+
+    @property
+    def lacking(self) -> int:
+        """How many there are too few; 0 where that is not known."""
+        return 0 if self.available is None else max(self.needs.in_all - self.available, 0)
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What a study will do, before anything costs time.
+
+    Attributes:
+        stages: in their order.
+        numbers: what the design comes to.
+        supply: of natural sentences; None in a study that needs none.
+        tests: what the tests of the analysis can show, in sentences; empty without groups.
+        cautions: what could fail or disappoint, in sentences.
+        measured: whether the times rest on a rehearsal.
+        rehearsed: seconds that it took.
+    """
+
+    stages: tuple[StagePlan, ...]
+    numbers: StudyNumbers
+    supply: SentenceSupply | None
+    tests: str
+    cautions: tuple[str, ...]
+    measured: bool
+    rehearsed: float
+
+    @property
+    def seconds(self) -> float:
+        """About how long a run takes, stages of which nothing is known left out."""
+        return sum(stage.seconds or 0.0 for stage in self.stages)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The stages of whose time nothing is known."""
+        return tuple(stage.stage for stage in self.stages if stage.seconds is None)
+
+    def to_frame(self) -> DataFrame:
+        """The stages as a table of pandas: stage, state, what, because, seconds, basis."""
+        return frame_of(columns_of(StagePlan, self.stages))
+
+
+def plan_study(
+    study: Study,
+    *,
+    measure: bool = True,
+    most_seconds: float = MOST_SECONDS,
+    watch: Watcher = SILENT,
+) -> StudyPlan:
+    """Say what a run of a study would do, whether it can work, and how long it takes here.
+
+    A few seconds of everything that takes long are measured in a temporary folder; what the study
+    has already is only read. Nothing is written into the study's folder.
+
+    Args:
+        study: as `read_study` reads it, which refuses what cannot work at all.
+        measure: whether times are measured.
+        most_seconds: how long all measurements together take, about.
+        watch: told how far the measurement is.
+
+    Raises:
+        InputError: a file of the study cannot be read.
+    """
+    states = stage_states(study)
+    with chdir(study.folder):
+        stages = stages_of(study)
+        undone = {row.stage for row in states if row.state != "done"}
+        speeds = Speeds()
+        if measure and undone:
+            searches = study.sections.get("triplets")
+            store = None
+            if isinstance(searches, TripletsSection):
+                (options,) = (stage.options for stage in stages if stage.name == "triplets")
+                store = triplet_store(options, searches)
+            speeds = rehearse(study, undone, triplets=store, most_seconds=most_seconds, watch=watch)
+        numbers = numbers_of(study)
+        supply = _supply(study, speeds)
+        plans = []
+        for stage, row in zip(stages, states, strict=True):
+            time = Time(0.0, "done")
+            if row.stage in undone:
+                record = read_stage_record(row.stage)
+                time = stage_time(row.stage, study, numbers, speeds, record)
+            what = _phrase(stage, study, numbers, supply)
+            plans.append(
+                StagePlan(row.stage, row.state, what, row.because, time.seconds, time.basis)
+            )
+        tests, limits = _tests(study)
+        cautions = (
+            *count_cautions(study),
+            *_candidates(study),
+            *_word_caps(study, numbers, speeds),
+            *_supply_cautions(supply),
+            *limits,
+            *speeds.cautions,
+        )
+    return StudyPlan(
+        tuple(plans),
+        numbers,
+        supply,
+        tests,
+        tuple(dict.fromkeys(cautions)),
+        bool(measure and undone),
+        speeds.elapsed,
+    )
+
+
+def _phrase(
+    stage: Stage, study: Study, numbers: StudyNumbers, supply: SentenceSupply | None
+) -> str:
+    """What a stage does, with its numbers."""
+    sections, pairs = study.sections, numbers.model_pairs
+    under = f"under {counted(numbers.models, 'model')}"
+    each = f"for each of {counted(pairs, 'pair')} of models"
+    sign = "" if supply is None or supply.how == "counted" else "about "
+    available = None if supply is None or supply.how == "at most" else supply.available
+    sentences = (
+        "the natural sentences"
+        if available is None
+        else (f"{sign}{counted(available, 'natural sentence')}")
+    )
+    phrases = {
+        "scores": f"score {sentences} {under}",
+        "trial-scores": f"score the sentences of the trials {under}",
+        "pairs": f"select {counted(numbers.natural_pairs, 'natural pair')}",
+        "selection": f"select {numbers.selected:,} of {counted(numbers.searched, 'triplet')}",
+        "design": (
+            f"share {counted(numbers.trials, 'trial')} out to {counted(numbers.groups, 'group')}"
+        ),
+    }
+    if stage.name == "triplets":
+        return f"search for {counted(sections['triplets'].per_pair, 'triplet')} {each}"
+    power = StudyFiles(study).section("power", PowerSettings)
+    if stage.name == "power" and power is not None:
+        return (
+            f"simulate {counted(power.simulations, 'experiment')} {each.partition(' of ')[0]} model"
+        )
+    return phrases.get(stage.name, stage.about)
+
+
+def _supply(study: Study, speeds: Speeds) -> SentenceSupply | None:
+    counts = counts_of(study)
+    if counts.models < 2 or not counts.sentences:
+        return None
+    needs = sentences_needed(
+        counts.models,
+        triplets_per_pair=counts.searched,
+        pairs_per_pair=counts.pairs,
+        groups=counts.groups,
+        random_per_group=counts.random_per_group,
+        catch_per_group=counts.catch_per_group,
+    )
+    if speeds.natural is not None:
+        return SentenceSupply(needs, speeds.natural, "counted" if speeds.exact else "estimated")
+    natural = StudyFiles(study).natural
+    stage = read_stage_record("sentences")
+    if natural is not None and natural.exists() and (stage or study.texts.natural is None):
+        return SentenceSupply(needs, len(set(read_stimuli(natural))), "counted")
+    return SentenceSupply(needs, most_sentences(study), "at most")
+
+
+def _supply_cautions(supply: SentenceSupply | None) -> Iterator[str]:
+    if supply is not None and supply.lacking:
+        about = {"counted": "there are", "estimated": "there are about"}.get(supply.how, "at most")
+        yield (
+            f"The study needs {supply.needs.in_all:,} natural sentences, each of which serves "
+            f"once, and {about} {supply.available or 0:,}: give {supply.lacking:,} more, loosen "
+            f"[sentences] or enlarge [vocabulary], or ask for less."
+        )
+
+
+def _candidates(study: Study) -> Iterator[str]:
+    """Whether enough triplets are searched for what is to be selected of them."""
+    counts, selection = counts_of(study), study.sections.get("selection")
+    if not isinstance(selection, SelectionSettings) or not counts.selected or not counts.searched:
+        return
+    ratio = counts.searched / counts.selected
+    if ratio >= _FEWEST_CANDIDATES:
+        return
+    usual = (
+        f"Usual are {_USUAL_CANDIDATES} searched for each that is selected, as in the 2023 study"
+    )
+    text = (
+        f"{counts.selected} triplets of each pair of models are selected from "
+        f"{counts.searched}, and some searches find nothing"
+    )
+    if selection.quantiles:
+        each = counts.selected // selection.quantiles
+        text += (
+            f": {counts.searched / selection.quantiles:.1f} candidates or fewer fall into each of "
+            f"{selection.quantiles} quantiles, of which {each} are taken"
+        )
+    if ratio == 1:
+        text += "; if a single one is missing, there is no selection"
+    yield f"{text}. {usual}; search for {_FEWEST_CANDIDATES * counts.selected} or more."
+
+
+def _word_caps(study: Study, numbers: StudyNumbers, speeds: Speeds) -> Iterator[str]:
+    """Whether a cap on words leaves room for all sentences."""
+    section = study.sections.get("triplets")
+    selection = study.sections.get("selection")
+    if speeds.words is None or speeds.words_a_sentence is None:
+        return
+    caps = [("triplets", getattr(section, "word_cap", None), numbers.searched)]
+    caps.append(("selection", getattr(selection, "word_cap", None), numbers.selected))
+    for name, cap, triplets in caps:
+        if cap is None:
+            continue
+        needed, room = 3 * triplets * speeds.words_a_sentence, cap * speeds.words
+        if needed > room:
+            least = ceil(needed / speeds.words)
+            yield (
+                f"[{name}] word_cap: {counted(triplets, 'triplet')} have {3 * triplets:,} "
+                f"sentences of {speeds.words_a_sentence:.1f} words that count, on average, and "
+                f"{counted(speeds.words, 'word')} of the vocabulary may each stand in {cap}: that "
+                f"is room for {room:,} words, and {needed:,.0f} are needed. Raise word_cap to "
+                f"{least} at the very least, or ask for fewer triplets."
+            )
+        elif 3 * needed > room:
+            yield (
+                f"[{name}] word_cap: the sentences would use {needed / room:.0%} of all room that "
+                f"the cap leaves the vocabulary. Searches for the last triplets will find worse "
+                f"words, or none: raise word_cap, or ask for fewer triplets."
+            )
+
+
+def _tests(study: Study) -> tuple[str, list[str]]:
+    """What the tests of the analysis can show; and cautions about that."""
+    counts = counts_of(study)
+    files = StudyFiles(study)
+    settings = files.section("analysis", AnalysisSettings) or AnalysisSettings()
+    cautions: list[str] = []
+    power = files.section("power", PowerSettings)
+    if power is not None:
+        try:
+            power.ceilings()
+        except ContstimError as error:
+            cautions.append(f"[power] pilot: {error}")
+    if not counts.groups or counts.models < 2:
+        return "", cautions
+    names = [model.name for model in study.models]
+    contrasts = every_contrast(names)
+    if settings.contrasts is not None:
+        try:
+            contrasts = read_contrasts(settings.contrasts, names)
+        except ContstimError as error:
+            cautions.append(f"[analysis] contrasts: {error}")
+    if settings.units == "participants" or (settings.units == "auto" and counts.groups == 1):
+        return (
+            f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
+            f"`contstim simulate power`, or a section [power]. {THESE_ITEMS}"
+        ), cautions
+    family = reach([counts.groups] * len(contrasts), settings.fdr)
+    tests = f"{counted(family.tests, 'test')} of {counted(counts.groups, 'group')}"
+    if limits := family.caution("groups", settings.fdr):
+        if family.needed is None:
+            cautions.append(limits)
+        return f"{tests}. {limits}", cautions
+    return (
+        f"{tests}. A single one can be significant: the smallest p-value that it can have is "
+        f"{family.smallest:.3g}, and the tests share a false-discovery rate of {settings.fdr:g}."
+    ), cautions

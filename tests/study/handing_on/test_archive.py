@@ -1,0 +1,180 @@
+"""Archives: what they hold, by plain zip and hash code; and the same study from them elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import zipfile
+from contextlib import chdir
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.study.handing_on.archive import archive_study
+from contstim.study.handing_on.inputs import StudyInputs, study_inputs
+from contstim.study.study_file import read_study
+from tests.cli.running import run, succeed
+from tests.study.small import change
+
+DATE = {"SOURCE_DATE_EPOCH": "1700000000"}
+
+
+@pytest.fixture
+def unpacked(study: Path, tmp_path: Path) -> Path:
+    """The archive of the small study, in a folder of its own."""
+    succeed(study, "archive", "--out", "../small.zip", "--quiet")
+    with zipfile.ZipFile(tmp_path / "small.zip") as archive:
+        archive.extractall(tmp_path / "elsewhere")
+    return tmp_path / "elsewhere" / "small"
+
+
+def test_every_file_of_an_archive_is_listed_with_its_checksum(unpacked: Path) -> None:
+    manifest = json.loads((unpacked / "archive.json").read_text())
+    there = {
+        path.relative_to(unpacked).as_posix(): path.read_bytes()
+        for path in unpacked.rglob("*")
+        if path.is_file() and path.name != "archive.json"
+    }
+    stated = {file["name"]: (file["sha256"], file["size"]) for file in manifest["files"]}
+    assert stated == {n: (hashlib.sha256(c).hexdigest(), len(c)) for n, c in there.items()}
+    for name in ("study.toml", "corpus.txt", "more.txt", "README.md", "constraints.txt"):
+        assert name in there
+    assert "archived-results/models/bigram.arpa.counts.csv" in there
+    assert "psych-ds/dataset_description.json" in there
+    assert not any("sqlite" in name or "/." in name.partition("psych-ds")[0] for name in there)
+
+
+def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
+    made = []
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        with mock.patch.dict(os.environ, DATE):
+            archive_study(read_study(study), tmp_path / place / "study.zip")
+        made.append((tmp_path / place / "study.zip").read_bytes())
+    assert made[0] == made[1]
+    with zipfile.ZipFile(tmp_path / "one" / "study.zip") as archive:
+        # 14 November 2023, 22:13:20 UTC, is 1,700,000,000 seconds after 1970
+        assert {info.date_time for info in archive.infolist()} == {(2023, 11, 14, 22, 13, 20)}
+        assert archive.namelist() == sorted(archive.namelist())
+
+
+def test_an_unpacked_archive_does_the_study_again_and_compares(unpacked: Path) -> None:
+    done = run(unpacked, "run", "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
+    old = sorted((unpacked / "archived-results").rglob("*.csv"))
+    assert len(old) > 20
+    for path in old:  # byte for byte, without our own comparison
+        new = unpacked / "results" / path.relative_to(unpacked / "archived-results")
+        assert new.read_bytes() == path.read_bytes(), path
+    assert "archived results equal byte for byte" in done.stdout
+    assert "differ." not in done.stdout
+
+    # What was made anew can be handed on in turn
+    succeed(unpacked, "archive", "--out", "../again", "--quiet")
+    assert (unpacked.parent / "again" / "archived-results" / "allotment.csv").is_file()
+
+    # One number of the archived table is another: status 1, and the table says by how much
+    table = unpacked / "archived-results" / "scores.csv"
+    rows = list(csv.reader(table.open(encoding="utf-8")))
+    rows[1][1] = repr(float(rows[1][1]) + 0.5)
+    with table.open("w", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    manifest = json.loads((unpacked / "archive.json").read_text())
+    for entry in manifest["results"]:
+        if entry["name"] == "scores.csv":
+            entry["sha256"] = hashlib.sha256(table.read_bytes()).hexdigest()
+    (unpacked / "archive.json").write_text(json.dumps(manifest))
+    again = run(unpacked, "run")
+    assert again.returncode == 1
+    assert "0 stages done" in again.stderr
+    assert f"{rows[0][1]}: 1 number, by 0.5 at most" in again.stdout
+
+
+def test_stale_and_edited_stages_are_told_and_archived_only_as_they_are(
+    study: Path, tmp_path: Path
+) -> None:
+    with (study / "results" / "natural.txt").open("a", encoding="utf-8") as file:
+        file.write("The dog saw the cat again today now.\n")
+    change(study, ("random_per_group = 2", "random_per_group = 1"))
+    refused = run(study, "archive", "--out", str(tmp_path / "no.zip"))
+    assert refused.returncode == 2
+    assert "results/natural.txt was changed by hand" in refused.stderr
+    assert "design is stale" in refused.stderr
+    assert not (tmp_path / "no.zip").exists()
+    told = run(study, "archive", "--out", str(tmp_path / "folder"), "--as-it-is")
+    assert told.returncode == 0, told.stderr
+    for name in ("README.md", "datasheet.md"):
+        text = (tmp_path / "folder" / name).read_text()
+        assert "results/natural.txt was changed by hand" in text
+    assert json.loads((tmp_path / "folder" / "archive.json").read_text())["as_it_is"]
+    again = run(study, "archive", "--out", str(tmp_path / "folder"), "--as-it-is")
+    assert "is there already" in again.stderr
+
+
+def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "without"
+    succeed(study, "archive", "--out", str(out), "--without", "corpus.txt", "--largest", "100")
+    assert not (out / "corpus.txt").exists()
+    content = (study / "corpus.txt").read_bytes()
+    refused = run(out, "run")
+    assert refused.returncode == 2
+    assert f"corpus.txt: {len(content):,} bytes" in refused.stderr
+    assert hashlib.sha256(content).hexdigest() in refused.stderr
+    assert hashlib.sha256(content).hexdigest() in (out / "README.md").read_text()
+    (out / "corpus.txt").write_text("Another text.\n")
+    other = run(out, "run", "--until", "model", "--quiet")
+    assert "corpus.txt is not the file that the archive was made with" in other.stderr
+    refused = run(study, "archive", "--out", str(tmp_path / "x"), "--without", "corpus")
+    assert "there is no such file" in refused.stderr
+
+
+def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:
+    made = archive_study(read_study(study), tmp_path / "large", largest=0.000001)
+    assert {file.name for file in made.manifest.to_supply} == {"corpus.txt", "more.txt"}
+
+
+def test_files_of_other_folders_get_a_place_and_the_study_file_names_it(
+    study: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (study / "corpus.txt").rename(tmp_path / "elsewhere" / "corpus.txt")
+    (study / "README.md").write_text("The girl saw a small dog in town today.\n")
+    arpa = study / "results" / "models" / "bigram.arpa"
+    for ending in ("", ".counts.csv", ".sentences.npy"):
+        (tmp_path / f"old=1.arpa{ending}").write_bytes(Path(f"{arpa}{ending}").read_bytes())
+    change(
+        study,
+        ('training = "corpus.txt"', f'training = "{tmp_path}/elsewhere/corpus.txt" # "corpus.txt"'),
+        ("[vocabulary]", 'old = "kenlm:../old=1.arpa"\n[vocabulary]'),
+        ('words = "8"', 'words = "8"\nexclude = ["README.md"]'),
+    )
+    read = read_study(study)
+    inputs = _inputs(study)
+    assert set(inputs.files) == {
+        *("inputs/corpus.txt", "inputs/README.md", "more.txt"),
+        *(f"inputs/old=1.arpa{e}" for e in ("", ".counts.csv", ".sentences.npy")),
+    }
+    assert 'training = "inputs/corpus.txt" # "corpus.txt"' in inputs.text
+    assert 'old = "kenlm:inputs/old=1.arpa"' in inputs.text
+    assert 'exclude = ["inputs/README.md"]' in inputs.text
+    assert 'natural = "more.txt"' in inputs.text
+    assert read.title in inputs.text
+
+
+def _inputs(study: Path) -> StudyInputs:
+    with chdir(study):
+        return study_inputs(read_study("study.toml"), Path("study.toml").read_text())
+
+
+def test_models_that_would_change_their_order_are_refused(study: Path, tmp_path: Path) -> None:
+    arpa = study / "results" / "models" / "unigram.arpa"
+    (study / "aa.arpa").write_bytes(arpa.read_bytes())
+    (tmp_path / "zz.arpa").write_bytes(arpa.read_bytes())
+    # ../zz stands before aa, and inputs/zz behind it
+    change(study, ("[vocabulary]", 'a = "kenlm:aa.arpa"\nz = "kenlm:../zz.arpa"\n[vocabulary]'))
+    with pytest.raises(InputError, match="another order"):
+        _inputs(study)

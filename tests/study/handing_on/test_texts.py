@@ -1,0 +1,298 @@
+"""Datasheet, methods and preregistration: each number is counted again here, by plain csv code."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections import Counter
+from contextlib import chdir
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from contstim.study.handing_on.datasheet import datasheet
+from contstim.study.handing_on.facts import StudyFacts
+from contstim.study.handing_on.methods import methods
+from contstim.study.handing_on.preregistration import preregistration
+from contstim.study.handing_on.references import REFERENCES
+from contstim.study.study_file import read_study
+from tests.study.small import change, run
+
+Row = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def results(done_study: Path) -> Path:
+    return done_study / "results"
+
+
+@pytest.fixture(scope="module")
+def sheet(done_study: Path) -> str:
+    with chdir(done_study):
+        return datasheet(StudyFacts(read_study("study.toml"))).markdown()
+
+
+@pytest.fixture(scope="module")
+def section(done_study: Path) -> str:
+    with chdir(done_study):
+        return methods(StudyFacts(read_study("study.toml"))).markdown()
+
+
+@pytest.fixture(scope="module")
+def draft(done_study: Path) -> str:
+    with chdir(done_study):
+        return preregistration(StudyFacts(read_study("study.toml"))).markdown()
+
+
+def rows(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(text: str, *header: str) -> list[list[str]]:
+    """The rows of the Markdown table that has this header."""
+    head = f"| {' | '.join(header)} |"
+    assert text.count(head) == 1, head
+    lines = text.split(head)[1].split("\n\n")[0].strip().split("\n")[1:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def bare(sentence: str) -> str:
+    return sentence.rstrip(".?!")
+
+
+def of_pair(items: list[Row]) -> int:
+    """How many set the only two models of the study against each other."""
+    return sum({item["model_1"], item["model_2"]} == {"bigram", "unigram"} for item in items)
+
+
+def test_the_datasheet_counts_items_by_condition_and_pair_of_models(
+    sheet: str, results: Path
+) -> None:
+    trials = rows(results / "trials.csv")
+    conditions = dict.fromkeys(trial["condition"] for trial in trials)
+    of_condition = Counter(trial["condition"] for trial in trials)
+    in_group = Counter(trial["condition"] for trial in trials if trial["group"] == "1")
+    assert sorted(table(sheet, "condition", "trials", "in each group")) == sorted(
+        [c, str(of_condition[c]), str(in_group[c])] for c in conditions
+    )
+    rival = ("natural-controversial", "natural-synthetic", "synthetic-synthetic")
+    pair, total = table(sheet, "model", "model", *rival)
+    assert set(pair[:2]) == {"bigram", "unigram"}
+    counted = [str(of_pair([t for t in trials if t["condition"] == c])) for c in rival]
+    assert pair[2:] == total[2:] == counted
+    pairs = table(sheet, "model", "model", "pairs")
+    assert pairs[0][2] == str(of_pair(rows(results / "pairs.csv")))
+
+
+def test_the_datasheet_counts_triplets_and_their_controversiality(
+    sheet: str, results: Path
+) -> None:
+    selected = rows(results / "selected.csv")
+    found = re.search(r"\| model \| model \| triplets \|[^\n]*selected \|\n[^\n]*\n([^\n]*)", sheet)
+    assert found is not None
+    cells = [cell.strip() for cell in found[1].strip("|").split("|")]
+    assert cells[2] == str(len(rows(results / "triplets.csv")))
+    assert cells[-1] == str(len(selected))
+    # Eq. 4 from the log-probabilities: what each model loses on the sentence that it rejects
+    drops = [
+        sum(
+            float(row[f"log_prob_natural_model_{n}"])
+            - float(row[f"log_prob_synthetic_{n}_model_{n}"])
+            for n in (1, 2)
+        )
+        for row in selected
+    ]
+    (line,) = table(sheet, "model", "model", "triplets", "least", "mean", "greatest")
+    assert line[3:] == [f"{value:.2f}" for value in (min(drops), fmean(drops), max(drops))]
+
+
+def test_the_datasheet_measures_lengths_and_frequencies(sheet: str, results: Path) -> None:
+    natural = (results / "natural.txt").read_text(encoding="utf-8").splitlines()
+    counts = Counter(word.lower() for sentence in natural for word in bare(sentence).split())
+    millions = (counts.total() + len(counts)) / 1e6
+
+    def zipf(sentence: str) -> float:  # van Heuven et al. (2014), Laplace's rule
+        words = bare(sentence).lower().split()
+        return fmean(math.log10((counts[word] + 1) / millions) + 3 for word in words)
+
+    sentences: dict[tuple[str, str], set[str]] = {}
+    for trial in rows(results / "trials.csv"):
+        for side in "12":
+            key = (trial["condition"], trial[f"kind_{side}"])
+            sentences.setdefault(key, set()).add(trial[f"sentence_{side}"])
+    stated = {
+        (line[0], line[1]): line[2:]
+        for line in table(
+            sheet, "condition", "sentence", "number", "words", "characters", "frequency"
+        )
+    }
+    assert stated.keys() == sentences.keys()
+    for key, some in sentences.items():
+        measures = (
+            [float(len(bare(sentence).split())) for sentence in some],
+            [float(len(bare(sentence))) for sentence in some],
+            [zipf(sentence) for sentence in some],
+        )
+        cells = [f"{fmean(values):.2f} ({stdev(values):.2f})" for values in measures]
+        assert stated[key] == [str(len(some)), *cells], key
+
+
+def test_the_datasheet_says_what_was_left_out_and_why(sheet: str, results: Path) -> None:
+    lines = table(sheet, "what", "because", "number")
+    left_out = {(what, why): int(number.replace(",", "")) for what, why, number in lines}
+    dropped = Counter(row["reason"] for row in rows(results / "vocabulary.txt.dropped.csv"))
+    words = {why: n for (what, why), n in left_out.items() if what == "words"}
+    # The table of the vocabulary lists every word that was left out, with its reason
+    assert set(words) <= set(dropped)
+    text = [line for line in (results.parent / "more.txt").read_text().splitlines() if line]
+    kept = (results / "natural.txt").read_text().splitlines()
+    of_sentences = sum(n for (what, _), n in left_out.items() if what == "natural sentences")
+    assert of_sentences <= len(text) - len(kept)
+    assert f"{len(kept):,} natural sentences" in sheet
+
+
+def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path) -> None:
+    trials, pairs = rows(results / "trials.csv"), rows(results / "pairs.csv")
+    groups = {trial["group"] for trial in trials}
+    seen = sum(trial["group"] == "1" for trial in trials)
+    shown = {trial[f"sentence_{side}"] for trial in trials for side in "12"}
+    characters = fmean(len(bare(sentence)) for sentence in shown)
+    responses = rows(results / "responses.csv")
+    people = {row["participant"] for row in responses}
+    vocabulary = (results / "vocabulary.txt").read_text().split("[inner]")
+    initial = len(vocabulary[0].split("[initial]")[1].split())
+    certificate = json.loads((results / "pairs.csv.certificate.json").read_text())
+    arpa = (results / "models" / "bigram.arpa").read_text()
+    ngrams = " + ".join(f"{int(n):,}" for n in re.findall(r"ngram \d=(\d+)", arpa))
+    for sentence in (
+        f"{len(trials)} trials were shared out to {len(groups)} groups of participants, so that "
+        f"each participant sees {seen} trials",
+        f"The {len(shown)} distinct sentences have 8.0 words and {characters:.1f} characters",
+        f"{len(pairs)} pairs of natural sentences",
+        f"all {len(people)} participants were simulated, who gave {len(responses)} ratings",
+        f"vocabulary of {initial} words for the beginning",
+        f"objective {certificate['objective']:.6g}, proven bound {certificate['bound']:.6g}",
+        f"This gave {len(rows(results / 'triplets.csv'))} triplets",
+        f"Of these, {len(rows(results / 'selected.csv'))} were selected",
+        f"({ngrams} n-grams)",
+        "At most 2 words of a sentence were replaced.",
+        "20 bootstrap resamples",
+    ):
+        assert sentence in section, sentence
+    # "No sentence stands in two pairs."
+    sides = Counter(pair[f"sentence_{side}"] for pair in pairs for side in "12")
+    assert max(sides.values()) == 1
+
+
+def test_only_works_that_apply_are_cited(section: str) -> None:
+    body, listed = section.split("## References")
+    for work, reference in REFERENCES.items():
+        authors, _, year = work.rpartition(", ")
+        cited = work in body or f"{authors} ({year})" in body
+        assert cited == (reference.split("{")[0][:30] in listed), work
+    # No masked model takes part
+    assert "Salazar" not in section
+    assert "Kauf" not in section
+    assert "Chen & Goodman, 1999" in body
+
+
+def test_a_study_without_people_has_questions_in_their_place(study: Path) -> None:
+    change(
+        study,
+        ('[responses]\nsimulate = "bigram"\nparticipants = 12\n', ""),
+        ("[analysis]\nbootstrap = 20\n", ""),
+        ("[pairs]\nper_pair = 3\n", ""),
+    )
+    run(study)
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        text, page = methods(facts).markdown(), datasheet(facts).markdown()
+        draft = preregistration(facts).markdown()
+    # Neither old tables of stages that are gone, nor claims about people
+    for gone in ("simulated", "Natural pairs", "Wilcoxon", "artificial"):
+        assert gone not in text + page, gone
+    assert "To fill in: who took part" in text
+    assert "Registration prior to creation of data." in draft
+    assert "which tests? The study file has no section" in draft
+
+
+def test_reviews_are_counted(study: Path) -> None:
+    pairs = rows(study / "results" / "pairs.csv")
+    header = (
+        "reviewer item_id kind source_id condition group model_1 model_2 sentence_1 sentence_2 "
+        "sentence_3 decision reason"
+    ).split()
+    with (study / "review.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        for place, pair in enumerate(pairs):
+            decision = ("reject", "odd") if place == 0 else ("keep", "")
+            models = (pair["model_1"], pair["model_2"], pair["sentence_1"], pair["sentence_2"])
+            writer.writerow(("Ann", pair["trial_id"], "pair", "", "", 0, *models, "", *decision))
+    change(study, ("rare = 3.0", 'rare = 3.0\ndecisions = ["review.csv"]'))
+    run(study)
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        page, text = datasheet(facts).markdown(), methods(facts).markdown()
+    assert table(page, "reviewer", "items", "kept", "rejected", "not decided") == [
+        ["Ann", "pairs", str(len(pairs) - 1), "1", "0"]
+    ]
+    assert table(page, "reason of a rejection", "times") == [["odd", "1"]]
+    assert ["pairs", "rejected by a reviewer", "1"] in table(page, "what", "because", "number")
+    assert f"1 reviewer looked at the items and rejected 1 of {len(pairs)} pairs" in text
+
+
+FIELDS = {
+    # OSF Preregistration, version 3 of its schema: pages, and questions in their order
+    "Study information": ["Title", "Authors", "Hypotheses"],
+    "Design plan": [
+        "Study type",
+        "Blinding",
+        "Is there any additional blinding in this study?",
+        "Study design",
+        "Randomization",
+    ],
+    "Sampling plan": [
+        "Existing data",
+        "Explanation of existing data",
+        "Data collection procedures",
+        "Sample size",
+        "Sample size rationale",
+        "Stopping rule",
+    ],
+    "Variables": ["Manipulated variables", "Measured variables", "Indices"],
+    "Analysis plan": [
+        "Statistical models",
+        "Transformations",
+        "Inference criteria",
+        "Data exclusion",
+        "Missing data",
+        "Exploratory analysis",
+    ],
+    "Other": ["Other"],
+}
+
+
+def test_the_draft_has_the_fields_of_the_template_and_leaves_none_empty(draft: str) -> None:
+    pages = re.split(r"^## ", draft, flags=re.MULTILINE)[1:]
+    fields = {}
+    for page in pages:
+        name, *questions = re.split(r"^### ", page, flags=re.MULTILINE)
+        answers = dict(question.split("\n", 1) for question in questions)
+        assert all(answer.strip() for answer in answers.values())
+        fields[name.strip()] = list(answers)
+    assert fields == FIELDS
+
+
+def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results: Path) -> None:
+    assert "6 participants: 2 in each of 3 groups." in draft
+    power = [r for r in rows(results / "trials.csv.power.csv") if r["scope"] == "overall"]
+    first = [100 * float(row["planted_first"]) for row in power]
+    assert f"{min(first):.1f} %" in draft
+    assert f"{max(first):.1f} %" in draft
+    # 1 pair of models, and 2 models against the ceiling
+    assert "3 contrasts will be tested" in draft

@@ -1,0 +1,376 @@
+"""The page of a study at every stage of a run.
+
+Witnesses: Python's HTML parser, the files that links lead to, and what was written into the study.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.records import record_path
+from contstim.reporting.report import Report
+from contstim.steps.loading import Loading
+from contstim.steps.watching import Watcher
+from contstim.study.page import PAGE, study_page
+from contstim.study.page_experiment import analysis_part
+from contstim.study.places import StudyFiles
+from contstim.study.running import run_study
+from contstim.study.sections import TextsSection
+from contstim.study.stage import Stage
+from contstim.study.stages import stages_of
+from contstim.study.study_file import Study, read_study
+
+STUDY = """\
+title = "Frequent <b>words</b>"
+seed = 1
+[texts]
+training = "training.txt"
+natural = "more.txt"
+[models]
+unigram = { train = "ngram", order = 1 }
+"a bigram" = { train = "ngram", order = 2 }
+[vocabulary]
+[sentences]
+words = "8"
+[pairs]
+per_pair = 3
+[triplets]
+per_pair = 3
+restarts = 1
+max_changes = 1
+plausible = "none"
+[review]
+[design]
+groups = 3
+random_per_group = 1
+catch_per_group = 1
+[power]
+simulations = 4
+[responses]
+simulate = "a bigram"
+[export.jspsych]
+"""
+
+
+_EMPTY = (TextsSection(), (), Loading(), {}, {})
+
+
+class _Page(HTMLParser):
+    """Titles, texts and links of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.headings: list[str] = []
+        self.texts: list[str] = []
+        self.alerts = 0
+        self._tag = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        of = dict(attrs)
+        self._tag = tag
+        self.alerts += of.get("role") == "alert"
+        if tag == "a":
+            self.links.append(of["href"] or "")
+        assert tag != "script"
+        assert not (of.get("src") or "").startswith("http")
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+        if self._tag in ("h1", "h2"):
+            self.headings.append(data)
+            self._tag = ""
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+WORDS = (
+    "old young small large quiet busy happy rich",
+    "man woman doctor teacher farmer sailor baker painter dog horse",
+    "saw met helped called heard followed thanked painted",
+    "today yesterday again often early late twice",
+)
+
+
+def _sentences(number: int, seed: int) -> str:
+    """Sentences of eight words, one a line, faster than those of the embedded English."""
+    draw = random.Random(seed)
+    adjectives, nouns, verbs, adverbs = (words.split() for words in WORDS)
+    lines = []
+    for _ in range(number):
+        (old, young), (man, dog) = draw.sample(adjectives, 2), draw.sample(nouns, 2)
+        # Words that follow one another more often than chance has it, for the bigram model
+        verb = verbs[nouns.index(man) % len(verbs)] if draw.random() < 0.7 else draw.choice(verbs)
+        lines.append(f"The {old} {man} {verb} a {young} {dog} {draw.choice(adverbs)}.")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def finished(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Study, dict[str, _Page], dict[str, _Page]]:
+    """A study that was run, and its page at the begin and at the end of each stage."""
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "training.txt").write_text(_sentences(300, seed=1))
+    (folder / "more.txt").write_text(_sentences(100, seed=2))
+    (folder / "study.toml").write_text(STUDY)
+    study = read_study(folder)
+    before: dict[str, _Page] = {}
+    after: dict[str, _Page] = {}
+    watched = list(_watched(study, before))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("contstim.study.running.stages_of", lambda _study: watched)
+        run_study(study, end=lambda stage, _: after.update({stage.name: _page(study)}))
+    return study, before, after
+
+
+def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[Stage]:
+    """The stages, each of which looks at the page when its step is called."""
+    for stage in stages_of(study):
+
+        def step(watch: Watcher, stage: Stage = stage) -> object:
+            pages[stage.name] = _Page(PAGE.read_text())
+            return stage.step(watch)
+
+        yield replace(stage, step=step)
+
+
+def _page(study: Study) -> _Page:
+    return _Page((study.folder / PAGE).read_text())
+
+
+Finished = tuple[Study, dict[str, _Page], dict[str, _Page]]
+
+
+def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
+    study, before, after = finished
+    names = [stage.name for stage in stages_of(study)]
+    assert list(before) == list(after) == names
+    for number, name in enumerate(names):
+        assert f"Running: {name} (" in before[name].text
+        assert f" {number} of {len(names)} stages done" in before[name].text
+        assert "Running:" not in after[name].text
+        assert f" {number + 1} of {len(names)} stages done" in after[name].text
+    # Headings appear with what stands under them, and stay
+    seen: set[str] = set()
+    for page in (page for name in names for page in (before[name], after[name])):
+        assert seen <= set(page.headings)
+        seen |= set(page.headings)
+    assert seen == {
+        "Frequent <b>words</b>",
+        "What was done",
+        "Models",
+        "Texts, words and sentences",
+        "How often the models agree",
+        "Pairs and triplets",
+        "Some items",
+        "Reviews",
+        "The experiment",
+        "What a participant will see",
+        "What the experiment can show",
+        "Files",
+    }
+
+
+def test_links_lead_to_what_is_there(finished: Finished) -> None:
+    study, before, _ = finished
+    every = [*before.values(), _page(study)]
+    for page in every:
+        assert all(link.startswith("./") for link in page.links)
+    links = {unquote(link) for link in every[-1].links}
+    assert all((study.folder / link).exists() for link in links)
+    assert {"./results/selected.csv", "./results/pairs.csv", "./results/trials.csv"} - links == {
+        "./results/selected.csv"  # there is no selection here
+    }
+    assert {
+        "./study.toml",
+        "./training.txt",
+        "./results/models/a-bigram.arpa",
+        "./results/review/triplets.html",
+        "./results/export/jspsych/index.html",
+        "./results/trials.csv.power.md",
+    } <= links
+
+
+def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
+    """From the moment on in which there are any, and above everything else."""
+    study, before, after = finished
+    assert before["responses"].alerts == 0
+    assert after["responses"].alerts == 1
+    page = (study.folder / PAGE).read_text()
+    assert page.index('role="alert"') < page.index("<p>")
+    assert study_page(study).warning.startswith("Artificial participants: no person answered.")
+
+
+def test_an_unchanged_study_leaves_its_page(finished: Finished) -> None:
+    study, *_ = finished
+    page = study.folder / PAGE
+    run_study(study)
+    os.utime(page, (1, 1))
+    run_study(study)
+    assert page.stat().st_mtime == 1
+    renamed = replace(study, title="Another title")
+    study.path.write_text(STUDY.replace("Frequent <b>words</b>", "Another title"))
+    run_study(renamed)
+    assert "Another title" in _page(study).headings
+    study.path.write_text(STUDY)
+    run_study(study)
+    assert "Frequent <b>words</b>" in _page(study).headings
+
+
+def test_an_edited_and_a_damaged_file_are_named(finished: Finished) -> None:
+    study, *_ = finished
+    vocabulary, natural = (study.folder / "results" / n for n in ("vocabulary.txt", "natural.txt"))
+    words, sentences = vocabulary.read_text(), natural.read_text()
+    record = record_path(natural)
+    text = record.read_text()
+    try:
+        vocabulary.write_text(words + "zymurgy\n")
+        page = _Page(study_page(study).html())
+        assert "results/vocabulary.txt was changed by hand" in page.text
+        assert "Of an earlier run: to be done again: sentences." in page.text
+        record.write_text("{")
+        page = _Page(study_page(study).html())
+        assert "This part cannot be shown: " in page.text
+        record.write_text('{"left_out": [1]}')
+        page = _Page(study_page(study).html())
+        assert "This part cannot be shown: a file is not as it was written" in page.text
+    finally:
+        vocabulary.write_text(words)
+        natural.write_text(sentences)
+        record.write_text(text)
+
+
+def test_what_a_participant_sees(finished: Finished) -> None:
+    """The texts of the exported page, as a person has edited them."""
+    study, *_ = finished
+    folder = study.folder / "results" / "export" / "jspsych"
+    labels, instructions = folder / "labels.csv", folder / "instructions.md"
+    before = labels.read_text(), instructions.read_text()
+    try:
+        labels.write_text(before[0].replace("very confident", "absolutely sure"))
+        instructions.write_text(
+            "# Hello\n\nYou see {pairs} pairs, **all** *short*.\n\n"
+            "- {touch} Tap.\n- {wide} Click.\n"
+        )
+        text = _Page(study_page(study).html()).text
+    finally:
+        labels.write_text(before[0])
+        instructions.write_text(before[1])
+    assert "1 absolutely sure" in text
+    assert "6 absolutely sure" in text
+    assert "Hello" in text
+    # A group has one of three pairs, three of nine trials of triplets, a random and a catch trial
+    assert "You see 6 pairs, all short." in text
+    assert "Click." in text
+    assert "Tap." not in text
+
+
+def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text('[models]\na = "kenlm:a.arpa"\n')
+    (tmp_path / "a.arpa").write_text("")
+    (tmp_path / PAGE).write_text("<p>My own page.</p>")
+    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY)
+    with pytest.raises(InputError, match=r"index\.html stands beside study\.toml"):
+        run_study(study)
+    assert (tmp_path / PAGE).read_text() == "<p>My own page.</p>"
+
+
+def test_a_study_that_has_not_been_begun(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    text = STUDY.replace('"training.txt"', '"english:50"').replace('"more.txt"', '"english:90"')
+    path.write_text(text)
+    page = study_page(read_study(path))
+    assert isinstance(page, Report)
+    assert "0 of 17 stages done, 17 not done." in _Page(page.html()).text
+    assert not (tmp_path / PAGE).exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("The text is empty."), "Stopped at text training: The text is empty."),
+        (KeyboardInterrupt(), "Stopped at text training: it was interrupted."),
+        (ZeroDivisionError(), "Stopped at text training: ZeroDivisionError"),
+    ],
+)
+def test_why_a_run_stopped_stands_on_its_page(
+    error: BaseException, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text('[texts]\ntraining = "english:20"\n')
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("contstim.steps.embedded_text.write_embedded_text", fail)
+    study = read_study(path)
+    with pytest.raises(type(error)):
+        run_study(study)
+    assert said in _page(study).text
+    monkeypatch.undo()
+    run_study(study)
+    assert "1 of 1 stage done." in _page(study).text
+
+
+def _analysis(folder: Path, models: list[str]) -> None:
+    tables = folder / "results" / "analysis" / "tables"
+    tables.mkdir(parents=True)
+    (folder / "results" / "analysis" / "report.html").write_text("")
+    lines = [
+        f'"{scope}","{measure}","{model}",{0.5 + number / 100}'
+        for measure in ("accuracy", "signed-rank-cosine")
+        for scope in ("catch", "overall")
+        for number, model in enumerate(models)
+    ]
+    header = '"scope","measure","model","value"'
+    (tables / "models.csv").write_text("\n".join([header, *lines]) + "\n")
+
+
+@pytest.mark.parametrize("number", [2, 9])
+def test_accuracies_of_few_and_of_many_models(number: int, tmp_path: Path) -> None:
+    """Few models stand beside one another, many below one another; the best is bold."""
+    models = [f"model {n}" for n in range(number)]
+    _analysis(tmp_path, models)
+    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY)
+    with chdir(tmp_path):
+        report = Report("t", list(analysis_part(StudyFiles(study))))
+    across = ["trials", *models] if number == 2 else ["model", "catch", "overall"]
+    cells = "".join(f"<th{' class=number' * (n > 0)}>{c}</th>" for n, c in enumerate(across))
+    html = report.html().replace('"number"', "number")
+    assert cells in html
+    best = 0.5 + (number - 1) / 100
+    assert html.count("<strong>") == html.count(f"<strong>{best:.3f}</strong>") == 2
+
+
+def test_a_page_needs_no_torch(finished: Finished) -> None:
+    study, *_ = finished
+    program = (
+        "import sys; from contstim.study.study_file import read_study; "
+        "from contstim.study.page import study_page; "
+        "from contstim.study.verification import verify_folder; "
+        "study_page(read_study(sys.argv[1])).html(); "
+        "print({'torch', 'transformers', 'matplotlib', 'ortools'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(study.folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "set()\n"

@@ -1,0 +1,269 @@
+"""Plans of studies, against what a run does, and against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import chdir
+from math import comb
+from pathlib import Path
+
+import pytest
+from scipy.stats import wilcoxon
+
+from contstim.checksums import checksum
+from contstim.optimization.jobs.speed import SearchSpeed
+from contstim.stimuli import read_stimuli, read_trials
+from contstim.study.amounts import numbers_of
+from contstim.study.planning import StudyPlan, plan_study
+from contstim.study.rehearsal import ScoringSpeed, Speeds, rehearse
+from contstim.study.study_file import read_study
+from contstim.study.times import longest, seconds_text, stage_time
+from tests.study.small import STAGES, change
+
+
+def plan(folder: Path, **options: object) -> StudyPlan:
+    return plan_study(read_study(folder), **options)  # type: ignore[arg-type]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path): checksum(path) for path in folder.rglob("*") if path.is_file()}
+
+
+def rehearse_alone(folder: Path) -> Speeds:
+    with chdir(folder):
+        return rehearse(read_study(folder.resolve()), STAGES, most_seconds=1.0)
+
+
+@pytest.fixture
+def begun(study: Path) -> Path:
+    """A study of which nothing is done yet."""
+    shutil.rmtree(study / "results")
+    return study
+
+
+def test_numbers_are_those_of_the_run(study: Path) -> None:
+    numbers = plan(study, measure=False).numbers
+    trials = read_trials(study / "results" / "trials.csv")
+    assert numbers.trials == len(trials)
+    assert numbers.groups == len({trial.group for trial in trials})
+    assert numbers.trials_each == sum(trial.group == 1 for trial in trials)
+    natural = set(read_stimuli(study / "results" / "natural.txt"))
+    of_trials = {s for trial in trials for s in (trial.sentence_1, trial.sentence_2)}
+    assert numbers.new_sentences == len(of_trials - natural)
+
+
+def test_done_stages_take_no_time_and_nothing_is_measured(study: Path) -> None:
+    planned = plan(study)
+    assert [stage.stage for stage in planned.stages] == list(STAGES)
+    assert {stage.state for stage in planned.stages} == {"done"}
+    assert planned.seconds == planned.rehearsed == 0
+    assert not planned.measured
+
+
+def test_rehearsal_measures_all_that_takes_long_and_writes_nothing(begun: Path) -> None:
+    before = contents(begun)
+    planned = plan(begun, most_seconds=2.0)
+    assert contents(begun) == before
+    assert not (begun / "results").exists()
+    basis = {stage.stage: stage.basis for stage in planned.stages}
+    for stage in ("model bigram", "vocabulary", "sentences", "scores", "trial-scores"):
+        assert basis[stage] == "measured"
+    assert basis["triplets"] in ("measured", "partly guessed")
+    assert not planned.unknown
+    assert planned.rehearsed > 0
+    # The sample is the whole text here: as many natural sentences as the run finds
+    assert planned.supply is not None
+    assert planned.supply.how == "estimated"
+
+
+def test_estimated_sentences_are_those_of_a_run_on_a_text_that_is_read_whole(
+    begun: Path, done_study: Path
+) -> None:
+    planned = plan(begun, most_seconds=1.0)
+    assert planned.supply is not None
+    found = read_stimuli(done_study / "results" / "natural.txt")
+    assert planned.supply.available == len(found)
+
+
+def test_changed_study_takes_what_exists_and_writes_nothing(study: Path) -> None:
+    change(study, ("per_pair = 4", "per_pair = 6"))
+    before = contents(study)
+    planned = plan(study, most_seconds=2.0)
+    assert contents(study) == before
+    states = {stage.stage: stage for stage in planned.stages}
+    assert states["scores"].seconds == 0
+    assert "per pair: 4 → 6" in states["triplets"].because
+    assert states["selection"].state == "waits"
+    # Short stages take as long as they took
+    assert states["selection"].basis == "last time"
+    assert planned.supply is not None
+    assert planned.supply.how == "counted"
+
+
+def test_without_measurement_long_stages_are_unknown(begun: Path) -> None:
+    planned = plan(begun, measure=False)
+    assert {"model bigram", "scores", "triplets", "trial-scores"} == (
+        set(planned.unknown) - {"model unigram"}
+    )
+    frame = planned.to_frame()
+    assert list(frame["stage"]) == list(STAGES)
+    assert list(frame.columns) == ["stage", "state", "what", "because", "seconds", "basis"]
+
+
+def test_sentences_that_lack_are_counted(study: Path) -> None:
+    natural = read_stimuli(study / "results" / "natural.txt")
+    (study / "few.txt").write_text("".join(f"{s.text}\n" for s in natural[:23]))
+    change(study, ("[sentences]", '[sentences]\nfile = "few.txt"'), ('words = "8"\n', ""))
+    planned = plan(study, measure=False)
+    # 4 triplets, 2 · 3 of natural pairs, 3 · (2 · 2 + 1) of fillers
+    assert planned.supply is not None
+    assert planned.supply.needs.in_all == 4 + 6 + 15
+    assert planned.supply.available == 23
+    assert planned.supply.lacking == 2
+    assert any("2 more" in caution for caution in planned.cautions)
+
+
+@pytest.mark.parametrize("groups", [3, 6])
+def test_what_tests_can_show(study: Path, groups: int) -> None:
+    change(
+        study,
+        ("groups = 3", f"groups = {groups}"),
+        (
+            "per_pair = 3\n[triplets]\nper_pair = 4",
+            f"per_pair = {groups}\n[triplets]\nper_pair = 12",
+        ),
+        ("per_pair = 3\nquantiles", f"per_pair = {groups}\nquantiles"),
+    )
+    planned = plan(study, measure=False)
+    smallest = wilcoxon([1.0 + n for n in range(groups)], method="exact").pvalue
+    assert f"{smallest:.3g}" in planned.tests
+    n_tests = comb(2, 2) + 2  # two models, and each against the ceiling
+    assert planned.tests.startswith(f"{n_tests} tests of {groups} groups")
+    # Benjamini and Hochberg: all of them at once are the easiest to find
+    hopeless = smallest >= 0.05
+    assert ("nothing can be significant, whatever the data" in planned.tests) == hopeless
+    assert any("nothing can be significant" in caution for caution in planned.cautions) == hopeless
+
+
+def test_too_few_candidates(study: Path) -> None:
+    cautions = " ".join(plan(study, measure=False).cautions)
+    assert "3 triplets of each pair of models are selected from 4" in cautions
+    change(study, ("per_pair = 4", "per_pair = 6"))
+    assert "are selected from" not in " ".join(plan(study, measure=False).cautions)
+
+
+def test_single_candidate_for_each_that_is_selected(study: Path) -> None:
+    change(study, ("per_pair = 4", "per_pair = 3"), ("quantiles = 0", "quantiles = 3"))
+    (caution, *_) = plan(study, measure=False).cautions
+    assert "1.0 candidates or fewer fall into each of 3 quantiles, of which 1 are taken" in caution
+    assert "there is no selection" in caution
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("unigram,bigram,3", "not two models of the study in its order"),
+        ("bigram,unigram,6", "6 triplets of bigram and unigram cannot be selected from the 4"),
+        ("bigram,unigram,4", "4 of bigram and unigram cannot be dealt out evenly to 3 groups"),
+        ("bigram,unigram,x", "not a whole number"),
+    ],
+)
+def test_counts_of_model_pairs(study: Path, rows: str, message: str) -> None:
+    (study / "counts.csv").write_text(f"model_1,model_2,per_pair\n{rows}\n")
+    change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))
+    assert message in " ".join(plan(study, measure=False).cautions)
+
+
+def test_counts_of_model_pairs_are_counted(study: Path) -> None:
+    (study / "counts.csv").write_text("model_1,model_2,per_pair\nbigram,unigram,0\n")
+    change(study, ("quantiles = 0", 'quantiles = 0\ncounts = "counts.csv"'))
+    numbers = plan(study, measure=False).numbers
+    assert numbers.selected == 0
+    assert numbers.trials == 3 + 3 * (2 + 1)
+
+
+def test_contrasts_of_other_models(study: Path) -> None:
+    (study / "contrasts.csv").write_text("first,second\nbigram,fourgram\n")
+    change(study, ("bootstrap = 20", 'bootstrap = 20\ncontrasts = "contrasts.csv"'))
+    assert "fourgram" in " ".join(plan(study, measure=False).cautions)
+
+
+def test_word_cap_without_room(begun: Path) -> None:
+    change(begun, ("restarts = 1", "restarts = 1\nword_cap = 3"), ("per_pair = 4", "per_pair = 60"))
+    speeds = rehearse_alone(begun)
+    assert speeds.words is not None
+    assert speeds.words_a_sentence is not None
+    # 60 triplets of three sentences, and three sentences for each word
+    share = 180 * speeds.words_a_sentence / (3 * speeds.words)
+    planned = plan(begun, most_seconds=1.0)
+    assert share > 1 / 3
+    assert "[triplets] word_cap" in " ".join(planned.cautions)
+    assert ("at the very least" in " ".join(planned.cautions)) == (share > 1)
+
+
+def test_training_that_would_fail_is_told(begun: Path) -> None:
+    change(
+        begun,
+        (
+            'unigram = { train = "ngram", order = 1 }',
+            'unigram = { train = "lstm", batch_size = 5000, hidden = 8, embedding = 8 }',
+        ),
+    )
+    planned = plan(begun, most_seconds=1.0)
+    assert any("[models] unigram" in c and "one batch" in c for c in planned.cautions)
+    assert "model unigram" in planned.unknown
+
+
+def speeds_of(seconds: float, *, settled: int = 0) -> Speeds:
+    return Speeds(
+        natural=50,
+        scoring={name: ScoringSpeed(1.0, 0.1, 20) for name in ("bigram", "unigram")},
+        searches={("bigram", "unigram"): SearchSpeed(seconds, 3, 100, 5.0)},
+        settled={("bigram", "unigram"): settled},
+    )
+
+
+def test_time_of_searches(study: Path) -> None:
+    read = read_study(study)
+    numbers = numbers_of(read)
+    whole = stage_time("triplets", read, numbers, speeds_of(10.0), None)
+    # 4 triplets; both models are loaded, and score 50 sentences for the floor
+    assert whole.seconds == pytest.approx(4 * 10 + 2 * 1 + 2 * 50 * 0.1)
+    rest = stage_time("triplets", read, numbers, speeds_of(10.0, settled=3), None)
+    assert rest.seconds == pytest.approx(1 * 10 + 2 * 1 + 2 * 50 * 0.1)
+    assert rest.basis == "measured"
+    change(study, ("restarts = 1", 'restarts = 1\nexecutor = "processes"\nworkers = 4'))
+    read = read_study(study)
+    shared = stage_time("triplets", read, numbers, speeds_of(10.0), None)
+    assert shared.seconds == pytest.approx(4 * 10 / 4 + 2 * 1 + 2 * 50 * 0.1)
+
+
+def test_time_of_scores(study: Path) -> None:
+    read = read_study(study)
+    numbers = numbers_of(read)
+    time = stage_time("scores", read, numbers, speeds_of(10.0), None)
+    assert time.seconds == pytest.approx(2 * (1 + (50 - 20) * 0.1))
+    trials = stage_time("trial-scores", read, numbers, speeds_of(10.0), None)
+    assert trials.seconds == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "?"),
+        (0.0, "0.0 s"),
+        (9.9, "9.9 s"),
+        (40.2, "40 s"),
+        (150.0, "2.5 min"),
+        (3_000.0, "50 min"),
+        (12_600.0, "3.5 h"),
+        (259_200.0, "3.0 days"),
+    ],
+)
+def test_durations_in_words(seconds: float | None, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+def test_longest_stage() -> None:
+    assert longest([("scores", 1.0), ("triplets", 3.0), ("pairs", None)]) == ("triplets", 0.75)
+    assert longest([("scores", 0.0)]) is None

@@ -1,0 +1,273 @@
+"""What is said of a folder whose files were edited, deleted or swapped.
+
+Witnesses: tables of expectations written by hand before the function was run; and, for chains of
+commands made at random, a literal recursion over them.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contstim.errors import InputError
+from contstim.records import recorded_as, write_record
+from contstim.study.verification import FileState, grouped, summary, verify_folder
+from tests.cli.running import run
+
+HOLDS, EDITED, STALE, MISSING = (
+    FileState.HOLDS,
+    FileState.EDITED,
+    FileState.STALE,
+    FileState.MISSING,
+)
+GIVEN = FileState.GIVEN
+
+# corpus.txt --> natural.txt --> scores.csv --> pairs.csv and its certificate --> trials.csv
+FILES = (
+    "corpus.txt",
+    "natural.txt",
+    "scores.csv",
+    "pairs.csv",
+    "pairs.csv.certificate.json",
+    "trials.csv",
+)
+UNTOUCHED = (GIVEN, HOLDS, HOLDS, HOLDS, HOLDS, HOLDS)
+
+# What is done to the files → the states of the six, in the order of FILES
+EXPECTED: dict[str, tuple[FileState, ...]] = {
+    "nothing": UNTOUCHED,
+    "edit corpus.txt": (GIVEN, STALE, STALE, STALE, STALE, STALE),
+    "edit natural.txt": (GIVEN, EDITED, STALE, STALE, STALE, STALE),
+    "edit scores.csv": (GIVEN, HOLDS, EDITED, STALE, STALE, STALE),
+    "edit pairs.csv": (GIVEN, HOLDS, HOLDS, EDITED, HOLDS, STALE),
+    "edit pairs.csv.certificate.json": (GIVEN, HOLDS, HOLDS, HOLDS, EDITED, HOLDS),
+    "edit trials.csv": (GIVEN, HOLDS, HOLDS, HOLDS, HOLDS, EDITED),
+    "delete corpus.txt": (MISSING, HOLDS, HOLDS, HOLDS, HOLDS, HOLDS),
+    "delete natural.txt": (GIVEN, MISSING, HOLDS, HOLDS, HOLDS, HOLDS),
+    "delete pairs.csv.certificate.json": (GIVEN, HOLDS, HOLDS, HOLDS, MISSING, HOLDS),
+    "delete trials.csv": (GIVEN, HOLDS, HOLDS, HOLDS, HOLDS, MISSING),
+    "swap natural.txt and scores.csv": (GIVEN, EDITED, EDITED, STALE, STALE, STALE),
+    "swap scores.csv and trials.csv": (GIVEN, HOLDS, EDITED, STALE, STALE, EDITED),
+    "swap corpus.txt and natural.txt": (GIVEN, EDITED, STALE, STALE, STALE, STALE),
+    "make natural.txt anew, as it was": UNTOUCHED,
+    "make natural.txt anew, differently": (GIVEN, HOLDS, STALE, STALE, STALE, STALE),
+    "touch scores.csv": UNTOUCHED,
+}
+
+
+def _made(folder: Path, out: str, content: str, *inputs: str, beside: tuple[str, ...] = ()) -> None:
+    """Write a file, others beside it, and its record."""
+    for name in (out, *beside):
+        (folder / name).write_text(content + name)
+    with recorded_as(("contstim", "make", out)):
+        write_record(folder / out, [folder / i for i in inputs], [folder / b for b in beside])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.txt").write_text("corpus")
+    _made(tmp_path, "natural.txt", "a", "corpus.txt")
+    _made(tmp_path, "scores.csv", "b", "natural.txt")
+    _made(tmp_path, "pairs.csv", "c", "scores.csv", beside=("pairs.csv.certificate.json",))
+    _made(tmp_path, "trials.csv", "d", "pairs.csv")
+    return tmp_path
+
+
+def _change(folder: Path, change: str) -> None:
+    match change.replace(",", "").split():
+        case ["edit", name]:
+            (folder / name).write_text("by hand")
+        case ["delete", name]:
+            (folder / name).unlink()
+        case ["touch", name]:
+            (folder / name).touch()
+        case ["swap", first, "and", second]:
+            contents = [(folder / name).read_text() for name in (first, second)]
+            for name, content in zip((second, first), contents, strict=True):
+                (folder / name).write_text(content)
+        case ["make", name, "anew", *how]:
+            _made(folder, name, "a" if how == ["as", "it", "was"] else "z", "corpus.txt")
+
+
+@pytest.mark.parametrize("change", EXPECTED)
+def test_states_of_a_chain(folder: Path, change: str) -> None:
+    _change(folder, change)
+    check = verify_folder(folder)
+    states = {file.path: file.state for file in check.files}
+    assert states == dict(zip(FILES, EXPECTED[change], strict=True))
+    assert bool(check.wrong) == (EXPECTED[change] != UNTOUCHED)
+
+
+def test_sentences_name_who_what_and_where_it_went(folder: Path) -> None:
+    _change(folder, "swap natural.txt and trials.csv")
+    of = {file.path: file.sentence for file in verify_folder(folder).files}
+    assert of["natural.txt"].startswith("changed since 'contstim make natural.txt' (")
+    assert of["natural.txt"].endswith("It has the content with which trials.csv was written.")
+    assert of["scores.csv"].startswith("made of an earlier natural.txt by 'contstim make scores")
+    assert "made of scores.csv, which is stale itself" in of["pairs.csv"]
+
+
+def test_what_was_used_as_edited_is_named(folder: Path) -> None:
+    """A vocabulary that was edited by hand, and from which the next step was then made."""
+    _change(folder, "edit natural.txt")
+    _made(folder, "scores.csv", "y", "natural.txt")
+    files = {file.path: file for file in verify_folder(folder).files}
+    assert files["natural.txt"].state is EDITED
+    assert files["natural.txt"].sentence.endswith("As it is now, it was used for scores.csv.")
+    assert files["scores.csv"].state is HOLDS
+    assert files["pairs.csv"].state is STALE
+
+
+def test_records_that_tell_too_little(folder: Path) -> None:
+    """A record of an older version, a damaged one, a database, a note, a hidden file."""
+    (folder / "old.csv").write_text("old")
+    (folder / "old.csv.meta.json").write_text(json.dumps({"command": ["contstim", "score"]}))
+    (folder / "broken.csv").write_text("x")
+    (folder / "broken.csv.meta.json").write_text('{"inputs": ')
+    (folder / "odd.csv.meta.json").write_text('{"inputs": 3, "outputs": ["a"]}')
+    (folder / "store.sqlite").write_text("rows")
+    write_record(folder / "store.sqlite", [], None)
+    (folder / "notes.txt").write_text("mine")
+    (folder / ".hidden").write_text("mine")
+    check = verify_folder(folder)
+    states = {file.path: file.state for file in check.files if file.path not in FILES}
+    assert states == {
+        "old.csv": FileState.UNCHECKED,
+        "broken.csv.meta.json": FileState.UNREADABLE,
+        "broken.csv": FileState.UNRECORDED,
+        "odd.csv.meta.json": FileState.UNREADABLE,
+        "store.sqlite": FileState.CHANGING,
+        "notes.txt": FileState.UNRECORDED,
+    }
+    assert [file.path for file in check.unrecorded] == ["broken.csv", "notes.txt"]
+
+
+def _stage(study: Path, name: str, reads: list[str], writes: list[str], date: str) -> None:
+    from contstim.checksums import checksum
+
+    record = {
+        "stage": name,
+        "date": date,
+        "reads": {path: checksum(study / path) for path in reads},
+        "writes": {path: checksum(study / path) for path in writes},
+    }
+    path = study / "results" / "stages" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record))
+
+
+def test_records_of_stages_tell_more_than_those_of_commands(tmp_path: Path) -> None:
+    """A stage knows the models that it read; an interrupted one is named; a page is left out."""
+    (tmp_path / "study.toml").write_text("")
+    (tmp_path / "index.html").write_text("")
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "bigram.arpa").write_text("model")
+    (results / "natural.txt").write_text("text")
+    _made(results, "scores.csv", "b", "natural.txt")
+    stage = ("scores", ["results/natural.txt", "results/bigram.arpa"], ["results/scores.csv"])
+    _stage(tmp_path, *stage, "2999-01-01T00:00:00Z")
+    assert not verify_folder(tmp_path).wrong
+    (results / "bigram.arpa").write_text("another model")
+    (results / "stages" / "pairs.begun.json").write_text("{}")
+    wrong = {file.path: file.state for file in verify_folder(tmp_path).wrong}
+    assert wrong == {
+        "results/scores.csv": STALE,
+        "results/stages/pairs.begun.json": FileState.UNFINISHED,
+    }
+    # A single command wrote the file since: the stage's record is of the past
+    (results / "stages" / "pairs.begun.json").unlink()
+    _stage(tmp_path, *stage, "2000-01-01T00:00:00Z")
+    (results / "bigram.arpa").write_text("a third model")
+    assert not verify_folder(tmp_path).wrong
+
+
+def test_a_folder_written_as_a_whole(tmp_path: Path) -> None:
+    """Of a folder and a file in it, that file is named; what was added is the folder's."""
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "page.html").write_text("page")
+    write_record(tmp_path / "export")
+    assert not verify_folder(tmp_path).wrong
+    (tmp_path / "export" / "more.html").write_text("more")
+    (file,) = verify_folder(tmp_path).wrong
+    assert (file.path, file.state) == ("export", EDITED)
+    assert file.sentence.startswith("a file in it was changed, added or removed since ")
+    write_record(tmp_path / "export" / "page.html")
+    (tmp_path / "export" / "page.html").write_text("by hand")
+    assert [file.path for file in verify_folder(tmp_path).wrong] == ["export/page.html"]
+
+
+def test_folders_without_records(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds no record .* nothing to verify"):
+        verify_folder(tmp_path)
+    with pytest.raises(InputError, match="is not a folder"):
+        verify_folder(tmp_path / "notes.txt")
+
+
+def test_a_folder_can_be_moved(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    moved = tmp_path_factory.mktemp("elsewhere") / "study"
+    folder.rename(moved)
+    assert not verify_folder(moved).wrong
+
+
+def test_files_of_which_the_same_is_to_be_said_share_a_row(folder: Path) -> None:
+    many = tuple(f"table-{n}.csv" for n in range(5))
+    (folder / "sub").mkdir()
+    for name in many:
+        (folder / "sub" / name).write_text(name)
+    paths = [folder / "sub" / name for name in many]
+    write_record(paths[0], [folder / "corpus.txt"], paths[1:])
+    _change(folder, "edit corpus.txt")
+    rows = [row.path for row in grouped(verify_folder(folder).wrong)]
+    assert rows.count("5 files in sub") == 1
+    assert not any("table" in row for row in rows)
+
+
+def test_the_command(folder: Path) -> None:
+    """Statuses 0 and 1, and the table."""
+    done = run(folder, "verify", "--all")
+    assert (done.returncode, "everything holds" in done.stderr) == (0, True)
+    assert "made of scores.csv by 'contstim make pairs.csv'" in done.stdout
+    _change(folder, "edit scores.csv")
+    done = run(folder, "verify", str(folder))
+    assert done.returncode == 1
+    assert "scores.csv" in done.stdout
+    assert "corpus.txt" not in done.stdout
+    assert "4 of 6 files must be looked at (edited 1, stale 3, given 1, holds 1)" in done.stderr
+    assert run(folder, "verify", "nowhere").returncode == 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_chains_at_random(data: st.DataObject) -> None:
+    """Witness: what each file was made of, followed back literally."""
+    number = data.draw(st.integers(2, 7))
+    reads = [data.draw(st.sets(st.integers(0, n - 1))) if n else set() for n in range(number)]
+    fates = [data.draw(st.sampled_from(("left", "left", "edited", "gone"))) for _ in reads]
+    expected: list[FileState] = []
+    for n, fate in enumerate(fates):
+        stale = any(fates[i] == "edited" or expected[i] is STALE for i in reads[n])
+        usual = STALE if stale else HOLDS
+        expected.append({"left": usual, "edited": EDITED, "gone": MISSING}[fate])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for n, inputs in enumerate(reads):
+            _made(folder, f"{n}.csv", str(n), *(f"{i}.csv" for i in sorted(inputs)))
+        for n, fate in enumerate(fates):
+            if fate != "left":
+                _change(folder, f"{'edit' if fate == 'edited' else 'delete'} {n}.csv")
+                if fate == "edited":
+                    (folder / f"{n}.csv").write_text(f"by hand {n}")
+        check = verify_folder(folder)
+    assert {f.path: f.state for f in check.files} == {
+        f"{n}.csv": state for n, state in enumerate(expected)
+    }
+    assert summary(check).startswith(
+        "everything holds" if not check.wrong else f"{len(check.wrong)} "
+    )
