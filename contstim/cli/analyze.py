@@ -32,8 +32,8 @@ def analyze(
 ) -> None:
     """Say which models people agree with, how much a model could, and how sure that is.
 
-    Writes tables (CSV), figures (PDF and PNG) and `report.html`. Participants who did not finish or
-    failed catch trials are left out, and named.
+    Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did
+    not finish or failed catch trials are left out, and named.
 
     Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
     --out results`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,14 +45,18 @@ def golan2023(
 
     Example: `contstim reproduce golan2023 --data data --out golan2023`
     """
-    from contstim.experiments.analysis.effects import Sampling
     from contstim.experiments.analysis.outputs.folder import write_analysis
-    from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
+    from contstim.experiments.reproduce.golan2023 import (
+        PUBLISHED_SAMPLING,
+        analyze_golan2023,
+        claims,
+        locate,
+    )
     from contstim.records import write_record
 
     folder, file = locate(data, ratings)
     with step_progress("comparing", quiet=quiet) as progress:
-        sampling = Sampling(samples=bootstrap, seed=seed)
+        sampling = replace(PUBLISHED_SAMPLING, samples=bootstrap, seed=seed)
         analysis = analyze_golan2023(folder, file, sampling=sampling, progress=progress)
     compared = claims(analysis)
     title = "Golan et al. (2023), experiment 1"

@@ -22,7 +22,8 @@ MinCatch = Annotated[
     ),
 ]
 Samples = Annotated[
-    int, Help("Bootstrap resamples of participants and items; 0 for none.", at_least=0)
+    int,
+    Help("Bootstrap resamples of participants and items, for percentiles; 0: none.", at_least=0),
 ]
 
 
@@ -40,15 +41,30 @@ class AnalysisSettings:
     ] = None
     min_catch: MinCatch = None
     units: Annotated[
-        Literal["auto", "groups", "participants"],
+        Literal["auto", "groups", "participants", "crossed"],
         Help(
-            "What tests compare; auto: groups, or participants where there is one group. "
-            "Participants saw the same trials, so their tests speak of these very items only."
+            "What tests take as random: groups; participants, who saw the same trials, so that "
+            "tests speak of these very items only; crossed: people and items. auto: groups, or "
+            "crossed where groups are too few or share items."
         ),
     ] = "auto"
+    intervals: Annotated[
+        Literal["corrected", "percentile"],
+        Help(
+            "corrected: Student's t, new people and new items; percentile: of --bootstrap "
+            "resamples, as in the 2023 study, which are too wide."
+        ),
+    ] = "corrected"
+    correction: Annotated[
+        Literal["bh", "holm"],
+        Help(
+            "What decides significance: bh, the false-discovery rate of Benjamini and Hochberg; "
+            "holm, for a few planned contrasts, the family-wise error rate. Tables hold both."
+        ),
+    ] = "bh"
     bootstrap: Samples = 1000
     fdr: Annotated[
-        float, Help("The false-discovery rate of significance.", at_least=0, at_most=1)
+        float, Help("The error rate of significance, by --correction.", at_least=0, at_most=1)
     ] = 0.05
     unanimous: Annotated[
         float, Help("The share of people that counts as near all.", at_least=0.5, at_most=1)
@@ -72,7 +88,7 @@ def analyze_responses(
 ) -> Analysis:
     """Say which models people agree with, how much a model could, and how sure that is.
 
-    Writes tables (CSV), figures (PDF and PNG) and `report.html`.
+    Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`.
 
     Args:
         trials: the table of trials that people saw.
@@ -120,6 +136,8 @@ def analyze_responses(
                 samples=settings.bootstrap,
                 seed=seed,
                 false_discovery_rate=settings.fdr,
+                intervals=settings.intervals,
+                correction=settings.correction,
             ),
             unanimous=settings.unanimous,
             worst=settings.worst,
@@ -160,6 +178,8 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
         },
         "simulated_participants": analysis.origin.simulated,
         "units": analysis.sampling.units,
+        "intervals": analysis.sampling.intervals,
+        "correction": analysis.sampling.correction,
         "bootstrap": analysis.sampling.samples,
         "false_discovery_rate": analysis.sampling.false_discovery_rate,
     }

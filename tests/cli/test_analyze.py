@@ -51,7 +51,9 @@ def test_thirty_people_in_one_group(tmp_path: Path, made: Experiment) -> None:
     assert {r["n_units"] for r in rows} == {"30"}
     record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
     assert record["seed"] == 3
-    assert (record["units"], record["bootstrap"]) == ("participants", 50)
+    assert (record["units"], record["bootstrap"]) == ("crossed", 50)
+    assert (record["intervals"], record["correction"]) == ("corrected", "bh")
+    assert "crossed random factors" in (tmp_path / "results" / "methods.md").read_text()
     assert {"scipy", "matplotlib", "statsmodels"} <= record["versions"].keys()
 
 

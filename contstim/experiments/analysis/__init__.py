@@ -5,12 +5,14 @@ orientation  whether models play the roles that trials give them
 scopes       which trials evaluate which model
 measures     how well log-probability ratios predict ratings: accuracy, signed-rank cosine
 ceilings     how well people predict one another
-inference    signed-rank tests, false-discovery rate, contrasts
+inference    signed-rank tests, false-discovery and family-wise error rate, contrasts
 evaluation   both measures and their noise ceilings, per person, group and model
 reliability  how sure people are of each trial
 agreement    models with models, people with people, people with rival models
-bootstrap    resamples of participants and items
-effects      comparisons of models and ceilings, with tests and bootstrap intervals
+crossed      variance where people and items are both drawn anew, in closed form
+bootstrap    resamples of participants and items, as published
+intervals    of values, differences and distances to the ceiling
+effects      comparisons of models and ceilings, with tests, effect sizes and intervals
 regression   choices on log-probability ratios, errors clustered by people and items;
              regressions: scope by scope
 mixed/       ordinal mixed models of ratings, with random effects of people and items
@@ -18,6 +20,7 @@ controls     what else preferences could follow: tokens, word frequency, any fea
 failures     the trials on which each model fails worst
 pairs        rival models on the trials that set them against each other
 run          all results at once
+methods      the statistics of an analysis in words
 tables       the results as tables
 outputs/     the folder of an analysis: tables, figures, and a page
 """

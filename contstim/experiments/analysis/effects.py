@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from contstim.experiments.analysis.bootstrap import bootstrap
+from contstim.experiments.analysis.crossed import group_moves, item_numbers
 from contstim.experiments.analysis.evaluation import evaluate
 from contstim.experiments.analysis.inference import (
     CEILING,
+    CORRECTIONS,
     FALSE_DISCOVERY_RATE,
+    Reach,
     false_discovery,
+    family_wise,
     reach,
     signed_rank_test,
     smallest_p_value,
 )
-from contstim.experiments.analysis.scopes import scope_mask
+from contstim.experiments.analysis.intervals import Estimator, Side
+from contstim.experiments.analysis.scopes import scope_mask, scopes_of
+from contstim.stimuli import Condition
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.experiments.analysis.bootstrap import Bootstrap
     from contstim.experiments.analysis.evaluation import Measure, ParticipantScores
-    from contstim.experiments.analysis.inference import ModelContrast, Reach
+    from contstim.experiments.analysis.inference import Correction, ModelContrast
+    from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.scopes import Scope
 
-Units = Literal["groups", "participants"]
+Units = Literal["groups", "participants", "crossed"]
+"""What tests take as random: groups, participants alone, or people and items, crossed."""
+
+TESTS: dict[Units, str] = {
+    "groups": "signed-rank test over groups",
+    "participants": "signed-rank test over participants",
+    "crossed": "t-test, people and items crossed",
+}
+_TINY = 1e-12  # differences of means below this are rounding
+_HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "these items"}
 
 
 @dataclass(frozen=True)
@@ -37,11 +54,15 @@ class Sampling:
     """What counts as one observation, and how uncertainty is measured.
 
     Attributes:
-        units: tests compare means of groups, or participants; None leaves it to the design.
-        samples: bootstrap resamples; 0 leaves intervals empty.
+        units: tests compare means of groups, or participants, or take people and items as crossed
+            random factors; None leaves it to the design (`suited_units`).
+        samples: bootstrap resamples of percentile intervals; 0 leaves these empty.
         seed: decides the resamples.
-        level: the share of resamples inside an interval.
-        false_discovery_rate: up to which adjusted p-values are significant.
+        level: of the intervals.
+        false_discovery_rate: up to which adjusted p-values are significant; with Holm's correction
+            the family-wise error rate.
+        intervals: Student's t with the corrected two-factor variance, or percentiles.
+        correction: for the family of contrasts.
     """
 
     units: Units | None = None
@@ -49,18 +70,8 @@ class Sampling:
     seed: int = 0
     level: float = 0.95
     false_discovery_rate: float = FALSE_DISCOVERY_RATE
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A bootstrap interval by what was resampled; nan where nothing was."""
-
-    low: float
-    high: float
-    low_items: float
-    high_items: float
-    low_participants: float
-    high_participants: float
+    intervals: IntervalMethod = "corrected"
+    correction: Correction = "bh"
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,33 @@ class ContrastResult:
     Units count in which both sides are known; a group of one has no ceiling. A contrast is testable
     if it would be significant were all tests of its family as clear as their numbers of units let
     them be; where it is not, `significant` is False whatever the data. Tests of groups hold for
-    items like these, tests of participants for these items.
+    items like these, tests of participants for these items, crossed tests for what the interval
+    speaks of.
+
+    Attributes:
+        first: a model.
+        second: another, or `CEILING`.
+        value_first: mean over units.
+        value_second: likewise.
+        difference: the effect, in units of the measure; `interval` is its own.
+        interval: of the difference.
+        n_units: groups or participants that the test compares; of a crossed test, participants.
+        statistic: the smaller sum of ranks, or Student's t.
+        rank_biserial: of groups, or of the participants of a single group: -1 to 1; the effect size
+            of a signed-rank test.
+        p_value: two-sided.
+        q_value: adjusted by Benjamini and Hochberg.
+        significant: by the correction asked for.
+        testable: see above.
+        holds_for: whom and what the test speaks of.
+        p_holm: adjusted by Holm.
+        standardised: the difference in standard deviations of the difference on single answers,
+            to which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
+        low_standardised: end of its interval: that of the difference, in the same unit.
+        high_standardised: likewise.
+        test: what was computed.
+        family: the contrasts that `q_value` and `p_holm` are adjusted for.
+        correction: the one by which `significant` is decided.
     """
 
     first: str
@@ -99,6 +136,13 @@ class ContrastResult:
     significant: bool
     testable: bool
     holds_for: str
+    p_holm: float
+    standardised: float
+    low_standardised: float
+    high_standardised: float
+    test: str
+    family: str
+    correction: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +164,12 @@ class Result:
     models: tuple[ModelResult, ...]
     comparisons: tuple[ContrastResult, ...]
     reach: Reach
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """Of all values, then of all contrasts."""
+        values = tuple(model.interval for model in self.models)
+        return (*values, *(contrast.interval for contrast in self.comparisons))
 
     def below_ceiling(self) -> frozenset[str]:
         """The models significantly below the lower noise ceiling."""
@@ -158,14 +208,14 @@ def compare(
     evaluation = evaluate(ratings, measure, masks)
     # A mean over participants weighs groups by their sizes; one over groups, all alike.
     sizes = np.array([float(len(group.participants)) for group in ratings.groups])
-    resampled = bootstrap(
-        ratings,
-        measure,
-        masks,
-        sizes if sampling.units == "participants" else np.ones(len(sizes)),
-        samples=sampling.samples,
-        seed=sampling.seed,
-    )
+    shares = sizes if sampling.units == "participants" else np.ones(len(sizes))
+    resampled = None
+    if sampling.intervals == "percentile":
+        resampled = bootstrap(
+            ratings, measure, masks, shares, samples=sampling.samples, seed=sampling.seed
+        )
+    moves = group_moves(ratings, measure, masks)
+    estimator = Estimator(moves, shares, sampling.level, resampled)
     values, lower, upper = (
         units_of(evaluation, kind, sampling.units)
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
@@ -175,7 +225,7 @@ def compare(
         ModelResult(
             ratings.models[column],
             _mean(values[:, column]),
-            _interval(resampled, resampled.values[:, :, column], sampling),
+            estimator.of(Side(column)).interval,
             _mean(lower[:, column]),
             _mean(upper[:, column]),
             int(counts[column]),
@@ -184,67 +234,159 @@ def compare(
     )
     targeted = [result.model for result in models]
     family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
-    comparisons = _comparisons(ratings.models, values, lower, resampled, family, sampling)
-    limits = reach([test.n_units for test in comparisons], sampling.false_discovery_rate)
-    return Result(scope, measure, evaluation, models, comparisons, limits)
+    make = _crossed_test if sampling.units == "crossed" else _signed_rank
+    tests = []
+    for contrast in family:
+        first = ratings.models.index(contrast.first)
+        # The ceiling that a model is compared with is that on its own trials: its own column.
+        ceiling = contrast.second == CEILING
+        second = first if ceiling else ratings.models.index(contrast.second)
+        others = (lower if ceiling else values)[:, second]
+        both = ~np.isnan(values[:, first] - others)
+        side = Side(first, ceiling=True) if ceiling else Side(first, second)
+        tests.append(make(values[both, first], others[both], estimator.of(side)))
+    comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling)
+    return Result(scope, measure, evaluation, models, comparisons, _family_reach(tests, sampling))
 
 
 def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
-    """The observations that tests compare, (n_units, n_models)."""
-    return values if units == "participants" else evaluation.of_groups(values)
+    """The observations that tests compare, (n_units, n_models).
+
+    Crossed tests compare single answers; what is averaged, and drawn, are the means of groups, or
+    of participants in a single group.
+    """
+    alone = units == "crossed" and len(evaluation.group_numbers) == 1
+    return values if alone or units == "participants" else evaluation.of_groups(values)
 
 
-def _comparisons(
-    models: tuple[str, ...],
-    values: FloatArray,
-    lower: FloatArray,
-    resampled: Bootstrap,
-    family: Sequence[ModelContrast],
-    sampling: Sampling,
-) -> tuple[ContrastResult, ...]:
-    """All tests of a family, from values and lower ceilings of units, (n_units, n_models)."""
-    sides = []
-    for contrast in family:
-        first = models.index(contrast.first)
-        # The ceiling that a model is compared with is that on its own trials: its own column.
-        ceiling = contrast.second == CEILING
-        second = first if ceiling else models.index(contrast.second)
-        others, drawn = (lower, resampled.lower) if ceiling else (values, resampled.values)
-        # Both sides come from one resample, so that what moves both cancels: (3, n_groups,
-        # n_samples).
-        moved = resampled.values[:, :, first] - drawn[:, :, second]
-        both = ~np.isnan(values[:, first] - others[:, second])
-        sides.append((values[both, first], others[both, second], moved))
-    tests = [signed_rank_test(first, second) for first, second, _ in sides]
-    adjusted = false_discovery(np.array([test.p_value for test in tests]))
-    # The same family with all units of each test on one side: the least that its q-values can be.
-    clearest = [smallest_p_value(test.n) if test.n else np.nan for test in tests]
-    least = false_discovery(np.array(clearest))
-    return tuple(
-        ContrastResult(
-            contrast.first,
-            contrast.second,
-            _mean(first),
-            _mean(second),
-            _mean(first - second),
-            _interval(resampled, moved, sampling),
-            test.n,
-            test.statistic,
-            test.rank_biserial,
-            test.p_value,
-            float(q_value),
-            bool(q_value < sampling.false_discovery_rate),
-            bool(least_q < sampling.false_discovery_rate),
-            "these items" if sampling.units == "participants" else "items like these",
-        )
-        for contrast, (first, second, moved), test, q_value, least_q in zip(
-            family, sides, tests, adjusted, least, strict=True
-        )
+def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
+    """Groups, where tests of groups can find something and speak of items in general.
+
+    They cannot where groups are too few for any contrast of a scope to be significant, whatever the
+    data, or where groups share items; there people and items are crossed.
+    """
+    rated = [
+        {
+            number
+            for number, trial in zip(numbers.tolist(), group.trials, strict=True)
+            if trial.condition is not Condition.CATCH
+        }
+        for numbers, group in zip(item_numbers(ratings), ratings.groups, strict=True)
+    ]
+    seen = Counter(number for numbers in rated for number in numbers)
+    if max(seen.values(), default=0) > 1:
+        return "crossed"
+    several = np.array([len(group.participants) > 1 for group in ratings.groups])
+    for scope in scopes_of(ratings):
+        # (n_groups, n_models): which groups have trials of which model
+        masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+        has = dict(zip(ratings.models, np.array([m.any(axis=1) for m in masks]).T, strict=True))
+        units = [
+            int((has[c.first] & (several if c.second == CEILING else has[c.second])).sum())
+            for c in contrasts
+        ]
+        limits = reach(units, sampling.false_discovery_rate, sampling.correction)
+        if limits.tests and limits.needed is None:
+            return "crossed"
+    return "groups"
+
+
+class _Test(NamedTuple):
+    """A contrast's test before its p-value is adjusted; values of units, (n_units,)."""
+
+    first: FloatArray
+    second: FloatArray
+    uncertainty: Uncertainty
+    n_units: int
+    statistic: float
+    rank_biserial: float
+    p_value: float
+
+
+def _signed_rank(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
+    test = signed_rank_test(first, second)
+    return _Test(
+        first, second, uncertainty, test.n, test.statistic, test.rank_biserial, test.p_value
     )
 
 
-def _interval(resampled: Bootstrap, group_means: FloatArray, sampling: Sampling) -> Interval:
-    return Interval(*map(float, resampled.interval(group_means, sampling.level).ravel()))
+def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> _Test:
+    from scipy.stats import t as student
+
+    scatter, difference = uncertainty.scatter, _mean(first - second)
+    statistic = p_value = np.nan
+    if scatter.variance > 0:
+        statistic = difference / np.sqrt(scatter.variance)
+        p_value = float(2 * student.sf(abs(statistic), scatter.freedom))
+    elif scatter.variance == 0 and abs(difference) < _TINY:
+        statistic, p_value = 0.0, 1.0  # both sides are the same on every answer
+    described = signed_rank_test(first, second).rank_biserial
+    return _Test(first, second, uncertainty, scatter.people, float(statistic), described, p_value)
+
+
+def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
+    units = [test.n_units for test in tests if np.isfinite(test.p_value)]
+    if sampling.units != "crossed":
+        return reach(units, sampling.false_discovery_rate, sampling.correction)
+    # However few the people, a clear enough difference has a p-value as small as may be.
+    few, most = (min(units), max(units)) if units else (0, 0)
+    return Reach(len(units), few, most, 0.0, 1 if units else None, sampling.correction)
+
+
+def _adjusted(
+    tests: Sequence[_Test], family: Sequence[ModelContrast], about: str, sampling: Sampling
+) -> tuple[ContrastResult, ...]:
+    """Results of a whole family of tests."""
+    units, rate = sampling.units or "groups", sampling.false_discovery_rate
+    p_values = np.array([test.p_value for test in tests])
+    q_values, holm = false_discovery(p_values), family_wise(p_values)
+    adjust = family_wise if sampling.correction == "holm" else false_discovery
+    decided = holm if sampling.correction == "holm" else q_values
+    # The same family with all units of each test on one side: the least that its adjusted p-values
+    # can be. Crossed tests have no such bound.
+    clearest = np.where(
+        np.isnan(p_values),
+        np.nan,
+        [0.0 if units == "crossed" else smallest_p_value(test.n_units) for test in tests],
+    )
+    testable = adjust(clearest) < rate
+    ceilings = sum(contrast.second == CEILING for contrast in family)
+    stated = (
+        f"{counted(len(family), 'contrast')} of {about}: "
+        f"{counted(len(family) - ceilings, 'pair')} of models, "
+        f"{counted(ceilings, 'model')} against the ceiling"
+    )
+    results = []
+    for place, (contrast, test) in enumerate(zip(family, tests, strict=True)):
+        interval, scatter = test.uncertainty
+        difference = _mean(test.first - test.second)
+        deviation = np.sqrt(scatter.answer) if scatter.answer > 0 else np.nan
+        results.append(
+            ContrastResult(
+                contrast.first,
+                contrast.second,
+                _mean(test.first),
+                _mean(test.second),
+                difference,
+                interval,
+                test.n_units,
+                test.statistic,
+                test.rank_biserial,
+                test.p_value,
+                float(q_values[place]),
+                bool(decided[place] < rate),
+                bool(testable[place]),
+                _HOLDS_FOR.get(units, scatter.population),
+                float(holm[place]),
+                float(difference / deviation),
+                float(interval.low / deviation),
+                float(interval.high / deviation),
+                TESTS[units],
+                stated,
+                CORRECTIONS[sampling.correction],
+            )
+        )
+    return tuple(results)
 
 
 def _mean(values: FloatArray) -> float:

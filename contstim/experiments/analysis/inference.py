@@ -1,15 +1,15 @@
 """Which differences between models, and between models and people, are more than chance.
 
 Wilcoxon's signed-rank test (1945; zeros are ranked along and split between both signs) over groups
-or participants, with the false-discovery rate of Benjamini and Hochberg (1995) over a whole family
-of contrasts.
+or participants, and corrections for a whole family of contrasts: the false-discovery rate of
+Benjamini and Hochberg (1995), or Holm's (1979) family-wise error rate for a few that were planned.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -32,11 +32,20 @@ THESE_ITEMS = (
     "Tests compare participants, who saw the same trials: what they call significant holds for "
     "these very items, not for others like them. With items drawn at random and models that do not "
     "differ, such tests call many pairs of models different. To speak of items in general, compare "
-    "groups that saw different trials."
+    "groups that saw different trials, or take people and items as random (--units crossed)."
 )
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted
 _UNTIED = 50  # pairs up to which the distribution without ties is counted
+
+
+Correction = Literal["bh", "holm"]
+"""For the family of contrasts: Benjamini and Hochberg's false-discovery rate, or Holm's."""
+
+CORRECTIONS: dict[Correction, str] = {
+    "bh": "false-discovery rate (Benjamini and Hochberg)",
+    "holm": "family-wise error rate (Holm)",
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,7 @@ class Reach:
         smallest: the smallest p-value that any of its tests can have.
         needed: how many tests must be as clear as they can be (all units on one side) for any to be
             significant; None where even that is not enough.
+        correction: for the family.
     """
 
     tests: int
@@ -82,6 +92,7 @@ class Reach:
     most_units: int
     smallest: float
     needed: int | None
+    correction: Correction = "bh"
 
     def cannot(self, units: str) -> str:
         """`cannot be tested with 4 groups`, where nothing can be significant; else empty."""
@@ -106,15 +117,19 @@ class Reach:
             return ""
         least = f"the smallest p-value that Wilcoxon's signed-rank test has is {self.smallest:.3g}"
         head = f"With {self._counted(units)} "
+        kind = CORRECTIONS[self.correction].partition(" (")[0]
         if self.needed is None:
-            enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < rate), "infinite")
+            # Holm lets the clearest of m tests pass below rate / m, and others only after it.
+            limit = rate / (self.tests if self.correction == "holm" else 1)
+            enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < limit), "infinite")
             return (
                 f"{head}nothing can be significant, whatever the data: {least}. Tests at a "
-                f"false-discovery rate of {rate:g} need {enough} {units} or more."
+                f"{kind} of {rate:g} need {enough} {units} or more; tests that take people and "
+                "items as random (--units crossed) need no groups."
             )
         return (
             f"{head}nothing can be significant {self.unless()}, with all {units} on one side: "
-            f"{least}, and {self.tests} tests share a false-discovery rate of {rate:g}. More "
+            f"{least}, and {self.tests} tests share a {kind} of {rate:g}. More "
             f"{units} or fewer contrasts ask for less."
         )
 
@@ -148,24 +163,27 @@ def smallest_p_value(units: int) -> float:
     return min(1.0, 2 * 0.5**units)
 
 
-def reach(units: ArrayLike, rate: float) -> Reach:
-    """What a family of tests can find after Benjamini and Hochberg.
+def reach(units: ArrayLike, rate: float, correction: Correction = "bh") -> Reach:
+    """What a family of signed-rank tests can find after a correction.
 
     Args:
         units: (n_tests,) how many pairs each test compares; tests without any are not part.
-        rate: the false-discovery rate; adjusted p-values below it are significant.
+        rate: adjusted p-values below it are significant.
+        correction: for the family.
     """
     sizes = np.asarray(units, np.int64)
     sizes = np.sort(sizes[sizes > 0])[::-1]  # most units first: they can have the smallest p-value
     if not len(sizes):
-        return Reach(0, 0, 0, 1.0, None)
+        return Reach(0, 0, 0, 1.0, None, correction)
     smallest = np.array([smallest_p_value(n) for n in sizes.tolist()])
     # Benjamini and Hochberg: the k smallest of m p-values are significant if the k-th is below
-    # rate * k / m. Here each is as small as it can be; `needed` is the first such k.
-    ranks = np.arange(1, len(sizes) + 1)
+    # rate * k / m. Here each is as small as it can be; `needed` is the first such k. Holm's first
+    # step is that of k = 1, without which there is no other.
+    ranks = np.arange(1, len(sizes) + 1) if correction == "bh" else np.ones(1, np.int64)
+    smallest = smallest[: len(ranks)]
     enough = np.flatnonzero(smallest * len(sizes) / ranks < rate)
     needed = int(ranks[enough[0]]) if len(enough) else None
-    return Reach(len(sizes), int(sizes[-1]), int(sizes[0]), float(smallest[0]), needed)
+    return Reach(len(sizes), int(sizes[-1]), int(sizes[0]), float(smallest[0]), needed, correction)
 
 
 def every_contrast(models: Sequence[str]) -> tuple[ModelContrast, ...]:
@@ -299,4 +317,15 @@ def false_discovery(p_values: FloatArray) -> FloatArray:
     tested = ~np.isnan(p_values)
     if tested.any():
         adjusted[tested] = false_discovery_control(p_values[tested], method="bh")
+    return adjusted
+
+
+def family_wise(p_values: FloatArray) -> FloatArray:
+    """P-values adjusted by Holm (1979) over the whole family; nan is not part of it."""
+    adjusted = np.full(p_values.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested])]
+    # The smallest of m counts m times, the next m - 1 times, and none less than the one before.
+    steps = np.arange(len(order), 0, -1) * p_values[order]
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return adjusted

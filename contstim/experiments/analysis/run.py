@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contstim.errors import InputError
 from contstim.experiments.analysis import agreement as agreements
-from contstim.experiments.analysis.effects import Sampling, compare
+from contstim.experiments.analysis.crossed import BOTH
+from contstim.experiments.analysis.effects import Sampling, compare, suited_units
 from contstim.experiments.analysis.evaluation import MEASURES
 from contstim.experiments.analysis.failures import SCOPES, failures
 from contstim.experiments.analysis.inference import (
@@ -26,7 +29,7 @@ from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pandas import DataFrame
 
@@ -89,11 +92,16 @@ class Analysis:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What limits the tests: too few units, or participants who all saw the same items."""
+        """What limits results and tests: too few units, people or items, or answers without any."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.reach) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        return (*family_cautions(families, units, rate), *items)
+        return (
+            *_empty_answers(self.ratings),
+            *family_cautions(families, units, rate),
+            *items,
+            *_interval_cautions(self.results),
+        )
 
     def to_frame(self, name: str = "models") -> DataFrame:
         """One of the tables of `write_analysis`, such as models, comparisons or participants.
@@ -143,8 +151,8 @@ def analyze(
         contrasts: the family of tests; by default all pairs of models, and each model against the
             lower noise ceiling.
         catch: how many catch trials must be right; None excludes nobody by them.
-        sampling: units of the tests, resamples, seed; by default tests compare groups, or
-            participants where there is one group.
+        sampling: units of the tests, intervals, correction; by default tests compare groups where
+            these are enough and saw different items, and else take people and items as random.
         unanimous: the share of people on one side that counts as near-unanimity.
         worst: how many trials to list for each model and scope.
         progress: told how many of how many steps are done.
@@ -158,8 +166,9 @@ def analyze(
     admission = admit(trials, tuple(responses), catch=catch)
     ratings = gather(trials, admission.responses, scores)
     sampling = sampling or Sampling()
+    contrasts = contrasts or every_contrast(ratings.models)
     if sampling.units is None:
-        sampling = replace(sampling, units="groups" if len(ratings.groups) > 1 else "participants")
+        sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
     # What a design lacks is left out, not empty: conditions without trials, models without rivals.
     present = {trial.condition for group in ratings.groups for trial in group.trials}
     rival = [condition for condition in CONTROVERSIAL if condition in present]
@@ -168,7 +177,7 @@ def analyze(
         ratings,
         scores,
         sampling,
-        _results(ratings, contrasts or every_contrast(ratings.models), sampling, progress),
+        _results(ratings, contrasts, sampling, progress),
         tuple(row for c in rival for m in MEASURES for row in pair_results(ratings, c, m)),
         {c: agreements.model_agreement(ratings, c) for c in Condition if c in present},
         {c: agreements.dominance(ratings, c) for c in rival},
@@ -194,3 +203,30 @@ def _results(
         results.append(compare(ratings, scope, measure, contrasts, sampling))
     progress(len(steps), len(steps))
     return tuple(results)
+
+
+def _empty_answers(ratings: Ratings) -> Iterator[str]:
+    """Ratings and models that prefer nothing, so that results say nothing of them."""
+    given = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
+    if len(given) == 1:
+        yield (
+            f"Every rating is {given[0]:g}: results say on which side sentences stood, not what "
+            "people prefer."
+        )
+    for row, model in enumerate(ratings.models):
+        if not any(group.ratios[row].any() for group in ratings.groups):
+            yield (
+                f"{model} gives both sentences of every trial the same log-probability: its "
+                "accuracy is one half and its cosine 0, whatever people answer."
+            )
+
+
+def _interval_cautions(results: Iterable[Result]) -> Iterator[str]:
+    """Where intervals and tests speak of less than people and items, and why."""
+    limits: dict[str, list[str]] = {}
+    for result in results:
+        for interval in result.intervals:
+            if interval.population != BOTH:
+                limits.setdefault(interval.note, []).append(str(result.scope))
+    for note, scopes in limits.items():
+        yield f"{', '.join(dict.fromkeys(scopes))}: {note}."

@@ -194,7 +194,9 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "unanimity": rows_table(analysis.unanimity),
         "trials": trials_table(ratings),
         "failures": failures_table(analysis.failures),
-        "regressions": rows_table(analysis.regressions),
+        "regressions": columns_of_records(
+            {**_cells(row), "family": "single tests, not adjusted"} for row in analysis.regressions
+        ),
         "excluded": rows_table(analysis.admission.excluded),
         **{
             f"{kind}-{condition}": matrix_table(ratings.models, matrix)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.run import analyze
@@ -22,7 +23,7 @@ from contstim.stimuli import Condition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from contstim.experiments.analysis.effects import Result, Sampling
+    from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.run import Analysis
 
 # By model, in the order of `_ORDER`: choices predicted of 900 on random pairs, and cosines over all
@@ -32,6 +33,8 @@ _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
 _TRIALS = "9 random, 36 natural, 72 natural vs. synthetic, 36 synthetic, 12 catch"
 _UNANIMOUS = "47 of 90 random, 132 of 360 natural, 487 of 720 natural vs. synthetic, "
+PUBLISHED_SAMPLING = Sampling("groups", intervals="percentile")
+"""The published statistics: signed-rank tests over groups, percentile intervals."""
 _CONDITIONS = {
     Condition.RANDOM_NATURAL: "random",
     Condition.NATURAL_CONTROVERSIAL: "natural",
@@ -73,7 +76,7 @@ def analyze_golan2023(
     folder: Path | str,
     ratings: Path | str,
     *,
-    sampling: Sampling | None = None,
+    sampling: Sampling = PUBLISHED_SAMPLING,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
     """Analyse the published experiment as any other.
@@ -81,7 +84,7 @@ def analyze_golan2023(
     Args:
         folder: the repository dpmlab/contstimlang.
         ratings: the file of ratings.
-        sampling: see `analyze`.
+        sampling: see `analyze`; by default as published.
         progress: see `analyze`.
 
     Raises:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from contstim.experiments.analysis.bootstrap import bootstrap
-from contstim.experiments.analysis.effects import Sampling, Units, compare
+from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
 from contstim.experiments.analysis.inference import CEILING, ModelContrast, every_contrast
-from contstim.experiments.analysis.ratings import Ratings, gather
+from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
@@ -126,5 +129,124 @@ def test_a_model_without_trials_is_left_out_of_the_family() -> None:
 
 def test_without_resamples_intervals_are_empty() -> None:
     ratings = ratings_of(simulate(conditions=(Condition.RANDOM_NATURAL,)))
-    result = compare(ratings, Scope.RANDOM, COSINE, [], Sampling("groups", samples=0))
+    sampling = Sampling("groups", samples=0, intervals="percentile")
+    result = compare(ratings, Scope.RANDOM, COSINE, [], sampling)
     assert np.isnan(result.models[0].interval.low)
+
+
+def test_percentiles_are_quantiles_of_the_resamples(ratings: Ratings) -> None:
+    """Witness: numpy, on the resamples of both models and their difference."""
+    masks = [scope_mask(g.trials, Scope.RANDOM, ratings.models) for g in ratings.groups]
+    drawn = bootstrap(ratings, COSINE, masks, np.ones(10), samples=50, seed=3).values.mean(axis=1)
+    sampling = Sampling("groups", samples=50, seed=3, intervals="percentile")
+    result = compare(ratings, Scope.RANDOM, COSINE, [ModelContrast("a", "b")], sampling)
+    interval = result.models[1].interval
+    assert (interval.low, interval.high) == pytest.approx(np.quantile(drawn[0, 1], (0.025, 0.975)))
+    interval = result.comparisons[0].interval
+    expected = np.quantile(drawn[2, 0] - drawn[2, 1], (0.025, 0.975))
+    assert (interval.low_participants, interval.high_participants) == pytest.approx(expected)
+
+
+def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None:
+    """Witness: scipy's t-distribution; the interval leaves out 0 where p is below .05."""
+    family = every_contrast(ratings.models)
+    result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("crossed"))
+    for test in result.comparisons:
+        t = test.difference / test.interval.standard_error
+        freedom = test.interval.degrees_of_freedom
+        assert test.statistic == pytest.approx(t)
+        assert test.p_value == pytest.approx(2 * student.sf(abs(t), freedom))
+        apart = test.interval.low > 0 or test.interval.high < 0
+        assert apart == (test.p_value < 0.05)
+        assert test.holds_for == "people and items like these"
+        assert np.sign(test.standardised) == np.sign(test.difference)
+        assert test.low_standardised <= test.standardised <= test.high_standardised
+    assert result.reach.needed == 1
+
+
+def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
+    """Witness: numpy's variance of the difference on single answers, person by person."""
+    ratings = ratings_of(simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)))
+    family = [ModelContrast("a", "b")]
+    (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
+    shares = np.array([test.value_first, test.value_second])
+    agree = next((g.ratios[:2, None] > 0) == (g.ratings > 3.5) for g in ratings.groups)
+    differences = agree[0].astype(float) - agree[1]
+    assert shares == pytest.approx(agree.mean(axis=(1, 2)))
+    within = differences.var(axis=1, ddof=1).mean()
+    assert test.difference / test.standardised == pytest.approx(np.sqrt(within), rel=0.02)
+
+
+def test_few_groups_and_shared_items_are_crossed() -> None:
+    """By hand: five groups reach p = .0625 at best, and six .03125, below .05 for one contrast."""
+    random = (Condition.RANDOM_NATURAL,)
+    planned = [ModelContrast("a", "b")]
+    for groups, contrasts, units in (
+        ((9,), planned, "crossed"),
+        ((3,) * 5, planned, "crossed"),
+        ((3,) * 6, planned, "groups"),
+        ((3,) * 10, every_contrast("abc"), "groups"),
+    ):
+        ratings = ratings_of(simulate(groups=groups, conditions=random))
+        assert suited_units(ratings, contrasts, Sampling()) == units
+    # Holm's first of six tests has to be below .05 / 6, which nine groups reach and seven do not.
+    for n, units in ((7, "crossed"), (9, "groups")):
+        ratings = ratings_of(simulate(groups=(3,) * n, conditions=random))
+        holm = Sampling(correction="holm")
+        assert suited_units(ratings, every_contrast("abc"), holm) == units
+    first, *others = ratings.groups
+    same = replace(others[0], trials=first.trials)
+    shared = Ratings(ratings.models, (first, same, *others[1:]))
+    assert suited_units(shared, planned, Sampling()) == "crossed"
+
+
+@pytest.mark.parametrize("units", ["groups", "participants", "crossed"])
+def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
+    """A model that ties everywhere against one like it, and ratings that are all alike."""
+    made = simulate(groups=(3, 3), conditions=(Condition.RANDOM_NATURAL,))
+    flat = np.zeros((len(made.scores.log_probs), 2)) - 5
+    scores = ScoreTable(made.scores.sentences, ("a", "b"), flat)
+    responses = tuple(replace(r, rating=2) for r in made.responses)
+    ratings = gather(made.trials, responses, scores)
+    for measure in MEASURES:
+        result = compare(
+            ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units, samples=5)
+        )
+        pair, *ceilings = result.comparisons
+        assert (pair.difference, pair.p_value, pair.significant) == (0.0, 1.0, False)
+        assert pair.interval.note == "no scatter: every answer says the same"
+        assert (pair.interval.low, pair.interval.high) == (0.0, 0.0)
+        for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
+            assert test.interval.note == "no scatter: every answer says the same"
+            assert np.isnan(test.p_value) == (units == "crossed")
+            assert not (units == "crossed" and test.testable)
+
+
+@pytest.mark.parametrize(
+    ("groups", "trials", "population", "note"),
+    [
+        ((1,), 12, "items like these, for this participant", "one participant: nothing is said"),
+        ((4,), 1, "people like these, on this trial", "one trial: nothing is said of other items"),
+        ((1,), 1, "this answer alone", "one participant and one trial"),
+        ((1, 1, 1), 12, "people and items like these", "groups are compared, since most hold one"),
+        ((4, 4, 4), 1, "people and items like these", "groups are compared, since most hold too"),
+        ((4, 3, 1), 12, "people and items like these", "a person alone is taken to vary as"),
+        ((4, 3), 12, "people and items like these", ""),
+    ],
+)
+def test_intervals_say_what_they_speak_of(
+    groups: tuple[int, ...], trials: int, population: str, note: str
+) -> None:
+    ratings = ratings_of(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
+    first = [np.arange(12) < trials for _ in ratings.groups]
+    few = subset(ratings, first)
+    result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
+    interval = result.models[0].interval
+    assert interval.population == population
+    assert interval.note.startswith(note) or "no scatter" in interval.note
+    assert bool(interval.note) == bool(note)
+    assert np.isfinite(interval.low) == (population != "this answer alone")
+    if max(groups) == 1:
+        lone = result.comparisons[-1]
+        assert lone.interval.note == "no group has a ceiling: each holds one participant"
+        assert np.isnan(lone.p_value)

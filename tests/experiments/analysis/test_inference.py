@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import wilcoxon
+from statsmodels.stats.multitest import multipletests
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.inference import (
@@ -15,6 +16,7 @@ from contstim.experiments.analysis.inference import (
     ModelContrast,
     every_contrast,
     false_discovery,
+    family_wise,
     reach,
     read_contrasts,
     signed_rank_p_values,
@@ -71,6 +73,15 @@ def test_false_discovery_by_hand() -> None:
     assert adjusted[[0, 2, 3, 4]] == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
     assert np.isnan(adjusted[1])
     assert np.isnan(false_discovery(np.array([np.nan]))).all()
+
+
+def test_family_wise_p_values_are_those_of_statsmodels() -> None:
+    """Holm (1979); nan is no part of the family."""
+    p_values = np.random.default_rng(0).random(30) ** 3
+    expected = multipletests(p_values, method="holm")[1]
+    with_nan = np.insert(p_values, 7, np.nan)
+    assert np.delete(family_wise(with_nan), 7) == pytest.approx(expected)
+    assert np.isnan(family_wise(with_nan)[7])
 
 
 def test_nine_models_make_a_family_of_45() -> None:
@@ -135,6 +146,16 @@ def test_families_of_unequal_tests_reach_what_the_clearest_data_reach(
     assert found.needed == fewest
     assert found.tests == sum(n > 0 for n in units)
     assert bool(found.cannot("groups")) == (fewest is None)
+
+
+@pytest.mark.parametrize("units", [(5, 6), (6, 6), (6, 2), (7, 7, 7), (9,) * 6, (7,) * 6])
+def test_holm_needs_one_clear_test_or_finds_nothing(units: tuple[int, ...]) -> None:
+    """Brute force: all tests as clear as they can be."""
+    p_values = np.array([2 / 2**n for n in units])
+    possible = (family_wise(p_values) < 0.05).any()
+    assert reach(units, 0.05, "holm").needed == (1 if possible else None)
+    caution = reach(units, 0.05, "holm").caution("groups", 0.05)
+    assert ("family-wise error rate" in caution) == (not possible)
 
 
 def test_participants_find_differences_that_items_drawn_at_random_make() -> None:

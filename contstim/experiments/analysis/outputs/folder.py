@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis import tables
+from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import drawings, require_rivals
 from contstim.experiments.analysis.outputs.page import report
 from contstim.files import write_text
@@ -27,7 +28,7 @@ def write_analysis(
     pair: tuple[str, str] | None = None,
     seen: Mapping[str, Contamination | None] | None = None,
 ) -> list[Path]:
-    """Write tables/*.csv, figures/*.pdf and *.png, and report.html, which stands alone.
+    """Write tables/*.csv, figures/*.pdf and *.png, methods.md and report.html, which stands alone.
 
     Where participants were artificial, the page and every figure say so first, and every table has
     a column `simulated_participants`, such as `3 of 10`.
@@ -40,7 +41,7 @@ def write_analysis(
         seen: which of the sentences stand in the training text of each model.
 
     Returns:
-        The tables and figures that stand beside report.html.
+        The tables, figures and text that stand beside report.html.
 
     Raises:
         InputError: a file cannot be written, or no trial sets the pair against each other.
@@ -65,5 +66,8 @@ def write_analysis(
             path, warning = folder / "figures" / name, analysis.origin.warning
             images[name] = save(figure, path, warning=warning)
             files += [path.with_name(f"{name}{ending}") for ending in (".pdf", ".png")]
+    told = ["# Statistics", analysis.origin.warning, *methods_text(analysis)]
+    files.append(folder / "methods.md")
+    write_text(files[-1], "\n\n".join(filter(None, told)) + "\n")
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
     return files

@@ -9,6 +9,7 @@ import numpy as np
 
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
@@ -19,7 +20,8 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Interval, Result, Sampling
+    from contstim.experiments.analysis.effects import Result
+    from contstim.experiments.analysis.intervals import Interval
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.contamination import Contamination
     from contstim.reporting.report import Part
@@ -48,7 +50,7 @@ def report(
         if names and kind.about:  # what is not explained here stands beside its table
             parts += [Heading(kind.name.capitalize()), Paragraph(kind.about, note=True)]
             parts += [Picture(name, images[name], name) for name in names]
-    parts += [*_choices(analysis), *_failures(analysis), *_methods(analysis.sampling)]
+    parts += [*_choices(analysis), *_failures(analysis), *_methods(analysis)]
     return Report(title, parts, warning=analysis.origin.warning)
 
 
@@ -112,18 +114,26 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     yield Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
     against = {row.first: row for row in result.comparisons if row.second == CEILING}
     level = f"{analysis.sampling.level:.0%}"
-    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", level, "q")
+    holm = analysis.sampling.correction == "holm"
+    adjusted = "p (Holm)" if holm else "q"
+    header = ("model", result.measure.name, level, "ceiling", "to the ceiling", level, adjusted)
     rows = []
     for row in sorted(result.models, key=lambda row: -row.value):
         to_ceiling = ("–", "–", "–")  # where the family has no such contrast
         if test := against.get(row.model):
             mark = "*" if test.significant else ""
-            q_value = p_text(test.q_value) + mark if test.testable else "untestable"
+            q_value = p_text(test.p_holm if holm else test.q_value) + mark
+            q_value = q_value if test.testable else "untestable"
             to_ceiling = _number(test.difference), _range(test.interval), q_value
         ceilings = f"{_number(row.lower)} – {_number(row.upper)}"
         mean = (row.model, _number(row.value), _range(row.interval), ceilings)
         rows.append((*mean, *to_ceiling, f"{row.n_trials:,}"))
     yield Table((*header, "trials"), rows)
+    for test in result.comparisons[:1]:
+        yield Paragraph(f"{adjusted}: {test.test}; {test.correction}; {test.family}.", note=True)
+    notes = dict.fromkeys(interval.note for interval in result.intervals if interval.note)
+    if notes:
+        yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
     yield Paragraph(_verdict(result, str(analysis.sampling.units)))
 
 
@@ -213,22 +223,10 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
         )
 
 
-def _methods(sampling: Sampling) -> Iterator[Part]:
+def _methods(analysis: Analysis) -> Iterator[Part]:
     yield Heading("How this was computed")
-    yield Paragraph(
-        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
-        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
-        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
-        "everybody; both on the trials that evaluate the model. In controversial conditions these "
-        "are the trials that target it."
-    )
-    yield Paragraph(
-        f"Tests are Wilcoxon's signed-rank test over {sampling.units}; q is adjusted for the "
-        f"false-discovery rate over all contrasts of a scope, * marks q < "
-        f"{sampling.false_discovery_rate:g}. Intervals hold {sampling.level:.0%} of "
-        f"{sampling.samples:,} bootstrap resamples of both participants and trials (seed "
-        f"{sampling.seed})."
-    )
+    for paragraph in methods_text(analysis):
+        yield Paragraph(paragraph)
 
 
 def _number(value: float, digits: int = 3) -> str:

@@ -15,12 +15,14 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.inference import ModelContrast
+from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import drawings
 from contstim.experiments.analysis.outputs.folder import write_analysis
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses import Problem
+from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from contstim.tables import read_table
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -153,7 +155,7 @@ def test_designs_of_any_shape(
     made = simulate(models, groups, each=1, conditions=conditions)
     found = analysed(made, samples=5)
     write_analysis(found, tmp_path, title="t")
-    assert found.sampling.units == ("participants" if len(groups) == 1 else "groups")
+    assert found.sampling.units == "crossed"  # so few groups cannot be compared
     scopes = {row["scope"] for row in read(tmp_path / "tables" / "models.csv")}
     assert str(Scope.OVERALL) in scopes
     assert (Scope.RANDOM in scopes) == (Condition.RANDOM_NATURAL in conditions)
@@ -161,7 +163,7 @@ def test_designs_of_any_shape(
     assert (tmp_path / "figures" / "ranks.pdf").exists() == pairs
 
 
-def test_one_group_is_tested_over_its_participants() -> None:
+def test_one_group_is_tested_over_people_and_items() -> None:
     made = simulate(groups=(30,), conditions=(Condition.NATURAL_CONTROVERSIAL,), each=8)
     result = analysed(made).result(Scope.NATURAL, ACCURACY)
     assert {one.n_units for one in result.comparisons} == {30}
@@ -224,24 +226,33 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "cautions"),
+    ("units", "groups", "cautions"),
     [
-        ((2,) * 5, ["With 5 groups nothing can be significant, whatever the data"]),
-        ((2,) * 6, ["With 6 groups nothing can be significant unless 4 of the 6 tests come out"]),
-        ((2,) * 9, []),
-        ((3,), ["With 3 participants nothing can", "Tests compare participants, who saw the same"]),
-        ((9,), ["Tests compare participants, who saw the same"]),
+        ("groups", (2,) * 5, ["With 5 groups nothing can be significant, whatever the data"]),
+        (
+            "groups",
+            (2,) * 6,
+            ["With 6 groups nothing can be significant unless 4 of the 6 tests come out"],
+        ),
+        ("groups", (2,) * 9, []),
+        ("crossed", (2,) * 5, []),
+        (
+            "participants",
+            (3,),
+            ["With 3 participants nothing can", "Tests compare participants, who saw the same"],
+        ),
+        ("participants", (9,), ["Tests compare participants, who saw the same"]),
     ],
 )
 def test_what_the_family_of_tests_can_reach_is_said(
-    groups: tuple[int, ...], cautions: list[str]
+    units: Units, groups: tuple[int, ...], cautions: list[str]
 ) -> None:
     """By hand: p is 2 / 2^n at best, three models make six tests, and 6 / 4 of .031 is below .05.
 
     Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
     """
     made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
-    found = analysed(made, samples=0)
+    found = analysed(made, 0, units)
     assert len(found.cautions) == len(cautions)
     assert all(map(str.startswith, found.cautions, cautions))
 
@@ -251,7 +262,7 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
 ) -> None:
     """Four groups: the page, the table and the axis of the figure."""
     made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
-    found = analysed(made, samples=0)
+    found = analysed(made, 0, "groups")
     write_analysis(found, tmp_path, title="t")
     page = (tmp_path / "report.html").read_text()
     said = "Models below the noise ceiling and differences between models cannot be tested with 4"
@@ -287,3 +298,84 @@ def test_tables_are_frames_too(folder: Path) -> None:
         assert len(frame) == len(written)
     with pytest.raises(InputError, match=r"'nothing' is not a table .* there are participants"):
         found.to_frame("nothing")
+
+
+def test_every_p_value_stands_with_its_family_test_and_effect(folder: Path) -> None:
+    """Three models: three pairs and three ceilings."""
+    for row in read(folder / "tables" / "comparisons.csv"):
+        about = f"6 contrasts of {row['measure']} in {row['scope']}"
+        assert row["family"] == f"{about}: 3 pairs of models, 3 models against the ceiling"
+        assert row["test"] == "t-test, people and items crossed"
+        assert row["correction"].startswith("false-discovery rate")
+        assert np.isfinite(
+            [float(row[n]) for n in ("low", "high", "low_standardised", "p_holm")]
+        ).all()
+    assert {row["family"] for row in read(folder / "tables" / "regressions.csv")} == {
+        "single tests, not adjusted"
+    }
+
+
+def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Between .05 and .05 times the rank a contrast is significant by one and not by the other."""
+    made = simulate(groups=(30,), seed=3)
+    sampling = Sampling(samples=0, correction="holm")
+    found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
+    tests = [test for result in found.results for test in result.comparisons]
+    assert all(test.significant == (test.p_holm < 0.05) for test in tests)
+    assert any(test.q_value < 0.05 <= test.p_holm for test in tests)
+    write_analysis(found, tmp_path, title="t")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "p (Holm)" in page
+    assert "family-wise error rate of 0.05 (Holm 1979)" in page
+
+
+@pytest.mark.parametrize(
+    ("sampling", "said", "cited"),
+    [
+        (Sampling(), "people and items as crossed random factors", "Schütt, H. H."),
+        (Sampling("groups"), "test over the means of 2 groups", "Wilcoxon, F. (1945)"),
+        (Sampling("participants"), "test over 7 participants", "Benjamini, Y."),
+        (Sampling(samples=9, intervals="percentile"), "9 bootstrap resamples", "Efron, B."),
+        (Sampling(correction="holm"), "family-wise error rate of 0.05 (Holm 1979)", "Holm, S."),
+    ],
+)
+def test_the_methods_say_what_was_done_with_these_numbers(
+    sampling: Sampling, said: str, cited: str
+) -> None:
+    made = simulate(groups=(3, 4), conditions=(Condition.RANDOM_NATURAL,))
+    found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
+    *paragraphs, references = methods_text(found)
+    assert any(said in paragraph for paragraph in paragraphs)
+    assert cited in references
+    text = " ".join(paragraphs)
+    assert "7 participants in 2 groups" in text
+    # Random pairs and all trials are two scopes, each of two measures
+    assert "6 contrasts (3 pairs of models, 3 models against the lower noise ceiling) in 4" in text
+    for author, year in re.findall(r"([A-Z][a-zü]+)(?: et al\.| and [A-Z]\w+)? \(?(\d{4})", text):
+        assert re.search(rf"{author}, .*?\({year}\)", references), (author, year)
+
+
+def test_the_methods_stand_in_page_and_file(folder: Path) -> None:
+    written = (folder / "methods.md").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert written.startswith("# Statistics\n\n")
+    assert "Degrees of freedom are Satterthwaite" in written
+    assert "Degrees of freedom are Satterthwaite" in page
+    assert "warning" not in written
+
+
+def test_people_and_models_without_preferences_are_named() -> None:
+    made = simulate(groups=(4,), conditions=(Condition.RANDOM_NATURAL,))
+    log_probs = made.scores.log_probs.copy()
+    log_probs[:, 1] = -7
+    scores = ScoreTable(made.scores.sentences, made.scores.models, log_probs)
+    same = tuple(replace(r, rating=5) for r in made.responses)
+    found = analysed(replace(made, responses=same, scores=scores))
+    assert found.cautions[0].startswith("Every rating is 5: results say on which side")
+    assert found.cautions[1].startswith("b gives both sentences of every trial the same")
+
+
+def test_one_participant_is_named_as_a_limit() -> None:
+    found = analysed(simulate(groups=(1,), conditions=(Condition.RANDOM_NATURAL,)))
+    assert any("one participant: nothing is said of other people" in c for c in found.cautions)
+    assert any("no group has a ceiling" in c for c in found.cautions)

@@ -1,0 +1,336 @@
+"""Do 95 % intervals cover, and do tests keep their level? Six designs, people and items at random.
+
+    python benchmarks/coverage.py [--quick] [--experiments 2000] [--people-sd .15]
+
+People and items are drawn anew in every simulated experiment: items vary by 1.50, people by .15
+log odds, as in experiment 1 of the 2023 study. The first two models are equally good, the last
+knows less. What an interval must cover is the expectation over new people and new items, which is
+averaged over many experiments of their own, by the definition of the measures alone. Measures and
+their jackknife are computed here a second time, for many experiments at once; for the first
+experiment of each design they are compared with the package's. Binomial standard errors stand in
+brackets, in thousandths; the tests are of the two models that are equally good.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from scipy.stats import t as student
+
+from contstim.experiments.analysis.crossed import GroupMoves, blocks_of, group_moves, scatter_of
+from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, Measure
+from contstim.experiments.analysis.inference import signed_rank_p_values
+from contstim.experiments.analysis.intervals import t_quantile
+from contstim.experiments.analysis.measures import signed_ranks
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial
+
+ITEMS_SD = 1.50  # log odds
+THRESHOLDS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # between ratings 1 to 6, log odds
+KNOWLEDGE = (0.6, 0.6, 0.3)  # correlation of models' ratios with what people prefer
+POOL = 100_000  # items to draw from
+LEVEL = 0.95
+CELLS = 1_000_000  # people x models x trials x trials at once
+TOLD = (ACCURACY, COSINE)
+KINDS = ("value", "difference", "no difference", "to ceiling")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A design.
+
+    Attributes:
+        name: what is printed.
+        people: of each group.
+        trials: of each group.
+        models: how many; every third of them knows as much.
+        targets: whether each trial sets two models against each other, and evaluates these alone.
+    """
+
+    name: str
+    people: tuple[int, ...]
+    trials: int
+    models: int = 3
+    targets: bool = False
+
+
+LAYOUTS = (
+    Layout("one person a group", (1,) * 30, 40),
+    Layout("five groups", (8,) * 5, 36),
+    Layout("200 items once each", (1,) * 10, 20),
+    Layout("unbalanced dropouts", (10, 9, 7, 5, 3, 2, 1, 1), 30),
+    Layout("published: 10 groups of 10", (10,) * 10, 36, models=9, targets=True),
+    Layout("one group sees all", (20,), 90),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Many groups of one size.
+
+    Attributes:
+        ratios: (n_groups, n_models, n_trials), nats.
+        ratings: (n_groups, n_people, n_trials), 1 to 6.
+    """
+
+    ratios: np.ndarray
+    ratings: np.ndarray
+
+
+class World:
+    """Where people and items come from."""
+
+    def __init__(self, layout: Layout, people_sd: float) -> None:
+        self.layout, self.people_sd = layout, people_sd
+        chance = np.random.default_rng(0)
+        n = layout.models
+        knowledge = np.repeat(KNOWLEDGE, n // 3)[:, None]
+        preferred, noise = chance.normal(size=POOL), chance.normal(size=(n, POOL))
+        self.preferred = ITEMS_SD * preferred  # (POOL,) log odds of sentence_2
+        self.ratios = 10 * (knowledge * preferred + np.sqrt(1 - knowledge**2) * noise)  # nats
+        # A trial that targets two models is an item on which they disagree.
+        self.pairs = [(a, b) for a in range(n) for b in range(a)] if layout.targets else []
+        signs = np.sign(self.ratios)
+        self.apart = [np.flatnonzero(signs[a] != signs[b]) for a, b in self.pairs]
+        self.mask = np.ones((n, layout.trials), dtype=np.bool_)  # (n_models, n_trials)
+        for trial, pair in enumerate(self.pairs):
+            self.mask[:, trial] = np.isin(np.arange(n), pair)
+
+    def draw(self, groups: int, people: int, chance: np.random.Generator) -> Answers:
+        """New people and new items."""
+        items = chance.integers(POOL, size=(groups, self.layout.trials))
+        if self.apart:
+            items = np.stack([chance.choice(places, groups) for places in self.apart], axis=1)
+        leaning = chance.normal(0, self.people_sd, (groups, people, 1))
+        odds = self.preferred[items][:, None] + leaning
+        odds = odds + chance.logistic(size=(groups, people, self.layout.trials))
+        return Answers(self.ratios[:, items].swapaxes(0, 1), 1.0 + np.digitize(odds, THRESHOLDS))
+
+
+def without_each(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
+    """Signed ranks with no trial left out, and with each, (..., 1 + k, k); left out is 0."""
+    if not leave_out:
+        return signed_ranks(values)[..., None, :]
+    sizes = np.abs(values)
+    below = (sizes[..., :, None] < sizes[..., None, :]) + (
+        (sizes[..., :, None] == sizes[..., None, :]) / 2
+    )  # how far the rank of trial j falls without trial i
+    ranks = np.abs(signed_ranks(values))[..., None, :]
+    left = (ranks - below) * (1 - np.eye(values.shape[-1]))
+    return np.sign(values)[..., None, :] * np.concatenate([ranks, left], axis=-2)
+
+
+def squares(ranks: np.ndarray) -> np.ndarray:
+    """Eq. 9 of the 2023 study: k (k + 1) (2 k + 1) / 6 for k values that are not zero."""
+    k = (ranks != 0).sum(axis=-1)
+    return k * (k + 1) * (2 * k + 1) / 6
+
+
+def measured(
+    answers: Answers, mask: np.ndarray, models: list[int], *, leave_out: bool = True
+) -> Iterator[np.ndarray]:
+    """For accuracy and cosine, values and lower ceilings with no trial and with each left out.
+
+    (2, n_groups, n_people, n_models, 1 + n_trials): value or ceiling; place 0 is as it is. Trials
+    that do not evaluate a model leave it as it is.
+    """
+    groups, people, trials = answers.ratings.shape
+    shape = (2, groups, people, len(models), 1 + trials * leave_out)
+    accuracy, cosine = np.full((2, *shape), np.nan)
+    # Models on the same trials share people's ranks and ceilings.
+    for own in np.unique(mask[models], axis=0):
+        k, columns = own.sum(), [0, *(1 + np.flatnonzero(own) if leave_out else [])]
+        ratings = answers.ratings[..., own] - 3.5
+        ranks = without_each(ratings, leave_out=leave_out)  # (n_groups, n_people, 1 + k, k)
+        squared, votes = squares(ranks), np.sign(ratings)
+        same = [place for place, model in enumerate(models) if (mask[model] == own).all()]
+        sides = []  # (places in the arrays, signs, signed ranks) of models, then of the others
+        for place in same:
+            ratios = answers.ratios[:, None, models[place]][..., own]  # (n_groups, 1, k)
+            sides.append((0, [place], np.sign(ratios), without_each(ratios, leave_out=leave_out)))
+        if people > 1:
+            others = signed_ranks(ranks.sum(axis=1, keepdims=True) - ranks)
+            majority = np.sign(votes.sum(axis=1, keepdims=True) - votes)
+            sides.append((1, same, majority, others))
+        for side, places, signs, of_side in sides:
+            agree = (1 + signs * votes) / 2
+            total = agree.sum(axis=-1, keepdims=True)
+            right = np.concatenate([total / k, (total - agree) / (k - 1)], axis=-1)
+            root = np.sqrt(squares(of_side) * squared)
+            sure = (of_side * ranks).sum(axis=-1) / np.where(root > 0, root, np.inf)
+            for place in places:
+                for values, of_trials in ((accuracy, right), (cosine, sure)):
+                    values[side, :, :, place] = of_trials[..., :1]
+                    values[side, :, :, place, columns] = np.moveaxis(
+                        of_trials[..., : len(columns)], -1, 0
+                    )
+    yield from (accuracy, cosine)
+
+
+def moves_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> GroupMoves:
+    """A group as `group_moves` gives it, from (2, n_people, n_models, 1 + n_trials)."""
+    k = mask.sum(axis=1)[:, None]
+    without = of_measure[..., 1:]
+    mean = (without * mask).sum(axis=-1, keepdims=True) / k
+    moves = np.where(mask, np.sqrt((k - 1) / k) * (mean - without), 0.0)
+    items = first_item + np.arange(mask.shape[1])
+    return GroupMoves(*of_measure[..., 0], *moves, mask, items)
+
+
+def compare_with_package(world: World, models: list[int]) -> None:
+    """Make sure that measures and moves here are those of the package."""
+    answers = world.draw(1, 4, np.random.default_rng(0))
+    trials = tuple(
+        Trial(
+            str(n),
+            1,
+            Condition.RANDOM_NATURAL,
+            "",
+            "",
+            Sentence.parse(f"First {n}."),
+            Sentence.parse(f"Second {n}."),
+            Kind.NATURAL,
+            Kind.NATURAL,
+            "",
+        )
+        for n in range(world.layout.trials)
+    )
+    log_probs = np.stack([np.zeros(answers.ratios[0].shape), answers.ratios[0]], axis=-1)
+    group = GroupRatings(1, trials, tuple("abcd"), answers.ratings[0], log_probs)
+    ratings = Ratings(tuple("abcdefghi"[: world.layout.models]), (group,))
+    for measure, ours in zip(TOLD, measured(answers, world.mask, models), strict=True):
+        (package,) = group_moves(ratings, measure, [world.mask])
+        here = moves_of(ours[:, 0], world.mask[models], 0)
+        for name in ("values", "lower", "value_moves", "lower_moves"):
+            theirs = getattr(package, name)[:, models]
+            # The package sums the ceiling of all trials person by person, as published, so that
+            # what ties here may not tie there.
+            loose = 0.03 if name == "lower" else 1e-9
+            assert np.allclose(theirs, getattr(here, name), atol=loose), (measure.name, name)
+
+
+def simulate(layout: Layout, options: argparse.Namespace) -> None:
+    """Print the shares of one design."""
+    started = perf_counter()
+    world = World(layout, options.people_sd)
+    models = [0, 1, layout.models - 1]
+    mask = world.mask[models]
+    compare_with_package(world, models)
+    # What is true: group means of many groups of each size, averaged as groups are.
+    chance = np.random.default_rng([1, LAYOUTS.index(layout)])
+    truth = np.zeros((len(TOLD), len(KINDS)))
+    sizes = sorted(set(layout.people))
+    for size in sizes:
+        share_of = np.array([layout.people.count(size) / len(layout.people)] * 3 + [np.nan])
+        ceilings = [n for n in layout.people if n > 1]
+        share_of[3] = layout.people.count(size) / max(1, len(ceilings)) if size > 1 else 0.0
+        n_groups = max(200, options.truth * layout.people.count(size))
+        for size_of_chunk in chunks(n_groups, size, layout):
+            answers = world.draw(size_of_chunk, size, chance)
+            plain = measured(answers, world.mask, models, leave_out=False)
+            for m, of_measure in enumerate(plain):
+                value, ceiling = of_measure[..., 0].mean(axis=2)  # (n_groups, n_models)
+                told = [value[:, 0], value[:, 0] - value[:, 2], 0 * value[:, 0]]
+                told.append(value[:, 0] - ceiling[:, 0] if size > 1 else 0 * value[:, 0])
+                truth[m] += share_of * [x.sum() / n_groups for x in told]
+    results = [[Tally() for _ in KINDS] for _ in TOLD]
+    tests: list[list[tuple[float, float, float]]] = [[] for _ in TOLD]
+    chance = np.random.default_rng([2, LAYOUTS.index(layout)])
+    for size_of_chunk in chunks(options.experiments, sum(layout.people), layout):
+        drawn = [
+            list(measured(world.draw(size_of_chunk, size, chance), world.mask, models))
+            for size in layout.people
+        ]
+        for e in range(size_of_chunk):
+            for m in range(len(TOLD)):
+                moves = [
+                    moves_of(group[m][:, e], mask, g * layout.trials)
+                    for g, group in enumerate(drawn)
+                ]
+                shares = np.ones(len(moves))
+                for k in range(len(KINDS)):
+                    blocks = blocks_of(moves, shares, 0, (None, 2, 1, None)[k], ceiling=k == 3)
+                    if not blocks:
+                        continue
+                    scatter = scatter_of(blocks)
+                    estimate = sum(float(b.weights @ b.values) for b in blocks)
+                    error = float(np.sqrt(scatter.variance))
+                    results[m][k].add(estimate, error, scatter.freedom, truth[m, k])
+                    if k == 2:
+                        people = np.concatenate([b.values for b in blocks])[None]
+                        means = np.array([b.values.mean() for b in blocks])[None]
+                        p_value = 2 * student.sf(abs(estimate / error), scatter.freedom)
+                        tests[m].append(
+                            (p_value, *(signed_rank_p_values(x)[0] for x in (means, people)))
+                        )
+    print(f"{layout.name}: {sum(layout.people)} people, {layout.trials} trials each")
+    for measure, tallies, p_values in zip(TOLD, results, tests, strict=True):
+        report(measure, tallies, np.array(p_values), len(layout.people))
+    print(f"  {perf_counter() - started:.0f} s", flush=True)
+
+
+class Tally:
+    """Estimates of one kind in all experiments."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, float, float, bool]] = []
+
+    def add(self, estimate: float, error: float, freedom: float, truth: float) -> None:
+        """Count an interval."""
+        covers = abs(estimate - truth) <= t_quantile(LEVEL, freedom) * error
+        self.rows.append((estimate - truth, error, freedom, covers))
+
+    def __str__(self) -> str:
+        off, errors, freedom, covers = np.array(self.rows).T
+        spread = off.std()
+        return (
+            f"covers {share(covers)}  bias {off.mean() / spread:+.2f} sd  error "
+            f"{np.sqrt((errors**2).mean()) / spread:.3f} sd  df {np.median(freedom):3.0f}"
+        )
+
+
+def report(measure: Measure, tallies: list[Tally], p_values: np.ndarray, groups: int) -> None:
+    """Print what one measure's intervals and tests did."""
+    for kind, tally in zip(KINDS, tallies, strict=True):
+        if tally.rows:
+            print(f"  {measure.name:19}{kind:14} {tally}")
+    crossed, by_group, by_person = (share(column < 0.05) for column in p_values.T)
+    over_groups = f", groups {by_group}" if groups > 1 else ""
+    print(f"  {measure.name:19}type I: crossed {crossed}{over_groups}, participants {by_person}")
+
+
+def chunks(n: int, people: int, layout: Layout) -> Iterator[int]:
+    """How many experiments (or groups) at once, so that arrays stay small."""
+    trials = layout.models - 1 if layout.targets else layout.trials  # of a model, in a group
+    at_once = max(1, CELLS // (people * trials**2))
+    for start in range(0, n, at_once):
+        yield min(at_once, n - start)
+
+
+def share(hits: np.ndarray) -> str:
+    """A share and its binomial standard error, in thousandths."""
+    mean = float(np.mean(hits))
+    return f"{mean:.3f} ({1000 * np.sqrt(mean * (1 - mean) / len(hits)):.0f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="20 experiments")
+    parser.add_argument("--experiments", type=int, default=2_000)
+    parser.add_argument("--truth", type=int, default=20_000, help="experiments for the truth")
+    parser.add_argument("--people-sd", type=float, default=0.15, help="log odds")
+    parser.add_argument("--only", type=int, help="one design, by its place from 0")
+    options = parser.parse_args()
+    if options.quick:
+        options.experiments, options.truth = 20, 500
+    for layout in LAYOUTS if options.only is None else LAYOUTS[options.only : options.only + 1]:
+        simulate(layout, options)
+
+
+if __name__ == "__main__":
+    main()

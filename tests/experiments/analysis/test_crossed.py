@@ -1,0 +1,144 @@
+"""The variance of two crossed factors, against exact cases, a bootstrap, and planted truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_1samp
+
+from contstim.arrays import FloatArray
+from contstim.experiments.analysis.bootstrap import bootstrap
+from contstim.experiments.analysis.crossed import Block, blocks_of, group_moves, scatter_of
+from contstim.experiments.analysis.evaluation import MEASURES, Measure
+from contstim.experiments.analysis.intervals import t_quantile
+from contstim.experiments.analysis.ratings import Ratings, gather, subset
+from contstim.experiments.analysis.scopes import Scope, scope_mask
+from tests.experiments.analysis.simulation import simulate
+
+
+def block(answers: FloatArray, first_item: int = 0, share: float = 1.0) -> Block:
+    """Means over items of answers, (n_people, n_items): moves by the formula of a mean."""
+    n, k = answers.shape
+    moves = (answers - answers.mean(axis=1, keepdims=True)) / np.sqrt(k * (k - 1))
+    items = first_item + np.arange(k)
+    return Block(answers.mean(axis=1), moves, items, np.full(n, share / n), 1)
+
+
+def limits(blocks: list[Block]) -> FloatArray:
+    scatter = scatter_of(blocks)
+    mean = sum(float(one.weights @ one.values) for one in blocks)
+    reach = t_quantile(0.95, scatter.freedom) * np.sqrt(scatter.variance)
+    return np.array([mean - reach, mean + reach])
+
+
+def test_two_people_and_four_items_by_hand() -> None:
+    """The example of the module: 1/24 + (1/8 - 1/24) / 2."""
+    scatter = scatter_of([block(np.array([[1.0, 1, 1, 0], [1, 0, 0, 0]]))])
+    assert scatter.variance == pytest.approx(1 / 12)
+    assert scatter.of_items == pytest.approx((1 / 24, 3))
+    assert scatter.of_people == pytest.approx((1 / 16, 1))
+
+
+def test_groups_of_one_are_a_t_test_of_groups() -> None:
+    """Witness: scipy's interval of a mean; each person is one observation with items of its own."""
+    answers = np.random.default_rng(0).random((9, 1, 20))
+    blocks = [block(one, 20 * n, 1 / 9) for n, one in enumerate(answers)]
+    expected = ttest_1samp(answers.mean(axis=(1, 2)), 0).confidence_interval()
+    assert limits(blocks) == pytest.approx(expected)
+
+
+def test_one_person_is_a_t_test_of_items_and_one_item_of_people() -> None:
+    """Witness: scipy, again."""
+    answers = np.random.default_rng(1).random(15)
+    expected = ttest_1samp(answers, 0).confidence_interval()
+    assert limits([block(answers[None])]) == pytest.approx(expected)
+    people = Block(answers, np.zeros((15, 1)), np.zeros(1, np.int64), np.full(15, 1 / 15), 1)
+    assert limits([people]) == pytest.approx(expected)
+
+
+def test_groups_that_saw_the_same_items_are_one_group() -> None:
+    made = simulate(groups=(3, 5), seed=2)
+    ratings = gather(made.trials, made.responses, made.scores)
+    first, second = ratings.groups
+    both = type(second)(2, first.trials, second.participants, second.ratings, first.log_probs)
+    ratings = Ratings(ratings.models, (first, both))
+    masks = [scope_mask(g.trials, Scope.OVERALL, ratings.models) for g in ratings.groups]
+    moves = group_moves(ratings, MEASURES[0], masks)
+    sizes = np.array([3.0, 5.0])  # so that everybody counts alike
+    (merged,) = blocks_of(moves, sizes, 0)
+    agree = [(g.ratios[0] > 0) == (g.ratings > 3.5) for g in ratings.groups]
+    alone = scatter_of([block(np.concatenate(agree).astype(float))])
+    assert scatter_of([merged]).variance == pytest.approx(alone.variance)
+    assert scatter_of([merged]).freedom == pytest.approx(alone.freedom)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: str(measure.name))
+def test_the_variance_is_the_corrected_bootstraps(measure: Measure) -> None:
+    """Witness: three bootstraps and the small-sample formula of Schütt et al. (2023, eLife 82566).
+
+    n / (n - 1) a + k / (k - 1) b - n k / ((n - 1) (k - 1)) (c - a - b), for n people and k items.
+    """
+    made = simulate(groups=(12,), follow=0.7, seed=4)
+    ratings = gather(made.trials, made.responses, made.scores)
+    group = ratings.groups[0]
+    masks = [scope_mask(group.trials, Scope.OVERALL, ratings.models)]
+    n, k = 12, len(group.trials)
+    drawn = bootstrap(ratings, measure, masks, np.ones(1), samples=4_000, seed=0).values[:, 0]
+    moves = group_moves(ratings, measure, masks)
+    for first, second in ((0, None), (0, 1)):
+        samples = drawn[:, first] - (0 if second is None else drawn[:, second])
+        both, items, people = samples.var(axis=1)
+        corrected = n / (n - 1) * people + k / (k - 1) * items
+        corrected -= n * k / ((n - 1) * (k - 1)) * (both - items - people)
+        scatter = scatter_of(blocks_of(moves, np.ones(1), first, second))
+        assert scatter.of_items[0] == pytest.approx(k / (k - 1) * items, rel=0.12)
+        assert scatter.of_people[0] == pytest.approx(n / (n - 1) * people, rel=0.12)
+        assert scatter.variance == pytest.approx(max(corrected, 0), rel=0.2)
+
+
+def test_moves_are_a_jackknife_of_what_is_measured() -> None:
+    """Brute force: each trial taken out of the experiment, and everything evaluated again."""
+    made = simulate(groups=(4,), each=2, seed=5)
+    ratings = gather(made.trials, made.responses, made.scores)
+    (group,) = ratings.groups
+    for measure in MEASURES:
+        mask = scope_mask(group.trials, Scope.NATURAL, ratings.models)
+        (moves,) = group_moves(ratings, measure, [mask])
+        for model in range(3):
+            own = np.flatnonzero(mask[model])
+            kept = [np.arange(len(group.trials)) != trial for trial in own]
+            without = np.array(
+                [
+                    group_moves(subset(ratings, [one]), measure, [mask[:, one]])[0].values[:, model]
+                    for one in kept
+                ]
+            )
+            expected = (len(own) - 1) / len(own) * ((without - without.mean(axis=0)) ** 2).sum(0)
+            assert (moves.value_moves[:, model] ** 2).sum(axis=1) == pytest.approx(expected)
+            assert not moves.value_moves[:, model][:, ~mask[model]].any()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "items"), [((15,), 60), ((6,) * 4, 20), ((8, 5, 2, 1, 1), 25), ((1,) * 12, 15)]
+)
+def test_intervals_cover_and_tests_keep_their_level(sizes: tuple[int, ...], items: int) -> None:
+    """Planted: choices with items' SD 1.50 and people's .15 log odds; the mean is one half.
+
+    Of 600 intervals, .925 to .975 have to cover: three binomial errors.
+    """
+    chance = np.random.default_rng(len(sizes))
+    covered = 0
+    for _ in range(600):
+        blocks = []
+        for number, n in enumerate(sizes):
+            odds = chance.normal(0, 1.5, items) + chance.normal(0, 0.15, (n, 1))
+            answers = (chance.logistic(size=(n, items)) < odds).astype(float)
+            blocks.append(block(answers, number * items, 1 / len(sizes)))
+        low, high = limits(blocks)
+        covered += low <= 0.5 <= high
+    assert covered / 600 == pytest.approx(0.95, abs=0.025)
+
+
+def test_the_quantile_is_students() -> None:
+    assert t_quantile(0.9, 7) == pytest.approx(student.ppf(0.95, 7))
