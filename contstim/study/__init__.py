@@ -9,7 +9,8 @@
 toml_lines     in which line of a TOML text a key stands
 problems       what is wrong with a study file, all of it together
 sections       what may stand in a study file, and its types
-study_file     the study that a file describes
+study          what a study is made of
+study_file     reads a study file
 stage          a stage: what it reads, writes and depends on
 stages         the stages of a study, in order
 stage_records  what was done, by which files, options and versions; what is stale, and why

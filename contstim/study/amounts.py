@@ -14,7 +14,7 @@ from contstim.study.feasibility import counts_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 
 @dataclass(frozen=True)

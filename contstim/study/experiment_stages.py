@@ -27,7 +27,7 @@ from contstim.study.places import (
 from contstim.study.sections import ResponsesSection, ReviewSection
 from contstim.study.stage import Stage
 from contstim.study.stimulus_stages import score_stage
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,13 +24,13 @@ from contstim.study.sections import (
     TripletsSection,
     VocabularySection,
 )
-from contstim.study.study_file import embedded_text
+from contstim.study.study import embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.study.problems import Problems
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 _NEEDS_MODELS = ("scores", "pairs", "triplets")
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from contstim.reporting.report import Part, Text, Value
     from contstim.study.stage import Stage
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 PAGE = Path("index.html")
 GENERATOR = "contstim run"

@@ -28,7 +28,7 @@ from contstim.stimuli import Condition, read_trials
 from contstim.study.page_materials import facts_of, link
 from contstim.study.places import ANALYSIS, TRIALS
 from contstim.study.stage_records import read_stage_record
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 from contstim.tables import read_table
 from contstim.wording import counted
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Text, Value
     from contstim.stimuli import Pair
     from contstim.study.places import StudyFiles
-    from contstim.study.study_file import StudyModel
+    from contstim.study.study import StudyModel
 
 _SHOWN = 4  # pairs of models whose items are seen without unfolding anything
 _SHORT = 10  # rows of a table that is seen without unfolding anything

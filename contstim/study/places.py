@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.steps.settings_files import files_of_settings
-from contstim.study.study_file import RESULTS, embedded_text
+from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.steps.triplets import TripletSettings
-    from contstim.study.study_file import Study, Training
+    from contstim.study.study import Study, Training
 
 _Kind = TypeVar("_Kind")
 

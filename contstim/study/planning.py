@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from contstim.steps.watching import Watcher
     from contstim.study.stage import Stage
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 _USUAL_CANDIDATES = 10  # searched for each triplet that is selected: 100 and 10 in the 2023 study
 _FEWEST_CANDIDATES = 2

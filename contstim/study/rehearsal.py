@@ -29,7 +29,7 @@ from contstim.steps.triplets import TripletSettings
 from contstim.steps.watching import SILENT
 from contstim.study.places import STORE, StudyFiles, part_of, present
 from contstim.study.sections import SentencesSection, TripletsSection, VocabularySection
-from contstim.study.study_file import NgramSettings, embedded_text
+from contstim.study.study import NgramSettings, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.speed import SearchSpeed
     from contstim.sentence import Sentence
     from contstim.steps.watching import Watcher
-    from contstim.study.study_file import Study, StudyModel, Training
+    from contstim.study.study import Study, StudyModel, Training
     from contstim.vocabulary import Vocabulary
 
 _Result = TypeVar("_Result")

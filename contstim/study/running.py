@@ -28,13 +28,13 @@ from contstim.study.stage_records import (
     size_of,
 )
 from contstim.study.stages import stages_of
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from contstim.study.stage import Stage
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 
 @dataclass(frozen=True)

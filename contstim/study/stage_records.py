@@ -19,7 +19,7 @@ from contstim.documents import read_json_object
 from contstim.errors import ContstimError
 from contstim.files import write_text
 from contstim.records import versions
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -39,7 +39,7 @@ from contstim.study.stimulus_stages import (
 
 if TYPE_CHECKING:
     from contstim.study.stage import Stage
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 
 def stages_of(study: Study) -> list[Stage]:

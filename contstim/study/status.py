@@ -12,7 +12,7 @@ from contstim.study.stages import stages_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 
 @dataclass(frozen=True)

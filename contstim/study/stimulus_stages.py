@@ -39,14 +39,14 @@ from contstim.study.sections import (
     VocabularySection,
 )
 from contstim.study.stage import Stage
-from contstim.study.study_file import NgramSettings, embedded_text
+from contstim.study.study import NgramSettings, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contstim.steps.watching import Watcher
     from contstim.study.places import StudyFiles
-    from contstim.study.study_file import StudyModel, Training
+    from contstim.study.study import StudyModel, Training
 
 
 def text_stages(files: StudyFiles) -> Iterator[Stage]:

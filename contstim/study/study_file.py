@@ -1,16 +1,15 @@
-"""The study that a file describes."""
+"""Reading study files."""
 
 from __future__ import annotations
 
-import re
 from contextlib import chdir
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_toml, read_text
 from contstim.errors import ContstimError, InputError
-from contstim.models.specifications import NamedSpecification, parse_models, parse_specification
+from contstim.models.specifications import parse_models
 from contstim.models.training.settings import (
     RECURRENT_TRAINING,
     TRANSFORMER_TRAINING,
@@ -18,10 +17,10 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.options import Help
 from contstim.steps.loading import Loading
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
+from contstim.study.study import RESULTS, NgramSettings, Study, StudyModel, Training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,108 +28,10 @@ if TYPE_CHECKING:
     from contstim.models.training.settings import TransformerKind
 
 STUDY_FILE = "study.toml"
-RESULTS = Path("results")
-"""The folder of everything that a study writes but its page, beside the study file."""
-
-_EMBEDDED = re.compile(r"english:([1-9][0-9]{0,8})")
 _RECURRENT = ("rnn", "lstm", "bilstm")
 _TRANSFORMERS: tuple[TransformerKind, ...] = ("gpt2", "bert")
 KINDS = ("ngram", *_RECURRENT, *_TRANSFORMERS)
 """The kinds of models that a study can train."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NgramSettings:
-    """An n-gram model.
-
-    Attributes:
-        order: the length of its longest n-grams, 1 to 6.
-    """
-
-    order: Annotated[int, Help("1 to 6.", at_least=1, at_most=6)] = 3
-
-
-@dataclass(frozen=True)
-class Training:
-    """How a model of the study is trained.
-
-    Attributes:
-        network: what it is.
-        settings: how it is trained; None for an n-gram model, which is counted.
-        place: on what text, and where.
-    """
-
-    network: NgramSettings | RecurrentSettings | TransformerSettings
-    settings: TrainingSettings | None
-    place: TrainingPlace
-
-
-@dataclass(frozen=True)
-class StudyModel:
-    """A model of the study.
-
-    Attributes:
-        name: in tables and figures.
-        specification: how it is loaded; of a trained one, from where it will be.
-        training: None for a model that is there already.
-    """
-
-    name: str
-    specification: str
-    training: Training | None = None
-
-    @property
-    def text(self) -> str:
-        """`NAME=SPECIFICATION`, as steps take it."""
-        return NamedSpecification(self.name, self.specification).text
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """What it is loaded from, seen from the study's folder; nothing of a model on the hub."""
-        parsed = parse_specification(self.specification)
-        paths = [Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else [])]
-        return tuple(path for path in paths if self.training is not None or path.exists())
-
-
-@dataclass(frozen=True)
-class EmbeddedText:
-    """Sentences of the embedded English, in place of a file.
-
-    Attributes:
-        sentences: how many.
-    """
-
-    sentences: int
-
-
-@dataclass(frozen=True)
-class Study:
-    """What a study file says. Its paths are relative to its folder.
-
-    Attributes:
-        path: of the file.
-        title: of its page.
-        seed: decides everything that is left to chance.
-        texts: where words and sentences come from.
-        models: in the order of the file.
-        loading: how models are loaded.
-        sections: the settings of each section that the file names.
-        exports: the settings of each platform that the file names.
-    """
-
-    path: Path
-    title: str
-    seed: int
-    texts: TextsSection
-    models: tuple[StudyModel, ...]
-    loading: Loading
-    sections: Mapping[str, Any]
-    exports: Mapping[str, Any]
-
-    @property
-    def folder(self) -> Path:
-        """Where the file stands."""
-        return self.path.parent
 
 
 def read_study(path: Path | str) -> Study:
@@ -159,12 +60,6 @@ def read_study(path: Path | str) -> Study:
     if study is None:  # Without a problem there is a study
         raise AssertionError
     return study
-
-
-def embedded_text(text: str) -> EmbeddedText | None:
-    """The embedded English that `english:N` asks for; None where the text names a file."""
-    match = _EMBEDDED.fullmatch(text)
-    return None if match is None else EmbeddedText(int(match[1]))
 
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contstim.study.amounts import StudyNumbers
     from contstim.study.rehearsal import Speeds
     from contstim.study.stage_records import StageRecord
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 # Seconds of stages that are short, with toy models and with the numbers of the 2023 study
 _SHORT = {

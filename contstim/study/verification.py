@@ -23,7 +23,8 @@ from contstim.checksums import checksum, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
 from contstim.steps.watching import SILENT, Watcher
-from contstim.study.study_file import RESULTS, STUDY_FILE
+from contstim.study.study import RESULTS
+from contstim.study.study_file import STUDY_FILE
 from contstim.tables import listed
 from contstim.wording import counted
 

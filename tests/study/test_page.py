@@ -31,7 +31,8 @@ from contstim.study.running import run_study
 from contstim.study.sections import TextsSection
 from contstim.study.stage import Stage
 from contstim.study.stages import stages_of
-from contstim.study.study_file import Study, read_study
+from contstim.study.study import Study
+from contstim.study.study_file import read_study
 
 STUDY = """\
 title = "Frequent <b>words</b>"

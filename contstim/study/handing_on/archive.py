@@ -36,7 +36,7 @@ from contstim.study.places import STORE, TRIAL_SCORES
 from contstim.study.stage_records import State, examine
 from contstim.study.stage_records import record_path as stage_record_path
 from contstim.study.stages import stages_of
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from contstim.steps.watching import Watcher
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 _MEGABYTE = 1_000_000
 _STORES = "stores"  # in the folder of results: memories for later runs, as the store

@@ -14,14 +14,14 @@ from contstim.checksums import checksum
 from contstim.documents import parse_json, read_text
 from contstim.errors import ContstimError
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, read_manifest
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 from contstim.tables import TABLE_KINDS, read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 _TEXTS = (".txt", ".arpa")  # sentences, words and n-grams: lines as a table has rows
 _OF_THE_RUN = frozenset(

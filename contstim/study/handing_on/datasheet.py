@@ -28,7 +28,7 @@ from contstim.study.places import (
     TRIPLETS,
     VOCABULARY,
 )
-from contstim.study.study_file import embedded_text
+from contstim.study.study import embedded_text
 from contstim.version import __version__
 from contstim.wording import counted
 

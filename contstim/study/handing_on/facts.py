@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses import Response
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 
 class StudyFacts:

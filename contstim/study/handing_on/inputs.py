@@ -19,7 +19,7 @@ from contstim.study.stages import stages_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from contstim.study.study_file import Study
+    from contstim.study.study import Study
 
 INPUTS = Path("inputs")
 """Where files of other folders stand in an archive."""

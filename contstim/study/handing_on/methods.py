@@ -18,7 +18,7 @@ from contstim.study.handing_on.facts import mean
 from contstim.study.handing_on.model_texts import in_a_row, ngrams_text, score_text, training_text
 from contstim.study.handing_on.references import Citations
 from contstim.study.places import ANALYSIS, NATURAL, PAIRS, SELECTED, TRIALS, TRIPLETS, VOCABULARY
-from contstim.study.study_file import embedded_text
+from contstim.study.study import embedded_text
 from contstim.version import __version__
 from contstim.wording import counted
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import read_json_object
 from contstim.models.specifications import parse_specification
-from contstim.study.study_file import NgramSettings
+from contstim.study.study import NgramSettings
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from contstim.study.handing_on.facts import StudyFacts
     from contstim.study.handing_on.references import Citations
-    from contstim.study.study_file import StudyModel
+    from contstim.study.study import StudyModel
 
 _MASKED = {
     "pll-original": "each given all others, itself masked ({Salazar et al., 2020})",

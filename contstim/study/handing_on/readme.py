@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report, Table, code, strong
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, PSYCH_DS
-from contstim.study.study_file import RESULTS
+from contstim.study.study import RESULTS
 from contstim.version import __version__
 
 if TYPE_CHECKING:
