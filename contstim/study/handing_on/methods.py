@@ -56,7 +56,7 @@ def methods(facts: StudyFacts) -> Report:
         ("Reviews", [*_reviews(facts)]),
         ("Design and procedure", [*_design(facts, cite)]),
         ("Participants", [*_participants(facts)]),
-        ("Analysis", [*analysis_sentences(facts, cite)]),
+        ("Analysis", [*_analysis(facts, cite)]),
     ):
         if sentences:
             parts += [Heading(heading), Paragraph(" ".join(filter(None, sentences)))]
@@ -327,45 +327,59 @@ def _participants(facts: StudyFacts) -> Iterator[str]:
         ) + f"and {facts.analysis['participants']:,} were analysed."
 
 
-def analysis_sentences(
-    facts: StudyFacts, cite: Citations, *, with_catch: bool = True
-) -> Iterator[str]:
-    """How responses are, or will be, compared with the models.
+def _analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
+    if not facts.analysis:
+        yield from planned_analysis(facts, cite)
+    # Else the analysis itself says what it did, in a text of its own
+    elif catch := catch_sentence(facts):
+        yield catch
+
+
+def planned_analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
+    """How responses will be compared with the models, as the study file says.
 
     Args:
         facts: of the study.
         cite: notes the works that the sentences cite.
-        with_catch: whether to say who is left out for catch trials.
     """
     settings = facts.study.sections.get("analysis")
     if not isinstance(settings, AnalysisSettings) or not facts.trials:
         return
-    catch = catch_sentence(facts)
-    if catch and with_catch:
-        yield catch
     yield (
         "A model predicts a choice if the chosen sentence has the higher log-probability under it; "
         "a tie counts one half. The signed-rank cosine also compares how sure model and person are "
         "of the same trials, and noise ceilings say how well people predict one another (Eqs. 7-11 "
         f"and Methods of {cite('Golan et al., 2023')})."
     )
-    if (ANALYSIS / "methods.md").is_file() and facts.analysis:
-        return
-    units = facts.analysis.get("units", settings.units)
-    if units == "auto":
-        units = "groups" if facts.groups > 1 else "participants"
-    rate = facts.analysis.get("false_discovery_rate", settings.fdr)
-    yield (
-        f"Models were compared by Wilcoxon's signed-rank test over {units} "
-        f"({cite('Wilcoxon, 1945')}), two-sided, at a false-discovery rate of {rate:g} over all "
-        f"contrasts of a measure on one kind of trials ({cite('Benjamini & Hochberg, 1995')})."
+    tests = []
+    if settings.units != "crossed":
+        of = "participants, for these very items" if settings.units == "participants" else "groups"
+        tests.append(f"Wilcoxon's two-sided signed-rank test ({cite('Wilcoxon, 1945')}) over {of}")
+    if settings.units in ("auto", "crossed"):
+        where = "where groups are too few or share items, " if tests else ""
+        tests.append(
+            f"{where}by a two-sided t-test that takes people and items as crossed random factors "
+            f"({cite('Schütt et al., 2023')})"
+        )
+    yield f"Models will be compared by {' or, '.join(tests).removeprefix('by ')}."
+    rate = (
+        f"a family-wise error rate of {settings.fdr:g} ({cite('Holm, 1979')})"
+        if settings.correction == "holm"
+        else f"a false-discovery rate of {settings.fdr:g} ({cite('Benjamini & Hochberg, 1995')})"
     )
-    samples = facts.analysis.get("bootstrap", settings.bootstrap)
-    if samples:
+    yield (
+        f"P-values will be adjusted for {rate} over all contrasts of a "
+        "measure on one kind of trials."
+    )
+    if settings.intervals == "corrected":
         yield (
-            "Intervals at 95 % are percentiles of "
-            f"{samples:,} bootstrap resamples of both participants and trials "
-            f"({cite('Efron, 1979')})."
+            "Intervals at 95 % will be Student's t with the variance of two factors, new people "
+            f"and new items ({cite('Schütt et al., 2023')})."
+        )
+    elif settings.bootstrap:
+        yield (
+            f"Intervals at 95 % will be percentiles of {settings.bootstrap:,} bootstrap resamples "
+            f"of both participants and trials ({cite('Efron, 1979')})."
         )
 
 

@@ -15,7 +15,7 @@ from contstim.steps.design import PowerSettings
 from contstim.stimuli import CONTROVERSIAL
 from contstim.study.handing_on.datasheet import to_fill_in
 from contstim.study.handing_on.facts import mean
-from contstim.study.handing_on.methods import analysis_sentences, catch_sentence
+from contstim.study.handing_on.methods import catch_sentence, planned_analysis
 from contstim.study.handing_on.references import Citations
 from contstim.study.places import TRIALS
 from contstim.tables import read_table
@@ -267,11 +267,11 @@ def _variables(facts: StudyFacts) -> list[Part]:
 
 
 def _analysis_plan(facts: StudyFacts, cite: Citations) -> list[Part]:
-    sentences = list(analysis_sentences(facts, cite, with_catch=False))
+    sentences = list(planned_analysis(facts, cite))
     settings = facts.study.sections.get("analysis")
     rate = settings.fdr if isinstance(settings, AnalysisSettings) else None
     statistics: list[Part] = (
-        [Paragraph(" ".join(sentences).replace("Models were compared", "Models will be compared"))]
+        [Paragraph(" ".join(sentences))]
         if sentences
         else [to_fill_in("which tests? The study file has no section [analysis] yet.")]
     )

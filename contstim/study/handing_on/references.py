@@ -25,11 +25,15 @@ REFERENCES = {
     "Linguistics, 959-968.",
     "Perron & Furnon": "Perron, L., & Furnon, V. OR-Tools{or-tools}. Google. "
     "https://developers.google.com/optimization/",
+    "Holm, 1979": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. "
+    "Scandinavian Journal of Statistics, 6(2), 65-70.",
     "Huangfu & Hall, 2018": "Huangfu, Q., & Hall, J. A. J. (2018). Parallelizing the dual revised "
     "simplex method. Mathematical Programming Computation, 10(1), 119-142.",
     "Salazar et al., 2020": "Salazar, J., Liang, D., Nguyen, T. Q., & Kirchhoff, K. (2020). Masked "
     "language model scoring. Proceedings of the 58th Annual Meeting of the Association for "
     "Computational Linguistics, 2699-2712.",
+    "Schütt et al., 2023": "Schütt, H. H., Kipnis, A. D., Diedrichsen, J., & Kriegeskorte, N. "
+    "(2023). Statistical inference on representational geometries. eLife, 12, e82566.",
     "van Heuven et al., 2014": "van Heuven, W. J. B., Mandera, P., Keuleers, E., & Brysbaert, M. "
     "(2014). SUBTLEX-UK: A new and improved word frequency database for British English. "
     "Quarterly Journal of Experimental Psychology, 67(6), 1176-1190.",

@@ -180,7 +180,6 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
         f"Of these, {len(rows(results / 'selected.csv'))} were selected",
         f"({ngrams} n-grams)",
         "At most 2 words of a sentence were replaced.",
-        "20 bootstrap resamples",
     ):
         assert sentence in section, sentence
     # "No sentence stands in two pairs."
@@ -188,8 +187,18 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
     assert max(sides.values()) == 1
 
 
+def test_what_the_analysis_says_of_its_statistics_is_taken_over(
+    section: str, results: Path
+) -> None:
+    own = (results / "analysis" / "methods.md").read_text(encoding="utf-8").split("\n\n")
+    for paragraph in own[1:]:
+        # Without the signs of Markdown
+        assert re.sub(r"[\\*\n]", "", paragraph) in re.sub(r"[\\*\n]", "", section)
+
+
 def test_only_works_that_apply_are_cited(section: str) -> None:
     body, listed = section.split("## References")
+    body = body.split("## Analysis")[0]  # which has references of its own
     for work, reference in REFERENCES.items():
         authors, _, year = work.rpartition(", ")
         cited = work in body or f"{authors} ({year})" in body
@@ -294,5 +303,10 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     first = [100 * float(row["planted_first"]) for row in power]
     assert f"{min(first):.1f} %" in draft
     assert f"{max(first):.1f} %" in draft
+    # The study file leaves units, intervals and correction as they are by default
+    assert "or, where groups are too few or share items, by a two-sided t-test" in draft
+    assert "Student's t with the variance of two factors" in draft
+    assert "a false-discovery rate of 0.05 (Benjamini & Hochberg, 1995)" in draft
+    assert "percentiles" not in draft
     # 1 pair of models, and 2 models against the ceiling
     assert "3 contrasts will be tested" in draft
