@@ -122,13 +122,15 @@ def without_each(values: np.ndarray, *, leave_out: bool) -> np.ndarray:
     )  # how far the rank of trial j falls without trial i
     ranks = np.abs(signed_ranks(values))[..., None, :]
     left = (ranks - below) * (1 - np.eye(values.shape[-1]))
-    return np.sign(values)[..., None, :] * np.concatenate([ranks, left], axis=-2)
+    signed: np.ndarray = np.sign(values)[..., None, :] * np.concatenate([ranks, left], axis=-2)
+    return signed
 
 
 def squares(ranks: np.ndarray) -> np.ndarray:
     """Eq. 9 of the 2023 study: k (k + 1) (2 k + 1) / 6 for k values that are not zero."""
-    k = (ranks != 0).sum(axis=-1)
-    return k * (k + 1) * (2 * k + 1) / 6
+    k: np.ndarray = (ranks != 0).sum(axis=-1)
+    total: np.ndarray = k * (k + 1) * (2 * k + 1) / 6
+    return total
 
 
 def measured(
@@ -179,7 +181,9 @@ def moves_of(of_measure: np.ndarray, mask: np.ndarray, first_item: int) -> Group
     mean = (without * mask).sum(axis=-1, keepdims=True) / k
     moves = np.where(mask, np.sqrt((k - 1) / k) * (mean - without), 0.0)
     items = first_item + np.arange(mask.shape[1])
-    return GroupMoves(*of_measure[..., 0], *moves, mask, items)
+    values, lower = of_measure[..., 0]
+    value_moves, lower_moves = moves
+    return GroupMoves(values, lower, value_moves, lower_moves, mask, items)
 
 
 def compare_with_package(world: World, models: list[int]) -> None:

@@ -68,8 +68,26 @@ if TYPE_CHECKING:
     from contstim.reviews import read_reviews
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
+    from contstim.steps.analysis import analyze_responses
+    from contstim.steps.design import make_design, simulate_power
+    from contstim.steps.export import export_trials
+    from contstim.steps.pairs import select_pairs
+    from contstim.steps.responses import import_responses, simulate_people
+    from contstim.steps.review import write_review_page
+    from contstim.steps.scoring import score
+    from contstim.steps.selection import choose_triplets
+    from contstim.steps.sentences import find_sentences
+    from contstim.steps.training import train_network, train_ngram_model
+    from contstim.steps.triplets import search_triplets
+    from contstim.steps.vocabulary import make_vocabulary
     from contstim.stimuli import Pair, Trial, Triplet, read_trials
     from contstim.store import Store
+    from contstim.study.handing_on.archive import archive_study
+    from contstim.study.planning import plan_study
+    from contstim.study.running import run_study
+    from contstim.study.study import Study
+    from contstim.study.study_file import read_study
+    from contstim.study.verification import verify_folder
     from contstim.vocabulary import Vocabulary
 
 _HOMES = {
@@ -140,6 +158,29 @@ _HOMES = {
     "evaluate_minimal_pairs": "contstim.evaluation.minimal_pairs.evaluation",
     "evaluate_acceptability": "contstim.evaluation.acceptability.evaluation",
     "evaluate_desiderata": "contstim.evaluation.desiderata.evaluation",
+    # a study in one file
+    "Study": "contstim.study.study",
+    "read_study": "contstim.study.study_file",
+    "plan_study": "contstim.study.planning",
+    "run_study": "contstim.study.running",
+    "archive_study": "contstim.study.handing_on.archive",
+    "verify_folder": "contstim.study.verification",
+    # its steps, from files to files
+    "make_vocabulary": "contstim.steps.vocabulary",
+    "find_sentences": "contstim.steps.sentences",
+    "train_ngram_model": "contstim.steps.training",
+    "train_network": "contstim.steps.training",
+    "score": "contstim.steps.scoring",
+    "select_pairs": "contstim.steps.pairs",
+    "search_triplets": "contstim.steps.triplets",
+    "choose_triplets": "contstim.steps.selection",
+    "write_review_page": "contstim.steps.review",
+    "make_design": "contstim.steps.design",
+    "simulate_power": "contstim.steps.design",
+    "export_trials": "contstim.steps.export",
+    "import_responses": "contstim.steps.responses",
+    "simulate_people": "contstim.steps.responses",
+    "analyze_responses": "contstim.steps.analysis",
     # what goes wrong
     "ContstimError": "contstim.errors",
     "InputError": "contstim.errors",
@@ -176,6 +217,7 @@ __all__ = [
     "SentenceError",
     "Store",
     "StoreError",
+    "Study",
     "TrainingSettings",
     "TransformerSettings",
     "Trial",
@@ -187,8 +229,11 @@ __all__ = [
     "WorkerError",
     "__version__",
     "analyze",
+    "analyze_responses",
+    "archive_study",
     "artificial_participants",
     "build_design",
+    "choose_triplets",
     "compare_mixed",
     "default_vocabulary",
     "design_power",
@@ -196,37 +241,54 @@ __all__ = [
     "evaluate_desiderata",
     "evaluate_minimal_pairs",
     "export_jspsych",
+    "export_trials",
     "fetch_published",
     "filter_sentences",
+    "find_sentences",
     "fit_mixed",
     "generate",
     "generate_pairs",
+    "import_responses",
     "load_model",
     "load_models",
     "load_scorer",
     "load_scorers",
+    "make_design",
+    "make_vocabulary",
+    "plan_study",
     "presentation",
     "read_responses",
     "read_reviews",
     "read_sentences",
+    "read_study",
     "read_trials",
     "review_page",
+    "run_study",
+    "score",
     "score_sentences",
+    "search_triplets",
     "select_natural",
+    "select_pairs",
     "select_triplets",
     "shared_vocabulary",
+    "simulate_people",
+    "simulate_power",
     "simulate_responses",
     "synthesize",
     "synthesize_pair",
     "synthesize_triplet",
     "train_acceptability",
+    "train_network",
     "train_ngram",
+    "train_ngram_model",
     "train_recurrent",
     "train_transformer",
     "verify_design",
+    "verify_folder",
     "verify_natural",
     "verify_triplets",
     "write_analysis",
+    "write_review_page",
 ]
 
 

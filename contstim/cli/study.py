@@ -14,7 +14,7 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.study.planning import StudyPlan
-    from contstim.study.stage import Stage
+    from contstim.study.stage import StudyStage
     from contstim.study.stage_records import Examination, StageRecord
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
@@ -75,11 +75,11 @@ def run(
         warn(line)
     read = read_study(study)
 
-    def begin(stage: Stage, why: Examination) -> None:
+    def begin(stage: StudyStage, why: Examination) -> None:
         reasons = f" ({'; '.join(why.reasons)})" if why.reasons else ""
         remark(f"{stage.name}: {stage.about}{reasons}", quiet=quiet)
 
-    def end(stage: Stage, record: StageRecord) -> None:
+    def end(stage: StudyStage, record: StageRecord) -> None:
         remark(f"{stage.name}: done in {record.seconds:,.1f} s", quiet=quiet)
 
     done = run_study(

@@ -25,7 +25,7 @@ from contstim.study.places import (
     user_files,
 )
 from contstim.study.sections import ResponsesSection, ReviewSection
-from contstim.study.stage import Stage
+from contstim.study.stage import StudyStage
 from contstim.study.stimulus_stages import score_stage
 from contstim.study.study import RESULTS
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.study.places import StudyFiles
 
 
-def design_stage(files: StudyFiles) -> Stage | None:
+def design_stage(files: StudyFiles) -> StudyStage | None:
     """Share trials out to groups of participants."""
     settings = files.section("design", DesignSettings)
     if settings is None:
@@ -59,7 +59,7 @@ def design_stage(files: StudyFiles) -> Stage | None:
         )
 
     beside = (".certificate.json", ".summary.md", ".summary.png")
-    return Stage(
+    return StudyStage(
         "design",
         "share trials out to groups",
         step,
@@ -74,7 +74,7 @@ def design_stage(files: StudyFiles) -> Stage | None:
     )
 
 
-def review_stages(files: StudyFiles) -> Iterator[Stage]:
+def review_stages(files: StudyFiles) -> Iterator[StudyStage]:
     """Write pages on which people keep or reject pairs, triplets and trials."""
     section = files.section("review", ReviewSection)
     if section is None:
@@ -94,7 +94,7 @@ def review_stages(files: StudyFiles) -> Iterator[Stage]:
 
 def _review_stage(
     files: StudyFiles, section: ReviewSection, what: str, table: Path, scores: Path | None
-) -> Stage:
+) -> StudyStage:
     settings = part_of(section, ReviewSettings)
     out = REVIEW / f"{what}.html"
 
@@ -110,7 +110,7 @@ def _review_stage(
             watch=watch,
         )
 
-    return Stage(
+    return StudyStage(
         f"review {what}",
         f"write a page for reviewers of {what}",
         step,
@@ -120,7 +120,7 @@ def _review_stage(
     )
 
 
-def trial_scores_stage(files: StudyFiles) -> Stage | None:
+def trial_scores_stage(files: StudyFiles) -> StudyStage | None:
     """Score the sentences of all trials, for power, simulated people and the analysis."""
     sections = files.study.sections
     responses = files.section("responses", ResponsesSection)
@@ -130,7 +130,7 @@ def trial_scores_stage(files: StudyFiles) -> Stage | None:
     return score_stage(files, "trial-scores", TRIALS, TRIAL_SCORES)
 
 
-def power_stage(files: StudyFiles) -> Stage | None:
+def power_stage(files: StudyFiles) -> StudyStage | None:
     """Simulate the experiment with each model as the human."""
     settings = files.section("power", PowerSettings)
     if settings is None:
@@ -142,7 +142,7 @@ def power_stage(files: StudyFiles) -> Stage | None:
 
         simulate_power(TRIALS, TRIAL_SCORES, TRIALS, settings=settings, seed=seed, watch=watch)
 
-    return Stage(
+    return StudyStage(
         "power",
         "simulate the experiment",
         step,
@@ -153,7 +153,7 @@ def power_stage(files: StudyFiles) -> Stage | None:
     )
 
 
-def responses_stage(files: StudyFiles) -> Stage | None:
+def responses_stage(files: StudyFiles) -> StudyStage | None:
     """Read what people answered, or let artificial participants answer."""
     section = files.section("responses", ResponsesSection)
     if section is None or section.file is not None:
@@ -190,7 +190,7 @@ def responses_stage(files: StudyFiles) -> Stage | None:
             )
 
     about = "simulate participants" if section.simulate else "read what people answered"
-    return Stage("responses", about, step, reads, (RESPONSES,), options)
+    return StudyStage("responses", about, step, reads, (RESPONSES,), options)
 
 
 def responses_file(files: StudyFiles) -> Path | None:
@@ -199,13 +199,13 @@ def responses_file(files: StudyFiles) -> Path | None:
     return None if section is None else section.file or RESPONSES
 
 
-def export_stages(files: StudyFiles) -> Iterator[Stage]:
+def export_stages(files: StudyFiles) -> Iterator[StudyStage]:
     """Turn trials into an experiment, or into a public data set."""
     for platform, settings in files.study.exports.items():
         yield _export_stage(platform, settings)
 
 
-def _export_stage(platform: str, settings: Any) -> Stage:
+def _export_stage(platform: str, settings: Any) -> StudyStage:
     out = RESULTS / "export" / platform
 
     def step(watch: Watcher) -> None:
@@ -213,7 +213,7 @@ def _export_stage(platform: str, settings: Any) -> Stage:
 
         export_trials(platform, TRIALS, out, settings=settings, watch=watch)
 
-    return Stage(
+    return StudyStage(
         f"export {platform}",
         f"write the experiment for {platform}",
         step,
@@ -223,7 +223,7 @@ def _export_stage(platform: str, settings: Any) -> Stage:
     )
 
 
-def analysis_stage(files: StudyFiles) -> Stage | None:
+def analysis_stage(files: StudyFiles) -> StudyStage | None:
     """Say which models people agree with."""
     settings = files.section("analysis", AnalysisSettings)
     responses = responses_file(files)
@@ -238,7 +238,7 @@ def analysis_stage(files: StudyFiles) -> Stage | None:
             TRIALS, responses, TRIAL_SCORES, ANALYSIS, settings=settings, seed=seed, watch=watch
         )
 
-    return Stage(
+    return StudyStage(
         "analysis",
         "compare models with people",
         step,

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from contstim.reporting.report import Part, Text, Value
-    from contstim.study.stage import Stage
+    from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 PAGE = Path("index.html")
@@ -94,7 +94,7 @@ class Moment:
         stopped: why it ended before it was done; empty: it goes on.
     """
 
-    running: Stage | None = None
+    running: StudyStage | None = None
     since: str = ""
     stopped: str = ""
 
@@ -212,7 +212,7 @@ def _stage_table(states: Sequence[StageState], moment: Moment) -> Iterator[Part]
     yield Details(counted(len(rows), "stage"), [table]) if is_done else table
 
 
-def _warnings(stages: Sequence[Stage]) -> Iterator[Part]:
+def _warnings(stages: Sequence[StudyStage]) -> Iterator[Part]:
     """What stages warned of, each text once, and files that were changed by hand."""
     by_text: dict[str, list[str]] = {}
     for stage in stages:
@@ -260,7 +260,7 @@ def _guarded(parts: Iterator[Part]) -> list[Part]:
         return [Paragraph(f"This part cannot be shown: a file is not as it was written ({what}).")]
 
 
-def _all_files(study: Study, stages: Sequence[Stage]) -> Iterator[Part]:
+def _all_files(study: Study, stages: Sequence[StudyStage]) -> Iterator[Part]:
     """A link to every file and folder of the study."""
     rows: list[tuple[Value, ...]] = []
     inputs = sorted({path for stage in stages for path in stage.reads if path.exists()})
@@ -298,7 +298,7 @@ class LivePage:
     The current folder is the study's.
     """
 
-    def __init__(self, study: Study, stages: Sequence[Stage]) -> None:
+    def __init__(self, study: Study, stages: Sequence[StudyStage]) -> None:
         """Look at what stands there.
 
         Raises:
@@ -319,7 +319,7 @@ class LivePage:
         self._reached[examination.stage.name] = state_of(examination)
 
     @contextmanager
-    def doing(self, stage: Stage) -> Iterator[None]:
+    def doing(self, stage: StudyStage) -> Iterator[None]:
         """Say that a stage is being done, and, if it fails, why it stopped."""
         moment = Moment(stage, now())
         self._write(moment)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.steps.triplets import TripletSettings
-    from contstim.study.study import Study, Training
+    from contstim.study.study import ModelTraining, Study
 
 _Kind = TypeVar("_Kind")
 
@@ -79,7 +79,7 @@ class StudyFiles:
         """The text that models are trained on and words are counted in."""
         return _text(self.study.texts.training, TRAINING)
 
-    def text_of(self, training: Training) -> Path:
+    def text_of(self, training: ModelTraining) -> Path:
         """The text that a model is trained on."""
         text = _text(training.place.text, TRAINING) or self.training_text
         if text is None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.steps.watching import Watcher
-    from contstim.study.stage import Stage
+    from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 _USUAL_CANDIDATES = 10  # searched for each triplet that is selected: 100 and 10 in the 2023 study
@@ -194,7 +194,7 @@ def plan_study(
 
 
 def _phrase(
-    stage: Stage, study: Study, numbers: StudyNumbers, supply: SentenceSupply | None
+    stage: StudyStage, study: Study, numbers: StudyNumbers, supply: SentenceSupply | None
 ) -> str:
     """What a stage does, with its numbers."""
     sections, pairs = study.sections, numbers.model_pairs

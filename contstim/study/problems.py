@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, order=True)
-class Problem:
+class StudyProblem:
     """Something that must be changed before a study can run.
 
     Attributes:
@@ -48,14 +48,14 @@ class Problems:
 
     path: Path
     text: str
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[StudyProblem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._lines = lines_of_keys(self.text)
 
     def add(self, key: Key, text: str) -> None:
         """A problem of a key, such as `("pairs", "per_pair")`."""
-        problem = Problem(line_of(self._lines, key) or 0, key_text(key), text)
+        problem = StudyProblem(line_of(self._lines, key) or 0, key_text(key), text)
         if problem not in self.problems:
             self.problems.append(problem)
 

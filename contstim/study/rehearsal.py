@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.speed import SearchSpeed
     from contstim.sentence import Sentence
     from contstim.steps.watching import Watcher
-    from contstim.study.study import Study, StudyModel, Training
+    from contstim.study.study import ModelTraining, Study, StudyModel
     from contstim.vocabulary import Vocabulary
 
 _Result = TypeVar("_Result")
@@ -267,7 +267,7 @@ class _Rehearsal:
             self._failed.add(model.name)
             raise
 
-    def _trained(self, training: Training, sample: TextSample, out: Path) -> float:
+    def _trained(self, training: ModelTraining, sample: TextSample, out: Path) -> float:
         """Train briefly; how many seconds the whole training takes."""
         prose = self.files.prose(self.files.text_of(training))
         settings, network = training.settings, training.network

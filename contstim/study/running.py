@@ -33,7 +33,7 @@ from contstim.study.study import RESULTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.study.stage import Stage
+    from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 
@@ -61,8 +61,8 @@ def run_study(
     last: str | None = None,
     overwrite: bool = False,
     watch: Watcher = SILENT,
-    begin: Callable[[Stage, Examination], None] = lambda _stage, _why: None,
-    end: Callable[[Stage, StageRecord], None] = lambda _stage, _record: None,
+    begin: Callable[[StudyStage, Examination], None] = lambda _stage, _why: None,
+    end: Callable[[StudyStage, StageRecord], None] = lambda _stage, _record: None,
 ) -> StudyRun:
     """Do every stage of a study that has not been done, or no longer holds.
 
@@ -117,7 +117,7 @@ def run_study(
     return StudyRun(tuple(done), tuple(unchanged), tuple(edited), tuple(incomplete))
 
 
-def _do(stage: Stage, study: Study, watch: Watcher) -> StageRecord:
+def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
     """Do a stage and write its record, which is what says that it has been done."""
     missing = [path.as_posix() for path in stage.reads if not path.exists()]
     if missing:
@@ -197,7 +197,7 @@ def _remove_partial_files() -> None:
             path.unlink()
 
 
-def _place_of(name: str, stages: Sequence[Stage]) -> list[int]:
+def _place_of(name: str, stages: Sequence[StudyStage]) -> list[int]:
     """Where a stage stands, or all stages whose names begin with a word.
 
     Raises:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stage:
+class StudyStage:
     """A step of a study with all that decides its result.
 
     Attributes:

@@ -24,7 +24,7 @@ from contstim.study.study import RESULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from contstim.study.stage import Stage
+    from contstim.study.stage import StudyStage
 
 FOLDER = RESULTS / "stages"
 
@@ -109,7 +109,7 @@ class Examination:
         edited: files that it wrote and that have been changed since.
     """
 
-    stage: Stage
+    stage: StudyStage
     state: State
     reasons: tuple[str, ...] = ()
     record: StageRecord | None = None
@@ -121,7 +121,7 @@ def checksums(paths: Iterable[Path]) -> dict[str, str]:
     return {path.as_posix(): checksum(path) if path.exists() else "" for path in paths}
 
 
-def stage_versions(stage: Stage) -> dict[str, str]:
+def stage_versions(stage: StudyStage) -> dict[str, str]:
     """The versions of what may change a stage's result."""
     installed = versions()
     return {name: installed[name] for name in ("contstim", *stage.libraries)}
@@ -136,7 +136,7 @@ def size_of(paths: Iterable[Path]) -> int:
     return size
 
 
-def examine(stage: Stage) -> Examination:
+def examine(stage: StudyStage) -> Examination:
     """Compare what a stage would be done with now with what it was done with.
 
     The current folder is the study's.
@@ -194,7 +194,7 @@ def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
     return as_json
 
 
-def basis_of(stage: Stage) -> dict[str, Any]:
+def basis_of(stage: StudyStage) -> dict[str, Any]:
     """All that decides a stage's result, as its record has it."""
     return {
         "options": _as_json(stage.options),
@@ -203,12 +203,12 @@ def basis_of(stage: Stage) -> dict[str, Any]:
     }
 
 
-def begun_path(stage: Stage) -> Path:
+def begun_path(stage: StudyStage) -> Path:
     """Where it stands that a stage has begun, until it is done."""
     return record_path(stage.name).with_suffix(".begun.json")
 
 
-def begun_with(stage: Stage) -> dict[str, Any] | None:
+def begun_with(stage: StudyStage) -> dict[str, Any] | None:
     """What an interrupted attempt at a stage began with; None if there was none."""
     path = begun_path(stage)
     try:

@@ -38,14 +38,14 @@ from contstim.study.stimulus_stages import (
 )
 
 if TYPE_CHECKING:
-    from contstim.study.stage import Stage
+    from contstim.study.stage import StudyStage
     from contstim.study.study import Study
 
 
-def stages_of(study: Study) -> list[Stage]:
+def stages_of(study: Study) -> list[StudyStage]:
     """The stages that a study needs, each behind those whose files it reads."""
     files = StudyFiles(study)
-    stages: list[Stage | None] = [
+    stages: list[StudyStage | None] = [
         *text_stages(files),
         *model_stages(files),
         vocabulary_stage(files),

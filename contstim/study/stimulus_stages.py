@@ -38,7 +38,7 @@ from contstim.study.sections import (
     TripletsSection,
     VocabularySection,
 )
-from contstim.study.stage import Stage
+from contstim.study.stage import StudyStage
 from contstim.study.study import NgramSettings, embedded_text
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
     from contstim.steps.watching import Watcher
     from contstim.study.places import StudyFiles
-    from contstim.study.study import StudyModel, Training
+    from contstim.study.study import ModelTraining, StudyModel
 
 
-def text_stages(files: StudyFiles) -> Iterator[Stage]:
+def text_stages(files: StudyFiles) -> Iterator[StudyStage]:
     """Write sentences of the embedded English where a study asks for them."""
     texts, seed = files.study.texts, files.study.seed
     if texts.training is not None:
@@ -61,7 +61,9 @@ def text_stages(files: StudyFiles) -> Iterator[Stage]:
         yield from _embedded("text natural", texts.natural, NATURAL_TEXT, words, seed + 1)
 
 
-def _embedded(name: str, text: str, out: Path, words: int | None, seed: int) -> Iterator[Stage]:
+def _embedded(
+    name: str, text: str, out: Path, words: int | None, seed: int
+) -> Iterator[StudyStage]:
     embedded = embedded_text(text)
     if embedded is None:
         return
@@ -73,17 +75,17 @@ def _embedded(name: str, text: str, out: Path, words: int | None, seed: int) -> 
 
     options = {"sentences": embedded.sentences, "words": words, "seed": seed}
     about = f"write {embedded.sentences:,} sentences of the embedded English"
-    yield Stage(name, about, step, (), (out,), options)
+    yield StudyStage(name, about, step, (), (out,), options)
 
 
-def model_stages(files: StudyFiles) -> Iterator[Stage]:
+def model_stages(files: StudyFiles) -> Iterator[StudyStage]:
     """Train each model that is to be trained."""
     for model in files.study.models:
         if model.training is not None:
             yield _model_stage(files, model, model.training)
 
 
-def _model_stage(files: StudyFiles, model: StudyModel, training: Training) -> Stage:
+def _model_stage(files: StudyFiles, model: StudyModel, training: ModelTraining) -> StudyStage:
     text = files.text_of(training)
     out = model.files[0]
     prose = files.prose(text)
@@ -117,10 +119,10 @@ def _model_stage(files: StudyFiles, model: StudyModel, training: Training) -> St
             )
 
     name = f"model {model.name}"
-    return Stage(name, f"train {model.name}", step, (text,), writes, options, NETWORKS)
+    return StudyStage(name, f"train {model.name}", step, (text,), writes, options, NETWORKS)
 
 
-def vocabulary_stage(files: StudyFiles) -> Stage | None:
+def vocabulary_stage(files: StudyFiles) -> StudyStage | None:
     """Choose the words that sentences may be made of."""
     section = files.section("vocabulary", VocabularySection)
     text = files.training_text
@@ -141,7 +143,7 @@ def vocabulary_stage(files: StudyFiles) -> Stage | None:
         )
 
     dropped = () if settings.every_word else (Path(f"{VOCABULARY}.dropped.csv"),)
-    return Stage(
+    return StudyStage(
         "vocabulary",
         "choose the words",
         step,
@@ -152,7 +154,7 @@ def vocabulary_stage(files: StudyFiles) -> Stage | None:
     )
 
 
-def sentences_stage(files: StudyFiles) -> Stage | None:
+def sentences_stage(files: StudyFiles) -> StudyStage | None:
     """Find natural sentences in a text."""
     section = files.section("sentences", SentencesSection) or SentencesSection()
     text = files.natural_text
@@ -175,7 +177,7 @@ def sentences_stage(files: StudyFiles) -> Stage | None:
             watch=watch,
         )
 
-    return Stage(
+    return StudyStage(
         "sentences",
         "find natural sentences",
         step,
@@ -186,7 +188,7 @@ def sentences_stage(files: StudyFiles) -> Stage | None:
     )
 
 
-def scores_stage(files: StudyFiles) -> Stage | None:
+def scores_stage(files: StudyFiles) -> StudyStage | None:
     """Score the natural sentences under every model."""
     if files.natural is None or not {"scores", "pairs"} & files.study.sections.keys():
         return None
@@ -197,7 +199,7 @@ def scores_stage(files: StudyFiles) -> Stage | None:
 
 def score_stage(
     files: StudyFiles, name: str, sentences: Path, out: Path, errors: Path | None = None
-) -> Stage:
+) -> StudyStage:
     """Score some sentences under every model."""
     loading = files.study.loading
 
@@ -214,7 +216,7 @@ def score_stage(
             watch=watch,
         )
 
-    return Stage(
+    return StudyStage(
         name,
         f"score the sentences of {sentences}",
         step,
@@ -225,7 +227,7 @@ def score_stage(
     )
 
 
-def pairs_stage(files: StudyFiles) -> Stage | None:
+def pairs_stage(files: StudyFiles) -> StudyStage | None:
     """Select natural pairs."""
     settings = files.section("pairs", PairSettings)
     if settings is None:
@@ -237,7 +239,7 @@ def pairs_stage(files: StudyFiles) -> Stage | None:
 
         select_pairs(SCORES, PAIRS, settings=settings, review=decisions, watch=watch)
 
-    return Stage(
+    return StudyStage(
         "pairs",
         "select natural pairs",
         step,
@@ -248,7 +250,7 @@ def pairs_stage(files: StudyFiles) -> Stage | None:
     )
 
 
-def triplets_stage(files: StudyFiles) -> Stage | None:
+def triplets_stage(files: StudyFiles) -> StudyStage | None:
     """Search for triplets."""
     section = files.section("triplets", TripletsSection)
     natural = files.natural
@@ -288,7 +290,7 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
             watch=watch,
         )
 
-    return Stage(
+    return StudyStage(
         "triplets",
         "search for triplets",
         step,
@@ -306,7 +308,7 @@ def triplets_stage(files: StudyFiles) -> Stage | None:
     )
 
 
-def selection_stage(files: StudyFiles) -> Stage | None:
+def selection_stage(files: StudyFiles) -> StudyStage | None:
     """Select triplets."""
     settings = files.section("selection", SelectionSettings)
     if settings is None:
@@ -318,7 +320,7 @@ def selection_stage(files: StudyFiles) -> Stage | None:
 
         choose_triplets(TRIPLETS, SELECTED, settings=settings, review=decisions, watch=watch)
 
-    return Stage(
+    return StudyStage(
         "selection",
         "select triplets",
         step,

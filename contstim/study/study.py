@@ -39,7 +39,7 @@ class NgramSettings:
 
 
 @dataclass(frozen=True)
-class Training:
+class ModelTraining:
     """How a model of the study is trained.
 
     Attributes:
@@ -65,7 +65,7 @@ class StudyModel:
 
     name: str
     specification: str
-    training: Training | None = None
+    training: ModelTraining | None = None
 
     @property
     def text(self) -> str:

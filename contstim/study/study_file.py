@@ -20,7 +20,7 @@ from contstim.models.training.settings import (
 from contstim.steps.loading import Loading
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
-from contstim.study.study import RESULTS, NgramSettings, Study, StudyModel, Training
+from contstim.study.study import RESULTS, ModelTraining, NgramSettings, Study, StudyModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,7 +182,7 @@ def _place(name: str, kind: str) -> str:
 
 def _training(
     kind: str, values: Mapping[str, Any], seed: int, key: tuple[str, ...], problems: Problems
-) -> Training:
+) -> ModelTraining:
     parts: list[type[Any]]
     if kind == "ngram":
         parts = [NgramSettings, TrainingPlace]
@@ -205,4 +205,4 @@ def _training(
         given[TrainingSettings] = {**defaults, "seed": seed, **given[TrainingSettings]}
         given[parts[0]]["kind"] = kind
     network, *rest, place = [validated(part, given[part], key, problems) for part in parts]
-    return Training(network, rest[0] if rest else None, place)
+    return ModelTraining(network, rest[0] if rest else None, place)

@@ -29,7 +29,7 @@ from contstim.study.page_experiment import analysis_part
 from contstim.study.places import StudyFiles
 from contstim.study.running import run_study
 from contstim.study.sections import TextsSection
-from contstim.study.stage import Stage
+from contstim.study.stage import StudyStage
 from contstim.study.stages import stages_of
 from contstim.study.study import Study
 from contstim.study.study_file import read_study
@@ -142,11 +142,11 @@ def finished(
     return study, before, after
 
 
-def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[Stage]:
+def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[StudyStage]:
     """The stages, each of which looks at the page when its step is called."""
     for stage in stages_of(study):
 
-        def step(watch: Watcher, stage: Stage = stage) -> object:
+        def step(watch: Watcher, stage: StudyStage = stage) -> object:
             pages[stage.name] = _Page(PAGE.read_text())
             return stage.step(watch)
 

@@ -33,7 +33,7 @@ _OF_THE_RUN = frozenset(
 """What records say of a run, and not of its result."""
 
 
-class Outcome(StrEnum):
+class FileOutcome(StrEnum):
     """How a result that was made anew compares with the archived one."""
 
     SAME = "the same bytes"
@@ -55,7 +55,7 @@ class ComparedFile:
     """
 
     name: str
-    outcome: Outcome
+    outcome: FileOutcome
     difference: str
     is_table: bool
 
@@ -73,7 +73,7 @@ class ArchiveComparison:
     @property
     def differing(self) -> tuple[ComparedFile, ...]:
         """Those that differ in more than dates, times and versions, or were not made."""
-        same = (Outcome.SAME, Outcome.SAME_RESULT)
+        same = (FileOutcome.SAME, FileOutcome.SAME_RESULT)
         return tuple(file for file in self.files if file.outcome not in same)
 
     @property
@@ -82,8 +82,8 @@ class ArchiveComparison:
         return any(file.is_table for file in self.differing)
 
     def __str__(self) -> str:
-        same = sum(file.outcome is Outcome.SAME for file in self.files)
-        records = sum(file.outcome is Outcome.SAME_RESULT for file in self.files)
+        same = sum(file.outcome is FileOutcome.SAME for file in self.files)
+        records = sum(file.outcome is FileOutcome.SAME_RESULT for file in self.files)
         text = f"{same:,} of {counted(len(self.files), 'archived result')} equal byte for byte"
         if records:
             text += f", {records:,} but for dates, times and versions"
@@ -119,11 +119,11 @@ def _compared(name: str, before: str, folder: Path) -> ComparedFile:
     ending = Path(name).suffix
     is_table = ending in TABLE_KINDS or ending in _TEXTS
     if not new.is_file():
-        return ComparedFile(name, Outcome.MISSING, "", is_table)
+        return ComparedFile(name, FileOutcome.MISSING, "", is_table)
     if checksum(new) == before:
-        return ComparedFile(name, Outcome.SAME, "", is_table)
+        return ComparedFile(name, FileOutcome.SAME, "", is_table)
     if not old.is_file():
-        return ComparedFile(name, Outcome.UNREADABLE, "", is_table)
+        return ComparedFile(name, FileOutcome.UNREADABLE, "", is_table)
     try:
         if ending == ".json":
             difference = _of_records(old, new)
@@ -135,7 +135,7 @@ def _compared(name: str, before: str, folder: Path) -> ComparedFile:
             difference = "other bytes"
     except ContstimError as error:
         difference = str(error)
-    outcome = Outcome.DIFFERENT if difference else Outcome.SAME_RESULT
+    outcome = FileOutcome.DIFFERENT if difference else FileOutcome.SAME_RESULT
     return ComparedFile(name, outcome, difference, is_table)
 
 

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.study.handing_on.comparison import ArchiveComparison, Outcome, compare_with_archive
+from contstim.study.handing_on.comparison import (
+    ArchiveComparison,
+    FileOutcome,
+    compare_with_archive,
+)
 from contstim.study.handing_on.manifest import ArchivedFile, Manifest, check_supplied
 from contstim.study.study_file import read_study
 
@@ -40,56 +44,56 @@ def compared(folder: Path, name: str, old: str, new: str | None) -> ArchiveCompa
 @pytest.mark.parametrize(
     ("name", "old", "new", "outcome", "difference"),
     [
-        ("a.csv", "x,y\n1,a\n", "x,y\n1,a\n", Outcome.SAME, ""),
-        ("a.csv", "x,y\n1,a\n", None, Outcome.MISSING, ""),
+        ("a.csv", "x,y\n1,a\n", "x,y\n1,a\n", FileOutcome.SAME, ""),
+        ("a.csv", "x,y\n1,a\n", None, FileOutcome.MISSING, ""),
         (
             "a.csv",
             "x,y\n1.0,a\n2.0,b\nnan,c\n",
             "x,y\n1.5,a\n2.25,c\nnan,c\n",
-            Outcome.DIFFERENT,
+            FileOutcome.DIFFERENT,
             "x: 2 numbers, by 0.5 at most; y: 1 text",
         ),
-        ("a.csv", "x\n1\n2\n", "x\n1\n", Outcome.DIFFERENT, "1 row in place of 2"),
+        ("a.csv", "x\n1\n2\n", "x\n1\n", FileOutcome.DIFFERENT, "1 row in place of 2"),
         (
             "a.csv",
             "x\n1\n",
             "z\n1\n",
-            Outcome.DIFFERENT,
+            FileOutcome.DIFFERENT,
             "without the columns x; with the columns z",
         ),
         (
             "a.txt",
             "one\ntwo\n",
             "one\nTwo\n",
-            Outcome.DIFFERENT,
+            FileOutcome.DIFFERENT,
             "1 line, the first of them line 2",
         ),
         (
             "a.json",
             json.dumps(_RECORD),
             json.dumps({**_RECORD, "date": "2", "seconds": 9, "outputs": {"a.csv": "sha256:2"}}),
-            Outcome.SAME_RESULT,
+            FileOutcome.SAME_RESULT,
             "",
         ),
         (
             "a.json",
             json.dumps({"pairs": [_RECORD]}),
             json.dumps({"pairs": [{**_RECORD, "kept": 5}]}),
-            Outcome.DIFFERENT,
+            FileOutcome.DIFFERENT,
             "in pairs.kept",
         ),
-        ("a.png", "1", "2", Outcome.DIFFERENT, "other bytes"),
+        ("a.png", "1", "2", FileOutcome.DIFFERENT, "other bytes"),
     ],
 )
 def test_it_says_how_files_differ_and_in_what(
-    tmp_path: Path, name: str, old: str, new: str | None, outcome: Outcome, difference: str
+    tmp_path: Path, name: str, old: str, new: str | None, outcome: FileOutcome, difference: str
 ) -> None:
     comparison = compared(tmp_path, name, old, new)
     (file,) = comparison.files
     assert (file.outcome, file.difference) == (outcome, difference)
     table = not name.endswith((".json", ".png"))
     assert comparison.tables_differ == (
-        table and outcome not in (Outcome.SAME, Outcome.SAME_RESULT)
+        table and outcome not in (FileOutcome.SAME, FileOutcome.SAME_RESULT)
     )
 
 
@@ -98,7 +102,7 @@ def test_a_file_that_is_not_in_the_archive_is_compared_by_its_checksum(tmp_path:
     (tmp_path / "archived-results" / "a.csv").unlink()
     comparison = compare_with_archive(read_study(tmp_path))
     assert comparison is not None
-    assert [file.outcome for file in comparison.files] == [Outcome.UNREADABLE]
+    assert [file.outcome for file in comparison.files] == [FileOutcome.UNREADABLE]
     assert comparison.tables_differ
 
 
