@@ -119,8 +119,11 @@ def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[S
             model = _model(name, value, tables, seed, problems)
             if model is not None:
                 # Names and specifications, one by one, so that a message has its line
-                parse_models([model.text])
-                models.append(model)
+                (named,) = parse_models([model.text])
+                if named.name != name:
+                    problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
+                else:
+                    models.append(model)
         except ContstimError as error:
             problems.add(key, str(error))
     try:

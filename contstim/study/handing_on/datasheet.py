@@ -212,7 +212,11 @@ def _words(facts: StudyFacts) -> Iterator[Part]:
     known = record.get("known", {})
     if known:
         listed = ", ".join(f"{name} {number:,}" for name, number in known.items())
-        yield Paragraph(f"Of these, models know so many as words of their own: {listed}.")
+        left_out = counted(words["dropped"], "word")
+        yield Paragraph(
+            f"Of the words that the text offered, each model knows so many: {listed}. "
+            f"{left_out} that not all models know were left out."
+        )
 
 
 def _sentences(facts: StudyFacts) -> Iterator[Part]:
