@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
-def checksum(path: Path | str) -> str:
+
+def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
     """`sha256:` and the digest of a file, or of a folder: its files' names and contents.
 
     Of a folder, hidden files do not count, which are partial or private, nor do records, which
     hold dates.
+
+    Args:
+        path: of the file or folder.
+        leave_out: files of the folder that do not count, either, such as texts to be edited.
 
     Raises:
         InputError: the file cannot be read.
@@ -20,7 +28,8 @@ def checksum(path: Path | str) -> str:
     path = Path(path)
     try:
         if path.is_dir():
-            lines = (f"{name} {checksum(path / name)}\n" for name in files_of(path))
+            names = (name for name in files_of(path) if name not in leave_out)
+            lines = (f"{name} {checksum(path / name)}\n" for name in names)
             return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
         with path.open("rb") as file:
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

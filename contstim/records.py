@@ -20,7 +20,7 @@ from contstim.files import is_device, write_text
 from contstim.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 _LIBRARIES = (
     "numpy",
@@ -66,7 +66,8 @@ def write_record(
         outputs: further files that were written with it, such as a certificate; None where the
             output goes on changing, as a database does, and has no checksum.
         private: whether the record is for its owner alone, because a command was told a secret.
-        facts: seed, conventions, counts.
+        facts: seed, conventions, counts; `to_edit` names files of a folder that are there to be
+            edited, and do not count in its checksum.
 
     Raises:
         InputError: the record cannot be written, or a file cannot be read.
@@ -77,7 +78,9 @@ def write_record(
     entries = {
         # A dictionary, because a file may be given twice
         "inputs": _checksums((p for p in inputs if p is not None and str(p) != "-"), path.parent),
-        "outputs": _checksums(() if outputs is None else (output, *outputs), path.parent),
+        "outputs": _checksums(
+            () if outputs is None else (output, *outputs), path.parent, facts.get("to_edit", ())
+        ),
     }
     record = {**provenance(), **entries, **facts}
     text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
@@ -102,12 +105,14 @@ def complete_record(
     write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
-def _checksums(paths: Iterable[Path | str], folder: Path) -> dict[str, str]:
+def _checksums(
+    paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
+) -> dict[str, str]:
     checksums = {}
     for path in map(Path, paths):
         if path.exists() and not is_device(path):
             name = Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
-            checksums[name] = checksum(path)
+            checksums[name] = checksum(path, to_edit)
     return checksums
 
 

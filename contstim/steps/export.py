@@ -52,9 +52,10 @@ def export_trials(
         files = [exported.path / name for name in files_of(exported.path)]
         complete_record(exported.path / "export", inputs, [*files, *written])
     else:
-        write_record(
-            exported.path, inputs, written, exported.private, trials=str(trials), **exported.facts
-        )
+        facts = {"trials": str(trials), **exported.facts}
+        if place.exporter.to_edit:
+            facts["to_edit"] = list(place.exporter.to_edit)
+        write_record(exported.path, inputs, written, exported.private, **facts)
     watch.warn(exported.warning)
     watch.remark(exported.message)
     return exported

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.platforms.registry import platform_named
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings, PowerSettings
 from contstim.steps.simulation_settings import SimulationSettings
 from contstim.steps.text_settings import ReviewSettings
 from contstim.study.places import (
     ANALYSIS,
+    ARCHIVED,
     PAIRS,
     RESPONSES,
     REVIEW,
@@ -207,10 +210,19 @@ def export_stages(files: StudyFiles) -> Iterator[StudyStage]:
 
 def _export_stage(platform: str, settings: Any) -> StudyStage:
     out = RESULTS / "export" / platform
+    place = platform_named(platform)
+    exporter = None if place is None else place.exporter
+    texts = tuple(out / name for name in (() if exporter is None else exporter.to_edit))
 
     def step(watch: Watcher) -> None:
         from contstim.steps.export import export_trials
 
+        for text in texts:
+            # Done again from an archive: texts that the author wrote are not made again
+            archived = ARCHIVED / text.relative_to(RESULTS)
+            if archived.is_file() and not text.exists():
+                text.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(archived, text)
         export_trials(platform, TRIALS, out, settings=settings, watch=watch)
 
     return StudyStage(
@@ -220,6 +232,7 @@ def _export_stage(platform: str, settings: Any) -> StudyStage:
         reads=(TRIALS, *user_files(settings)),
         writes=(out,),
         options=options_of(settings),
+        texts=texts,
     )
 
 

@@ -34,8 +34,10 @@ PAIRS, TRIPLETS, SELECTED = (
 ALLOTMENT = RESULTS / "allotment.csv"
 """Which natural sentences each pair of models got, which depends on how a study grew."""
 
-ARCHIVED_ALLOTMENT = Path("archived-results") / "allotment.csv"
-"""The same of an archive that is done again."""
+ARCHIVED = Path("archived-results")
+"""The results of a study in an archive of it, which stand beside those of doing it again."""
+
+ARCHIVED_ALLOTMENT = ARCHIVED / "allotment.csv"
 
 REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"

@@ -26,6 +26,7 @@ from contstim.study.stage_records import (
     checksums,
     examine,
     size_of,
+    written_by,
 )
 from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
@@ -129,17 +130,20 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
     if begun_with(stage) != basis:
         # Not what an interrupted attempt began: nothing of another one may be left in its folders
         for path in stage.writes:
-            if path.is_dir():
+            # An export replaces its own files, and keeps the texts that the user has edited
+            if path.is_dir() and not stage.texts:
                 shutil.rmtree(path)
         write_text(begun_path(stage), _text(basis))
     listener = _Listener(watch)
     started = perf_counter()
     with recorded_as(("contstim", "run", study.path.name)):
         result = stage.step(listener)
+    # Texts for the user to edit are there now, if they were lacking before
+    basis["reads"] |= checksums(stage.texts)
     record = StageRecord(
         stage.name,
         **basis,
-        writes=checksums(stage.writes),
+        writes=written_by(stage),
         date=now(),
         seconds=round(perf_counter() - started, 2),
         size=size_of(stage.writes),

@@ -24,6 +24,8 @@ class StudyStage:
         writes: the files and folders that it writes; all of each folder is its own.
         options: all that a user may choose about it, as JSON has it.
         libraries: those whose version may change the result.
+        texts: files in its folders that it writes where they are lacking, for the user to edit;
+            what the user made of them, it reads.
     """
 
     name: str
@@ -33,6 +35,7 @@ class StudyStage:
     writes: tuple[Path, ...]
     options: Mapping[str, Any]
     libraries: tuple[str, ...] = ()
+    texts: tuple[Path, ...] = ()
 
     @property
     def kind(self) -> str:

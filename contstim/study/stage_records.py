@@ -22,7 +22,7 @@ from contstim.records import versions
 from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.study.stage import StudyStage
 
@@ -116,9 +116,29 @@ class Examination:
     edited: tuple[str, ...] = ()
 
 
-def checksums(paths: Iterable[Path]) -> dict[str, str]:
-    """The checksum of each path, by its name; empty where nothing stands there."""
-    return {path.as_posix(): checksum(path) if path.exists() else "" for path in paths}
+def checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, str]:
+    """The checksum of each path, by its name; empty where nothing stands there.
+
+    Args:
+        paths: files and folders.
+        texts: files in the folders that do not count, because they are the user's to edit.
+    """
+
+    def of_path(path: Path) -> str:
+        own = [text.relative_to(path).as_posix() for text in texts if text.is_relative_to(path)]
+        return checksum(path, own) if path.exists() else ""
+
+    return {path.as_posix(): of_path(path) for path in paths}
+
+
+def read_by(stage: StudyStage) -> dict[str, str]:
+    """The checksum of all that a stage reads, texts that the user may have edited among it."""
+    return checksums((*stage.reads, *stage.texts))
+
+
+def written_by(stage: StudyStage) -> dict[str, str]:
+    """The checksum of all that a stage writes, but for texts that are the user's to edit."""
+    return checksums(stage.writes, stage.texts)
 
 
 def stage_versions(stage: StudyStage) -> dict[str, str]:
@@ -145,18 +165,18 @@ def examine(stage: StudyStage) -> Examination:
     if record is None:
         begun = begun_with(stage) is not None
         return Examination(stage, State.BEGUN if begun else State.NOT_DONE)
-    now = checksums(stage.writes)
+    now = written_by(stage)
     reasons = [
         *_option_changes(record.options, _as_json(stage.options)),
         *(
             f"{name} has changed" if checked else f"{name} is missing"
-            for name, checked in checksums(stage.reads).items()
+            for name, checked in read_by(stage).items()
             if record.reads.get(name) != checked
         ),
         *(
             f"{name} is no longer read"
             for name in record.reads
-            if name not in map(Path.as_posix, stage.reads)
+            if name not in map(Path.as_posix, (*stage.reads, *stage.texts))
         ),
         *(
             f"{name} {record.versions.get(name, '(none)')} → {version}"
@@ -198,7 +218,7 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
     """All that decides a stage's result, as its record has it."""
     return {
         "options": _as_json(stage.options),
-        "reads": checksums(stage.reads),
+        "reads": read_by(stage),
         "versions": stage_versions(stage),
     }
 

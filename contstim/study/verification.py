@@ -108,6 +108,7 @@ class _Making:
     is_stage: bool
     reads: Mapping[Path, str]
     writes: Mapping[Path, str]
+    to_edit: frozenset[str] = frozenset()  # files of a folder that do not count in its checksum
 
     @property
     def when(self) -> str:
@@ -146,11 +147,12 @@ def verify_folder(folder: Path, *, watch: Watcher = SILENT) -> FolderCheck:
             f"{folder} holds no record (….meta.json) of any command: there is nothing to verify."
         )
     paths = {path for making in records.makings for path in (*making.reads, *making.writes)}
+    to_edit = {path: m.to_edit for m in records.makings for path in m.writes if m.to_edit}
     now: dict[Path, str] = {}
     with watch.working("checking") as progress:
         for done, path in enumerate(sorted(paths)):
             progress(done, len(paths))
-            now[path] = checksum(path) if path.exists() else ""
+            now[path] = checksum(path, to_edit.get(path, ())) if path.exists() else ""
     chain = _Chain(folder, records.makings, now)
     files = [
         *chain.checked(),
@@ -214,12 +216,16 @@ def _read_records(folder: Path) -> _Records:
 def _stage_making(path: Path, content: Mapping[str, Any]) -> _Making:
     # Names are from the study's folder, two above that of the records
     study = path.parent.parent.parent
+    reads, writes = _absolute(study, content["reads"]), _absolute(study, content["writes"])
+    # What is read of a folder that is written are texts for the user to edit
+    texts = {path: folder for path in reads for folder in writes if path.is_relative_to(folder)}
     return _Making(
         f"the stage {content['stage']}",
         content["date"],
         True,
-        _absolute(study, content["reads"]),
-        _absolute(study, content["writes"]),
+        {path: value for path, value in reads.items() if path not in texts},
+        writes,
+        frozenset(path.relative_to(folder).as_posix() for path, folder in texts.items()),
     )
 
 
@@ -232,7 +238,9 @@ def _take_record(path: Path, content: Mapping[str, Any], records: _Records) -> N
         writes = _absolute(path.parent, content["outputs"])
         reads = _absolute(path.parent, content["inputs"])
         if writes:
-            records.makings.append(_Making(who, content.get("date", ""), False, reads, writes))
+            to_edit = frozenset(content.get("to_edit", ()))
+            date = content.get("date", "")
+            records.makings.append(_Making(who, date, False, reads, writes, to_edit))
         else:
             records.changing[output] = who
     elif path.name.endswith(_RECORD):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
+from contstim.study.verification import verify_folder
 from tests.study.small import STAGES, change, run
 
 AFTER_TRIALS = {"review trials", "trial-scores", "power", "responses", "export csv", "analysis"}
@@ -186,6 +187,24 @@ def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path) -> Non
     assert "min count: 4 → 5" in str(why.value)
     assert "vocabulary" in run(study, overwrite=True).done
     assert run(study).edited == ()
+
+
+def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
+    """An edited consent text is copied into the page, and stays when trials change."""
+    change(study, ("[export.csv]", "[export.jspsych]"))
+    assert run(study).done == ("export jspsych",)
+    page = study / "results" / "export" / "jspsych"
+    (page / "consent.md").write_text("I agree.\n", encoding="utf-8")
+    assert verify_folder(study).wrong == ()
+    assert run(study).done == ("export jspsych",)
+    assert "I agree." in (page / "study.json").read_text(encoding="utf-8")
+    change(study, ("catch_per_group = 1", "catch_per_group = 2"))
+    assert "export jspsych" in run(study, last="export").done
+    assert (page / "consent.md").read_text(encoding="utf-8") == "I agree.\n"
+    assert run(study, last="export").done == ()
+    with (page / "experiment.js").open("a", encoding="utf-8") as file:
+        file.write("// mine\n")
+    assert run(study, last="export").edited == ("results/export/jspsych",)
 
 
 def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:

@@ -69,6 +69,7 @@ class Exporter(Generic[Settings]):
         settings: what `export` takes, a frozen dataclass.
         out: what the help says of `--out`.
         fixed: settings that are not asked for, and what they are.
+        to_edit: files of the folder that are there to be edited; exported again, they are kept.
         check: what is to be said of a folder; gives the command `--check`.
         format: what a folder without errors obeys; said after `check`.
     """
@@ -77,6 +78,7 @@ class Exporter(Generic[Settings]):
     settings: type[Settings]
     out: str = "The folder to write."
     fixed: Mapping[str, object] = field(default_factory=dict)
+    to_edit: tuple[str, ...] = ()
     check: Callable[[Path], Sequence[Remark]] | None = None
     format: str = ""
 

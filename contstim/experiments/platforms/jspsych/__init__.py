@@ -16,7 +16,7 @@ from contstim.experiments.platforms.jspsych.folder import export_jspsych
 from contstim.experiments.platforms.jspsych.library import fetch_library
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.settings import PageSettings, SaveTo
-from contstim.experiments.platforms.jspsych.texts import unfilled_warning
+from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS, unfilled_warning
 from contstim.experiments.platforms.platform import Exporter, NoSettings, Platform, Reader
 
 __all__ = [
@@ -31,6 +31,11 @@ __all__ = [
 
 PLATFORM = Platform(
     "jspsych",
-    Exporter(export_jspsych, PageSettings, out="The folder to write; texts in it are kept."),
+    Exporter(
+        export_jspsych,
+        PageSettings,
+        out="The folder to write; texts in it are kept.",
+        to_edit=(*TEXTS, PRACTICE),
+    ),
     Reader(import_jspsych, NoSettings, files="CSV, JSON, or JSON lines."),
 )

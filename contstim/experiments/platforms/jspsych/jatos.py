@@ -25,6 +25,7 @@ from contstim.experiments.platforms.jspsych.folder import (
     write_page,
 )
 from contstim.experiments.platforms.jspsych.study import build_study
+from contstim.experiments.platforms.jspsych.texts import PRACTICE, TEXTS
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 
 if TYPE_CHECKING:
@@ -175,5 +176,6 @@ PLATFORM = Platform(
         PageSettings,
         out="The folder to write; texts in its page are kept.",
         fixed={"save": SaveTo.JATOS, "datapipe_id": ""},
+        to_edit=tuple(f"page/{name}" for name in (*TEXTS, PRACTICE)),
     ),
 )
