@@ -25,6 +25,7 @@ from contstim.study.stage_records import (
     begun_with,
     checksums,
     examine,
+    files_in_folders,
     size_of,
     written_by,
 )
@@ -144,6 +145,7 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
         stage.name,
         **basis,
         writes=written_by(stage),
+        files=files_in_folders(stage),
         date=now(),
         seconds=round(perf_counter() - started, 2),
         size=size_of(stage.writes),

@@ -39,6 +39,7 @@ class StageRecord:
         reads: the checksum of each path that was read.
         versions: of contstim and of the stage's libraries.
         writes: the checksum of each path that was written.
+        files: the checksum of each file in the folders that were written.
         date: when it was done, UTC.
         seconds: how long it took, interrupted attempts left out.
         size: bytes of all that was written.
@@ -51,6 +52,7 @@ class StageRecord:
     reads: dict[str, str]
     versions: dict[str, str]
     writes: dict[str, str]
+    files: dict[str, str]
     date: str
     seconds: float
     size: int
@@ -141,6 +143,12 @@ def written_by(stage: StudyStage) -> dict[str, str]:
     return checksums(stage.writes, stage.texts)
 
 
+def files_in_folders(stage: StudyStage) -> dict[str, str]:
+    """The checksum of each file in the folders that a stage writes, by which changes are named."""
+    files = [path / name for path in stage.writes if path.is_dir() for name in files_of(path)]
+    return checksums(file for file in files if file not in stage.texts)
+
+
 def stage_versions(stage: StudyStage) -> dict[str, str]:
     """The versions of what may change a stage's result."""
     installed = versions()
@@ -185,11 +193,16 @@ def examine(stage: StudyStage) -> Examination:
         ),
         *(f"{name} is missing" for name, checked in now.items() if not checked),
     ]
-    edited = tuple(
+    edited = [
         name for name, checked in now.items() if checked and checked != record.writes.get(name)
-    )
+    ]
+    if any(Path(name).is_dir() for name in edited):
+        # Of a folder, the files that were changed, added or removed
+        files = files_in_folders(stage)
+        differing = {n for n in (*files, *record.files) if files.get(n) != record.files.get(n)}
+        edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
     state = State.STALE if reasons else State.DONE
-    return Examination(stage, state, tuple(reasons), record, edited)
+    return Examination(stage, state, tuple(reasons), record, tuple(edited))
 
 
 def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

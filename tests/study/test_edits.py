@@ -204,7 +204,7 @@ def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
     assert run(study, last="export").done == ()
     with (page / "experiment.js").open("a", encoding="utf-8") as file:
         file.write("// mine\n")
-    assert run(study, last="export").edited == ("results/export/jspsych",)
+    assert run(study, last="export").edited == ("results/export/jspsych/experiment.js",)
 
 
 def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:
