@@ -87,8 +87,12 @@ class TrainingText:
 
 def training_text_path(model: Path | str) -> Path:
     """Where the hashes of a model's training text stand: beside its file, or in its folder."""
-    model = Path(model)
-    return model / _IN_A_FOLDER if model.is_dir() else Path(f"{model}.sentences.npy")
+    return training_text_of(Path(model), is_file=not Path(model).is_dir())
+
+
+def training_text_of(model: Path, *, is_file: bool) -> Path:
+    """Where the hashes will stand of a model that is not there yet, a file or a folder."""
+    return Path(f"{model}.sentences.npy") if is_file else model / _IN_A_FOLDER
 
 
 def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:

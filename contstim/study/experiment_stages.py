@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ def design_stage(files: StudyFiles) -> StudyStage | None:
     settings = files.section("design", DesignSettings)
     if settings is None:
         return None
+    # Frequencies of words come from the largest text there is
+    settings = replace(settings, text=settings.text or files.training_text)
     pairs = PAIRS if "pairs" in files.study.sections else None
     seed = files.study.seed
 
@@ -99,6 +102,7 @@ def _review_stage(
     files: StudyFiles, section: ReviewSection, what: str, table: Path, scores: Path | None
 ) -> StudyStage:
     settings = part_of(section, ReviewSettings)
+    settings = replace(settings, text=settings.text or files.training_text)
     out = REVIEW / f"{what}.html"
 
     def step(watch: Watcher) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from math import comb
+from math import comb, lcm
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def _check_models(study: Study, problems: Problems) -> None:
         except ContstimError as error:
             problems.add(("models", model.name), str(error))
     wanted = [name for name in _NEEDS_MODELS if name in study.sections]
-    if len(study.models) < 2 and wanted:
+    if len(study.models) < 2 and wanted and not problems.concern("models"):
         problems.add(
             ("models",),
             f"[{wanted[0]}] compares models, and the study names {len(study.models)}: name at "
@@ -298,13 +298,15 @@ def _check_numbers(study: Study, problems: Problems) -> None:
             problems.add(
                 ("selection", "per_pair"),
                 f"{counts.selected} triplets of each pair of models cannot be selected from "
-                f"{counts.searched}: raise per_pair under [triplets] to more than that.",
+                f"{counts.searched}: raise per_pair under [triplets] to more than "
+                f"{counts.selected}.",
             )
         quantiles = selection.quantiles
         if quantiles < 0:
             problems.add(("selection", "quantiles"), f"must be 0 or more, not {quantiles}.")
         elif quantiles and counts.selected % quantiles and not own_counts:
-            multiple = -(-counts.selected // quantiles) * quantiles
+            step = lcm(quantiles, max(1, counts.groups))
+            multiple = -(-counts.selected // step) * step
             problems.add(
                 ("selection", "quantiles"),
                 f"{counts.selected} triplets cannot be spread evenly over {quantiles} quantiles: "
@@ -340,7 +342,10 @@ def _check_design(study: Study, counts: Counts, problems: Problems) -> None:
         if settings is None or getattr(settings, "counts", None) is not None:
             continue
         if number % counts.groups:
-            nearest = max(1, round(number / counts.groups)) * counts.groups
+            step = counts.groups
+            if section == "selection":
+                step = lcm(step, max(1, settings.quantiles))
+            nearest = -(-number // step) * step
             problems.add(
                 (section, "per_pair"),
                 f"{number} {what} of each pair of models cannot be dealt out evenly to "

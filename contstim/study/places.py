@@ -9,8 +9,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from contstim.checksums import checksum
+from contstim.files import is_file
+from contstim.models.ngram.counts import counts_path
+from contstim.models.specifications import NamedSpecification, parse_specification
+from contstim.models.training_text import training_text_of, training_text_path
+from contstim.steps.constraints import read_fluency, read_plausible
 from contstim.steps.settings_files import files_of_settings
-from contstim.study.study import RESULTS, embedded_text
+from contstim.study.study import RESULTS, NgramSettings, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,6 +83,27 @@ class StudyFiles:
         return tuple(dict.fromkeys(file for model in self.study.models for file in model.files))
 
     @property
+    def training_hashes(self) -> tuple[Path, ...]:
+        """The hashes of the sentences that models were trained on, where they are known."""
+        hashes: list[Path] = []
+        for model in self.study.models:
+            if model.training is not None:
+                # Named before they are there, so that a stage reads the same in every run
+                is_file = isinstance(model.training.network, NgramSettings)
+                hashes.append(training_text_of(model.files[0], is_file=is_file))
+            else:
+                places = map(training_text_path, model.files)
+                hashes += [path for path in places if path.exists()]
+        return tuple(dict.fromkeys(hashes))
+
+    @property
+    def training_texts(self) -> tuple[Path, ...]:
+        """All texts that models of the study are trained on."""
+        trainings = [model.training for model in self.study.models if model.training is not None]
+        texts = (*present(self.training_text), *map(self.text_of, trainings))
+        return tuple(dict.fromkeys(texts))
+
+    @property
     def training_text(self) -> Path | None:
         """The text that models are trained on and words are counted in."""
         return _text(self.study.texts.training, TRAINING)
@@ -140,6 +167,10 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
     from contstim.store import Store, TripletStore
 
     way = {name: value for name, value in options.items() if name not in _OF_A_STORE}
+    # Words that are excluded may become more; of all other files the content counts
+    files = [*user_files(settings), *judge_files(settings)]
+    files += [Path(text) for text in settings.allow or () if is_file(text)]
+    way["files"] = {path.as_posix(): checksum(path) for path in files}
     text = json.dumps(way, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     excluded = settings.limits().exclude
@@ -156,6 +187,17 @@ def triplet_store(options: Mapping[str, Any], settings: TripletSettings) -> Path
     return path
 
 
+def judge_files(settings: TripletSettings) -> tuple[Path, ...]:
+    """What the model is loaded from that judges sentences of a search, where it is on this disk."""
+    judges = []
+    if settings.fluency is not None:
+        judges += [NamedSpecification.parse(text) for text in read_fluency(settings.fluency)[0]]
+    if settings.plausible is not None:
+        judges += present(read_plausible(settings.plausible)[1])
+    places = (Path(parse_specification(judge.specification).location) for judge in judges)
+    return tuple(path for path in places if path.exists())
+
+
 def options_of(settings: Any) -> dict[str, Any]:
     """All that settings decide about a result; not where it is computed."""
     return {name: value for name, value in asdict(settings).items() if name not in _PLACES_OF_WORK}
@@ -166,7 +208,7 @@ def part_of(settings: Any, kind: type[_Kind]) -> _Kind:
     return kind(**{field.name: getattr(settings, field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
-def present(*paths: Path | None) -> tuple[Path, ...]:
+def present(*paths: _Kind | None) -> tuple[_Kind, ...]:
     """Those that are not None."""
     return tuple(path for path in paths if path is not None)
 
@@ -174,7 +216,9 @@ def present(*paths: Path | None) -> tuple[Path, ...]:
 def user_files(settings: Any) -> tuple[Path, ...]:
     """The files that settings name, to be read."""
     read, _ = files_of_settings(settings)
-    return tuple(read)
+    # Of a trained model, which tells how frequent words are, the counts stand beside it
+    counts = (counts_path(path) for path in read)
+    return (*read, *(path for path in counts if path.exists()))
 
 
 def _text(text: str | None, written: Path) -> Path | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.study.toml_lines import Key
+
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
 
 
 @dataclass(frozen=True, order=True)
@@ -55,6 +59,8 @@ class Problems:
 
     def add(self, key: Key, text: str) -> None:
         """A problem of a key, such as `("pairs", "per_pair")`."""
+        # Settings speak of options, which are keys here
+        text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
         problem = StudyProblem(line_of(self._lines, key) or 0, key_text(key), text)
         if problem not in self.problems:
             self.problems.append(problem)
@@ -70,6 +76,10 @@ class Problems:
                 )
                 what = "section" if not table else "key"
                 self.add((*table, key), f"there is no such {what}; {remedy}")
+
+    def concern(self, section: str) -> bool:
+        """Whether there is a problem of a section, from which others may only follow."""
+        return any(problem.key.startswith(f"[{section}]") for problem in self.problems)
 
     def raise_any(self) -> None:
         """Refuse the file if there is any problem.

@@ -26,6 +26,7 @@ from contstim.study.stage_records import (
     checksums,
     examine,
     files_in_folders,
+    records_of,
     size_of,
     written_by,
 )
@@ -146,6 +147,7 @@ def _do(stage: StudyStage, study: Study, watch: Watcher) -> StageRecord:
         **basis,
         writes=written_by(stage),
         files=files_in_folders(stage),
+        records=records_of(stage),
         date=now(),
         seconds=round(perf_counter() - started, 2),
         size=size_of(stage.writes),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
 
-from contstim.errors import ContstimError, InputError
+from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
 from contstim.options import Help
 from contstim.steps.analysis import AnalysisSettings
@@ -21,7 +21,6 @@ from contstim.steps.selection import SelectionSettings
 from contstim.steps.simulation_settings import SimulationSettings
 from contstim.steps.text_settings import ReviewSettings, SentenceSettings, VocabularySettings
 from contstim.steps.triplets import Execution, TripletSettings
-from contstim.study.problems import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -175,16 +174,18 @@ def validated(kind: type[_Kind], values: Mapping[str, Any], key: Key, problems: 
             result: _Kind = TypeAdapter(kind).validate_json(text, strict=True)
             return result
         except ValidationError as error:
+            bad = set()
             for detail in error.errors():
                 place = tuple(str(part) for part in detail["loc"][:1])
-                problems.add((*key, *place), _in_words(detail))
-            bad = {str(detail["loc"][0]) for detail in error.errors() if detail["loc"]}
+                bad |= {*place}
+                # What the settings say themselves of values out of range is about no single key
+                own = detail.get("ctx", {}).get("error")
+                problems.add((*key, *place), str(own) if own else _in_words(detail))
         except ContstimError as error:
             problems.add(key, str(error))
-            bad = {*good}
-        if not bad & good.keys():
-            raise InputError(f"{key_text(key)} cannot be filled without a value that it lacks.")
-        good = {name: value for name, value in good.items() if name not in bad}
+            bad = set()
+        # Without the keys that are wrong; if none is named, without all but what says the kind
+        good = {n: v for n, v in good.items() if n not in bad and (bad or n == "kind")}
 
 
 def _in_range(kind: type[Any], name: str, value: object, key: Key, problems: Problems) -> bool:

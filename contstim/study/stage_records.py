@@ -14,10 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.checksums import checksum, files_of
+from contstim.checksums import checksum, files_of, is_record
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
 from contstim.files import write_text
+from contstim.records import record_path as record_path_of
 from contstim.records import versions
 from contstim.study.study import RESULTS
 
@@ -40,6 +41,7 @@ class StageRecord:
         versions: of contstim and of the stage's libraries.
         writes: the checksum of each path that was written.
         files: the checksum of each file in the folders that were written.
+        records: the checksum of each record beside or in what was written.
         date: when it was done, UTC.
         seconds: how long it took, interrupted attempts left out.
         size: bytes of all that was written.
@@ -53,6 +55,7 @@ class StageRecord:
     versions: dict[str, str]
     writes: dict[str, str]
     files: dict[str, str]
+    records: dict[str, str]
     date: str
     seconds: float
     size: int
@@ -67,7 +70,8 @@ class StageRecord:
 
 def record_path(stage: str) -> Path:
     """Where the record of a stage stands, from the study's folder."""
-    return FOLDER / f"{stage.replace(' ', '-')}.json"
+    # Names of models have blanks and dashes, and no plus
+    return FOLDER / f"{stage.replace(' ', '+')}.json"
 
 
 def read_stage_record(stage: str) -> StageRecord | None:
@@ -149,6 +153,19 @@ def files_in_folders(stage: StudyStage) -> dict[str, str]:
     return checksums(file for file in files if file not in stage.texts)
 
 
+def records_of(stage: StudyStage) -> dict[str, str]:
+    """The checksum of each record that a stage writes, of commands and of trainings."""
+    beside = [record_path_of(path) for path in stage.writes]
+    inside = [
+        path
+        for folder in stage.writes
+        if folder.is_dir()
+        for path in sorted(folder.rglob("*.json"))
+        if is_record(path)
+    ]
+    return checksums(path for path in (*beside, *inside) if path.is_file())
+
+
 def stage_versions(stage: StudyStage) -> dict[str, str]:
     """The versions of what may change a stage's result."""
     installed = versions()
@@ -170,9 +187,11 @@ def examine(stage: StudyStage) -> Examination:
     The current folder is the study's.
     """
     record = read_stage_record(stage.name)
+    if begun_with(stage) is not None:
+        # Killed while it was done, maybe with other options: its files may be anything
+        return Examination(stage, State.BEGUN, record=record)
     if record is None:
-        begun = begun_with(stage) is not None
-        return Examination(stage, State.BEGUN if begun else State.NOT_DONE)
+        return Examination(stage, State.NOT_DONE)
     now = written_by(stage)
     reasons = [
         *_option_changes(record.options, _as_json(stage.options)),
@@ -201,6 +220,8 @@ def examine(stage: StudyStage) -> Examination:
         files = files_in_folders(stage)
         differing = {n for n in (*files, *record.files) if files.get(n) != record.files.get(n)}
         edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
+    kept = checksums(map(Path, record.records))
+    edited += [name for name, checked in kept.items() if checked != record.records[name]]
     state = State.STALE if reasons else State.DONE
     return Examination(stage, state, tuple(reasons), record, tuple(edited))
 
@@ -209,7 +230,12 @@ def _option_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[s
     changes = []
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name), now.get(name)
-        if old != new:
+        if old != new and name == "models" and isinstance(old, list) and isinstance(new, list):
+            changes += [f"without the model {model}" for model in old if model not in new]
+            changes += [f"with the model {model}" for model in new if model not in old]
+            if {*old} == {*new}:
+                changes.append("the order of models")
+        elif old != new:
             changes.append(f"{name.replace('_', ' ')}: {_shown(old)} → {_shown(new)}")
     return changes
 
@@ -238,7 +264,7 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
 
 def begun_path(stage: StudyStage) -> Path:
     """Where it stands that a stage has begun, until it is done."""
-    return record_path(stage.name).with_suffix(".begun.json")
+    return FOLDER / "begun" / record_path(stage.name).name
 
 
 def begun_with(stage: StudyStage) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ from contstim.study.places import (
     TRAINING,
     TRIPLETS,
     VOCABULARY,
+    judge_files,
     options_of,
     part_of,
     present,
@@ -39,6 +40,7 @@ from contstim.study.sections import (
     VocabularySection,
 )
 from contstim.study.stage import StudyStage
+from contstim.study.stage_records import checksums, read_stage_record
 from contstim.study.study import NgramSettings, embedded_text
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from contstim.steps.watching import Watcher
     from contstim.study.places import StudyFiles
-    from contstim.study.study import ModelTraining, StudyModel
+from contstim.study.study import ModelTraining, StudyModel
 
 
 def text_stages(files: StudyFiles) -> Iterator[StudyStage]:
@@ -149,7 +151,11 @@ def vocabulary_stage(files: StudyFiles) -> StudyStage | None:
         step,
         reads=(text, *user_files(settings), *files.models),
         writes=(VOCABULARY, *dropped),
-        options={**options_of(settings), "models": files.specifications},
+        options={
+            **options_of(settings),
+            "models": files.specifications,
+            "trust_remote_code": files.study.loading.trust_remote_code,
+        },
         libraries=("tokenizers",),
     )
 
@@ -163,7 +169,7 @@ def sentences_stage(files: StudyFiles) -> StudyStage | None:
     settings = replace(part_of(section, SentenceSettings), prose=files.prose(text))
     exclude = section.exclude
     if section.exclude_training:
-        exclude = (*exclude, *present(files.training_text))
+        exclude = (*exclude, *files.training_texts)
 
     def step(watch: Watcher) -> None:
         from contstim.steps.sentences import find_sentences
@@ -243,7 +249,7 @@ def pairs_stage(files: StudyFiles) -> StudyStage | None:
         "pairs",
         "select natural pairs",
         step,
-        reads=(SCORES, *user_files(settings), *decisions),
+        reads=(SCORES, *files.training_hashes, *user_files(settings), *decisions),
         writes=(PAIRS, Path(f"{PAIRS}.certificate.json")),
         options=options_of(settings),
         libraries=SOLVERS,
@@ -282,7 +288,7 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
             execution=execution,
             store=triplet_store(options, settings),
             allotment=ALLOTMENT,
-            begin_with=ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None,
+            begin_with=_known_allotment(natural, files),
             changes=changes,
             review=decisions,
             loading=loading,
@@ -298,6 +304,8 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
             natural,
             *present(files.vocabulary),
             *user_files(settings),
+            *settings.files,
+            *judge_files(settings),
             *decisions,
             *files.models,
             *present(ARCHIVED_ALLOTMENT if ARCHIVED_ALLOTMENT.exists() else None),
@@ -306,6 +314,24 @@ def triplets_stage(files: StudyFiles) -> StudyStage | None:
         options=options,
         libraries=NETWORKS,
     )
+
+
+def _known_allotment(natural: Path, files: StudyFiles) -> Path | None:
+    """Which natural sentences the pairs of models got before, for a store that begins anew.
+
+    That of an archive that is done again; or the study's own, where it is of the same models,
+    sentences, words and seed.
+    """
+    if ARCHIVED_ALLOTMENT.exists():
+        return ARCHIVED_ALLOTMENT
+    record = read_stage_record("triplets")
+    if record is None or not ALLOTMENT.exists():
+        return None
+    now = checksums((natural, *present(files.vocabulary)))
+    same_texts = all(record.reads.get(name) == checked for name, checked in now.items())
+    same_models = record.options.get("models") == list(files.specifications)
+    same_seed = record.options.get("seed") == files.study.seed
+    return ALLOTMENT if same_texts and same_models and same_seed else None
 
 
 def selection_stage(files: StudyFiles) -> StudyStage | None:

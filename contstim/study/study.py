@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from contstim.models.ngram.counts import counts_path
 from contstim.models.specifications import NamedSpecification, parse_specification
+from contstim.models.training_text import training_text_path
 from contstim.options import Help
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from contstim.models.training.settings import (
         RecurrentSettings,
@@ -77,7 +79,17 @@ class StudyModel:
         """What it is loaded from, seen from the study's folder; nothing of a model on the hub."""
         parsed = parse_specification(self.specification)
         paths = [Path(parsed.location), *([Path(parsed.argument)] if parsed.argument else [])]
-        return tuple(path for path in paths if self.training is not None or path.exists())
+        if self.training is not None:
+            return tuple(paths)
+        return tuple(path for path in with_neighbours(paths) if path.exists())
+
+
+def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
+    """Files, and where word counts and hashes of training sentences stand beside a model's file."""
+    for path in paths:
+        yield path
+        yield counts_path(path)
+        yield training_text_path(path)
 
 
 @dataclass(frozen=True)

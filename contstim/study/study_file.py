@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import chdir
 from dataclasses import fields
 from pathlib import Path
@@ -48,7 +49,10 @@ def read_study(path: Path | str) -> Study:
             f"There is no study file {path}. 'contstim new NAME' writes one to begin with."
         )
     text = read_text(path)
-    tables = parse_toml(text, path)
+    try:
+        tables = parse_toml(text, path)
+    except InputError as error:
+        raise InputError(f"{error}{_where_it_stands(text, str(error))}") from error
     problems = Problems(path, text)
     study = _study(path, tables, problems)
     if study is not None:
@@ -60,6 +64,20 @@ def read_study(path: Path | str) -> Study:
     if study is None:  # Without a problem there is a study
         raise AssertionError
     return study
+
+
+def _where_it_stands(text: str, message: str) -> str:
+    """The line that a reader of TOML stumbled over, and what is often wrong with such a line."""
+    number = re.search(r"at line (\d+)", message)
+    lines = text.split("\n")
+    if number is None or int(number[1]) > len(lines):
+        return ""
+    line = lines[int(number[1]) - 1].strip()
+    return (
+        f"\n  line {number[1]}: {line}\nTexts stand in straight quotes, "
+        'as in words = "8"; numbers, true and false without. A key stands once in its section, '
+        "and a section once in the file."
+    )
 
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
@@ -130,6 +148,18 @@ def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[S
         parse_models([model.text for model in models])
     except ContstimError as error:
         problems.add(("models",), str(error))
+    trained: dict[str, str] = {}
+    for model in models:
+        # Some file systems do not tell capitals from small letters
+        if model.training is not None:
+            place = _place(model.name, "").lower()
+            other = trained.setdefault(place, model.name)
+            if other != model.name:
+                problems.add(
+                    ("models", model.name),
+                    f"{other!r} and {model.name!r} would be trained in one place: choose names "
+                    "that differ in more than blanks, dashes and capitals.",
+                )
     return tuple(models)
 
 

@@ -83,7 +83,9 @@ def stage_time(
         measured, guessed = _searching(study, numbers, speeds)
     if measured is not None:
         return Time(measured, "partly guessed" if guessed else "measured")
-    if record is not None:
+    # What took so long with other models says little
+    models = [model.text for model in study.models]
+    if record is not None and record.options.get("models", models) == models:
         return Time(record.seconds, "last time")
     power = study.sections.get("power")
     if kind == "power" and isinstance(power, PowerSettings):

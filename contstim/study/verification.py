@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _RECORD = ".meta.json"
-_BEGUN = ".begun.json"
+_BEGUN = "begun"  # the folder of what says which stages have begun and not ended
 _LONGEST = 60  # characters of a command in a sentence
 _PAGE = "index.html"
 _EACH = 3  # files of which the same is to be said, and that have a row each
@@ -188,11 +188,15 @@ def _read_records(folder: Path) -> _Records:
     """Every record of a folder, by what kind it is."""
     records = _Records()
     for path in _visible_files(folder):
-        of_stage = path.parent.name == "stages" and path.parent.parent.name == RESULTS.name
+        has_begun = path.parent.name == _BEGUN and path.parent.parent.name == "stages"
+        folder_of_records = path.parent.parent if has_begun else path.parent
+        of_stage = (
+            folder_of_records.name == "stages" and folder_of_records.parent.name == RESULTS.name
+        )
         if not (of_stage and path.suffix == ".json") and not is_record(path):
             continue
-        if of_stage and path.name.endswith(_BEGUN):
-            stage = path.name.removesuffix(_BEGUN)
+        if has_begun:
+            stage = path.stem.replace("+", " ")
             sentence = (
                 f"the stage {stage} has begun and has not ended: what it writes may be there in "
                 "part. Run the study again."
@@ -224,7 +228,7 @@ def _stage_making(path: Path, content: Mapping[str, Any]) -> _Making:
         content["date"],
         True,
         {path: value for path, value in reads.items() if path not in texts},
-        writes,
+        {**writes, **_absolute(study, content["records"])},
         frozenset(path.relative_to(folder).as_posix() for path, folder in texts.items()),
     )
 

@@ -18,7 +18,14 @@ import pytest
 
 from tests.study import small
 
-_TIMES = {"seconds", "cpu_seconds", "wall_seconds", "training_seconds", "tokens_per_second"}
+_TIMES = {
+    "records",
+    "seconds",
+    "cpu_seconds",
+    "wall_seconds",
+    "training_seconds",
+    "tokens_per_second",
+}
 _TIMED = ".certificate.json"  # its checksum stands in records, and it holds how long it took
 
 

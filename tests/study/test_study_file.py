@@ -91,6 +91,7 @@ BAD = {
     "the same as nothing": ('same = "lstm"', 'same = "gpt"', "is not a model that this study"),
     "a model twice": (', transform = "mean"', "", "the same model given twice"),
     "a model that is a number": ('{ train = "ngram", order = 2 }', "2", "is not a model"),
+    "two names for one place": ("bigram =", "LSTM =", "would be trained in one place"),
     "a name like a path": ("bigram =", '"a/b" =', "is not a name for a model"),
     "a name of a column": ("bigram =", "sentence =", "cannot name a model"),
     "a length that is none": ('words = "8"', 'words = "eight"', "expected a number or two"),

@@ -103,7 +103,8 @@ def archive_study(
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
             raise InputError(
                 f"The results are not what this study file makes:\n{listed}\nRun 'contstim run "
-                f"{study.path.name}' first; or archive it with --as-it-is, which says so in it."
+                f"{study.path.name}' first, and give files that were changed by hand a name in the "
+                f"study file; or archive it with --as-it-is, which says so in it."
             )
         inputs = study_inputs(study, read_text(study.path.name))
         results, astray = _results(study)
@@ -137,7 +138,8 @@ def archive_study(
             # Its links lead to results, which the archive has under another name
             text = read_text(page)
             for sign in ("href", "src"):
-                text = text.replace(f'{sign}="{RESULTS}/', f'{sign}="{ARCHIVED_RESULTS}/')
+                for before in (f"{RESULTS}/", f"./{RESULTS}/"):
+                    text = text.replace(f'{sign}="{before}', f'{sign}="{ARCHIVED_RESULTS}/')
             texts[page.name] = text
         to_supply = [_listed(n, p) for n, p in inputs.files.items() if n in out_of_it]
         texts["README.md"] = readme_text(facts, to_supply, hub, doubts, texts)

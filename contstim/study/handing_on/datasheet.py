@@ -26,7 +26,6 @@ from contstim.study.places import (
     TRAINING,
     TRIALS,
     TRIPLETS,
-    VOCABULARY,
 )
 from contstim.study.study import embedded_text
 from contstim.version import __version__
@@ -112,6 +111,11 @@ def _texts(facts: StudyFacts) -> Iterator[Part]:
     for use, text, written in (
         ("models and words", texts.training, TRAINING),
         ("natural sentences", texts.natural, NATURAL_TEXT),
+        *(
+            (model.name, model.training.place.text, TRAINING)
+            for model in facts.study.models
+            if model.training is not None
+        ),
     ):
         if text is None:
             continue
@@ -189,7 +193,7 @@ def _models(facts: StudyFacts, hub: Sequence[HubModel], cite: Citations) -> Iter
 
 
 def _words(facts: StudyFacts) -> Iterator[Part]:
-    record = facts.record(VOCABULARY)
+    record = facts.vocabulary_record()
     if not record:
         return
     words, choice = record["words"], record["choice"]
@@ -483,11 +487,15 @@ def _participants(facts: StudyFacts) -> Iterator[Part]:
 def _exclusions(facts: StudyFacts) -> Iterator[Part]:
     """Everything that was left out anywhere, with reasons and numbers."""
     rows: list[tuple[str, str, int]] = []
-    vocabulary, natural = facts.record(VOCABULARY), facts.record(NATURAL)
+    vocabulary, natural = facts.vocabulary_record(), facts.record(NATURAL)
     rows += [("words", reason, n) for reason, n in vocabulary.get("left_out", {}).items()]
     dropped = vocabulary.get("words", {}).get("dropped", 0)
     if dropped:
-        rows.append(("words", "tokenizers cut them into unequal numbers of tokens", dropped))
+        unequal = vocabulary.get("same_token_count")
+        reason = "not every model knows them" + (
+            ", or tokenizers cut them into unequal numbers of tokens" if unequal else ""
+        )
+        rows.append(("words", reason, dropped))
     rows += [("natural sentences", why, n) for why, n in natural.get("left_out", {}).items()]
     searched: Counter[str] = Counter()
     for pair in facts.record(TRIPLETS).get("pairs", []) if facts.found else []:

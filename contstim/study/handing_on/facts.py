@@ -34,6 +34,7 @@ from contstim.study.places import (
     StudyFiles,
 )
 from contstim.study.stages import stages_of
+from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,6 +59,15 @@ class StudyFacts:
     def record(self, path: Path) -> dict[str, Any]:
         """The record of a file that a stage of the study writes; empty where there is none."""
         return self._beside(path, record_path(path))
+
+    def vocabulary_record(self) -> dict[str, Any]:
+        """The record of the vocabulary, with words counted in the file as it stands now."""
+        record = self.record(VOCABULARY)
+        if record and VOCABULARY.is_file():
+            words = Vocabulary.load(VOCABULARY)
+            now = {"initial": len(words.initial), "inner": len(words.inner)}
+            record["words"] = {**record["words"], **now}
+        return record
 
     def certificate(self, path: Path) -> dict[str, Any]:
         """The certificate of a table that a stage writes; empty where there is none."""

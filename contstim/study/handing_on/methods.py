@@ -17,7 +17,7 @@ from contstim.study.handing_on.datasheet import to_fill_in
 from contstim.study.handing_on.facts import mean
 from contstim.study.handing_on.model_texts import in_a_row, ngrams_text, score_text, training_text
 from contstim.study.handing_on.references import Citations
-from contstim.study.places import ANALYSIS, NATURAL, PAIRS, SELECTED, TRIALS, TRIPLETS, VOCABULARY
+from contstim.study.places import ANALYSIS, NATURAL, PAIRS, SELECTED, TRIALS, TRIPLETS
 from contstim.study.study import embedded_text
 from contstim.version import __version__
 from contstim.wording import counted
@@ -111,6 +111,9 @@ def _models(facts: StudyFacts, cite: Citations) -> Iterator[str]:
             )
         elif text:
             yield f"To {use}, the text {Path(text).name} was used."
+    for model in models:
+        if model.training is not None and model.training.place.text is not None:
+            yield f"{model.name} was trained on a text of its own, {model.training.place.text}."
     yield ngrams_text(facts, cite)
     for model in models:
         yield training_text(model)
@@ -126,7 +129,7 @@ def _models(facts: StudyFacts, cite: Citations) -> Iterator[str]:
 
 
 def _words(facts: StudyFacts) -> Iterator[str]:
-    record = facts.record(VOCABULARY)
+    record = facts.vocabulary_record()
     if record:
         words = record["words"]
         yield (
@@ -155,6 +158,12 @@ def _pairs(facts: StudyFacts, cite: Citations) -> Iterator[str]:
         "low rank under it and a high one under the other (Eq. 5 of "
         f"{cite('Golan et al., 2023')}). No sentence stands in two pairs."
     )
+    agreed = len(facts.record(PAIRS).get("not_controversial", []))
+    if agreed:
+        yield (
+            f"In {agreed:,} of them both models prefer the same sentence: the least controversial "
+            "of the best."
+        )
     if certificate:
         yield (
             f"By this criterion no other selection is better ({_proof(certificate, cite)})."
@@ -280,8 +289,9 @@ def _design(facts: StudyFacts, cite: Citations) -> Iterator[str]:
         yield (
             "Both sentences are shown together, without full stops, on a web page (jsPsych). The "
             "order of trials is drawn for each participant, and in each condition either sentence "
-            "stands first in half of the trials. Participants say which sentence they are more "
-            "likely to come across, and how sure they are, on a scale of six points."
+            "stands first in half of the trials, as far as their number allows. Participants say "
+            "which sentence they are more likely to come across, and how sure they are, on a scale of "
+            "six points."
         )
     frequencies = facts.frequencies
     if frequencies is not None:

@@ -123,7 +123,7 @@ def _design_plan(facts: StudyFacts) -> list[Part]:
                 f"and pair of models. Trials of a participant: {conditions}. Every group has "
                 "equally many trials of each condition, pair of models and role; no group sees a "
                 "sentence twice. Sides are counterbalanced: in each condition either sentence "
-                "stands first in half of the trials."
+                "stands first in half of the trials, as far as their number allows."
             )
         ]
         randomization = [
@@ -228,8 +228,8 @@ def _power(power: PowerSettings) -> list[str]:
     )
     return [
         f"In {power.simulations:,} simulated experiments for each of "
-        f"{counted(len(first), 'model')} as the human, with all trials together, that model had "
-        f"the highest accuracy in {least if least == most else f'{least} to {most}'} of the "
+        f"{counted(len(first), 'model')} as the human, with all trials but catch trials together, "
+        f"that model had the highest accuracy in {least if least == most else f'{least} to {most}'} of the "
         f"experiments, {significant}. People are none of the models, so that this is what the "
         "design can show at best."
     ]
