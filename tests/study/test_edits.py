@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
+from contstim.study.stage_records import StageRecord
 from contstim.study.verification import verify_folder
 from tests.study.small import STAGES, change, run
 
@@ -205,6 +206,51 @@ def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
     with (page / "experiment.js").open("a", encoding="utf-8") as file:
         file.write("// mine\n")
     assert run(study, last="export").edited == ("results/export/jspsych/experiment.js",)
+
+
+def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither with the new key nor with the old one, to which somebody goes back."""
+    table = study / "results" / "pairs.csv"
+    before = table.read_bytes()
+    change(study, ("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6"))
+
+    def killed(_record: StageRecord) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StageRecord, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(study, last="pairs")
+    assert table.read_bytes() != before
+    change(study, ("[pairs]\nper_pair = 6", "[pairs]\nper_pair = 3"))
+    assert run(study, last="pairs").done == ("pairs",)
+    assert table.read_bytes() == before
+    assert run(study, last="design").done == ()
+
+
+def test_a_file_of_words_is_read_by_the_search_that_names_it(study: Path) -> None:
+    """A word that is excluded later stands in no triplet any more."""
+    (study / "block.txt").write_text("xylophone\n", encoding="utf-8")
+    change(study, ("max_changes = 2", 'max_changes = 2\nexclude = ["block.txt"]'))
+    assert "triplets" in run(study, last="triplets").done
+    triplets = study / "results" / "triplets.csv"
+    with triplets.open(encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    put_in = {*row["synthetic_1"].split()} - {*row["natural"].split()}
+    word = min(put_in).strip(".").lower()
+    (study / "block.txt").write_text(f"{word}\n", encoding="utf-8")
+    assert run(study, last="triplets").done == ("triplets",)
+    with triplets.open(encoding="utf-8") as file:
+        synthetic = [r[name] for r in csv.DictReader(file) for name in ("synthetic_1",)]
+    assert word not in " ".join(synthetic).lower().replace(".", "").split()
+
+
+def test_a_changed_record_is_named(study: Path) -> None:
+    path = study / "results" / "triplets.csv.meta.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("default", "golan2023"))
+    assert run(study).edited == ("results/triplets.csv.meta.json",)
 
 
 def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:

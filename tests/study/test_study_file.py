@@ -100,7 +100,7 @@ BAD = {
     "a recipe that there is not": ('plausible = "0.25"', 'recipe = "best"', "best"),
     "a frequency band that is none": ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
     "more selected than searched": ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
-    "quantiles that do not divide": ("quantiles = 3", "quantiles = 4", "per_pair = 8"),
+    "quantiles that do not divide": ("quantiles = 3", "quantiles = 4", "per_pair = 12"),
     "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
     "too few groups": ("groups = 3", "groups = 2", "3 groups or more"),
     "no groups": ("groups = 3", "groups = 0", "1 or more"),

@@ -290,8 +290,8 @@ def _design(facts: StudyFacts, cite: Citations) -> Iterator[str]:
             "Both sentences are shown together, without full stops, on a web page (jsPsych). The "
             "order of trials is drawn for each participant, and in each condition either sentence "
             "stands first in half of the trials, as far as their number allows. Participants say "
-            "which sentence they are more likely to come across, and how sure they are, on a scale of "
-            "six points."
+            "which sentence they are more likely to come across, and how sure they are, on a "
+            "scale of six points."
         )
     frequencies = facts.frequencies
     if frequencies is not None:

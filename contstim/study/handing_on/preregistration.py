@@ -226,10 +226,11 @@ def _power(power: PowerSettings) -> list[str]:
         if better
         else "and no comparison of models could be significant with so few groups"
     )
+    share = least if least == most else f"{least} to {most}"
     return [
         f"In {power.simulations:,} simulated experiments for each of "
         f"{counted(len(first), 'model')} as the human, with all trials but catch trials together, "
-        f"that model had the highest accuracy in {least if least == most else f'{least} to {most}'} of the "
+        f"that model had the highest accuracy in {share} of the "
         f"experiments, {significant}. People are none of the models, so that this is what the "
         "design can show at best."
     ]
