@@ -24,7 +24,7 @@ from contstim.study.sections import (
     TripletsSection,
     VocabularySection,
 )
-from contstim.study.study import embedded_text
+from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +111,8 @@ def _check_files(study: Study, problems: Problems) -> None:
         for name, value in asdict(values).items():
             paths = value if isinstance(value, tuple) else (value,)
             for path in paths:
-                if isinstance(path, Path) and not path.exists():
+                # What the study itself writes will be there, such as responses for a data set
+                if isinstance(path, Path) and RESULTS not in path.parents and not path.exists():
                     key = (*section.split("."), name)
                     problems.add(key, f"there is no file {str(path)!r}.")
 
@@ -191,7 +192,7 @@ def _check_settings(study: Study, problems: Problems) -> None:
             fluency = triplets.fluency
             checks.append(("triplets", "fluency", lambda: parse_models(read_fluency(fluency)[0])))
     vocabulary, sentences = sections.get("vocabulary"), sections.get("sentences")
-    if isinstance(vocabulary, VocabularySection):
+    if isinstance(vocabulary, VocabularySection) and (vocabulary.zipf or vocabulary.every_word):
         checks.append(("vocabulary", "zipf", vocabulary.rules))
     if isinstance(sentences, SentencesSection):
         checks.append(("sentences", "words", sentences.lengths))

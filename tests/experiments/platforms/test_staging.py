@@ -11,9 +11,12 @@ from contstim.errors import ContstimError, InputError
 from contstim.experiments.platforms.folder import staged
 from contstim.experiments.platforms.psychopy import export_psychopy
 from contstim.experiments.platforms.registry import platforms
+from contstim.experiments.responses import write_responses
 from contstim.testing.platform import contents
 from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.test_psych_ds import RESPONSES, scores
+from tests.experiments.platforms.test_psych_ds import TRIALS as RATED_TRIALS
 
 EXPORTERS = {each.name: each.exporter for each in platforms() if each.exporter}
 
@@ -24,9 +27,16 @@ def test_a_full_disk_leaves_what_was_there_and_nothing_else(
 ) -> None:
     """The third file fails, in a new folder and in that of an earlier export."""
     exporter = EXPORTERS[platform]
+    needed, trials = {}, TRIALS
+    if platform == "r":
+        # Its table is of what people answered
+        needed = {"responses": tmp_path / "responses.csv", "scores": tmp_path / "scores.csv"}
+        write_responses(needed["responses"], RESPONSES)
+        scores().write(needed["scores"])
+        trials = RATED_TRIALS
 
     def export(out: Path) -> None:
-        exporter.export(TRIALS, out, exporter.settings(**exporter.fixed))
+        exporter.export(trials, out, exporter.settings(**exporter.fixed, **needed))
 
     export(tmp_path / "earlier")
     before = contents(tmp_path)
