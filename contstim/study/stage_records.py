@@ -221,7 +221,9 @@ def examine(stage: StudyStage) -> Examination:
         differing = {n for n in (*files, *record.files) if files.get(n) != record.files.get(n)}
         edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
     kept = checksums(map(Path, record.records))
-    edited += [name for name, checked in kept.items() if checked != record.records[name]]
+    edited += [
+        name for name, checked in kept.items() if checked and checked != record.records[name]
+    ]
     state = State.STALE if reasons else State.DONE
     return Examination(stage, state, tuple(reasons), record, tuple(edited))
 
