@@ -29,6 +29,7 @@ from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.synthesize import synthesize
 from contstim.study.planning import plan_study
+from contstim.study.stage_records import record_path
 from contstim.study.study_file import read_study
 from contstim.vocabulary import Vocabulary
 
@@ -117,7 +118,7 @@ def compare(name: str, path: Path) -> tuple[float, float]:
     short = [0.0, 0.0]
     totals = [0.0, 0.0]
     for stage, first in before.items():
-        record = path.parent / "results" / "stages" / f"{stage.replace(' ', '-')}.json"
+        record = path.parent / record_path(stage)
         taken = json.loads(record.read_text())["seconds"]
         estimate = (max(first, 1e-3) * max(after[stage], 1e-3)) ** 0.5
         totals = [totals[0] + estimate, totals[1] + taken]

@@ -376,7 +376,7 @@ def _unrecorded(folder: Path, known: Iterable[Path]) -> list[Path]:
         if not is_record(path)
         and path.name != STUDY_FILE
         and not (path.name == _PAGE and (path.parent / STUDY_FILE).exists())
-        and not (path.suffix == ".json" and path.parent.name == "stages")
+        and not (path.suffix == ".json" and path.parent.name in ("stages", _BEGUN))
         and recorded.isdisjoint((path, *path.parents))
     ]
 

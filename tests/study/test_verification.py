@@ -155,6 +155,7 @@ def _stage(study: Path, name: str, reads: list[str], writes: list[str], date: st
         "date": date,
         "reads": {path: checksum(study / path) for path in reads},
         "writes": {path: checksum(study / path) for path in writes},
+        "records": {},
     }
     path = study / "results" / "stages" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -174,14 +175,15 @@ def test_records_of_stages_tell_more_than_those_of_commands(tmp_path: Path) -> N
     _stage(tmp_path, *stage, "2999-01-01T00:00:00Z")
     assert not verify_folder(tmp_path).wrong
     (results / "bigram.arpa").write_text("another model")
-    (results / "stages" / "pairs.begun.json").write_text("{}")
+    (results / "stages" / "begun").mkdir()
+    (results / "stages" / "begun" / "pairs.json").write_text("{}")
     wrong = {file.path: file.state for file in verify_folder(tmp_path).wrong}
     assert wrong == {
         "results/scores.csv": STALE,
-        "results/stages/pairs.begun.json": FileState.UNFINISHED,
+        "results/stages/begun/pairs.json": FileState.UNFINISHED,
     }
     # A single command wrote the file since: the stage's record is of the past
-    (results / "stages" / "pairs.begun.json").unlink()
+    (results / "stages" / "begun" / "pairs.json").unlink()
     _stage(tmp_path, *stage, "2000-01-01T00:00:00Z")
     (results / "bigram.arpa").write_text("a third model")
     assert not verify_folder(tmp_path).wrong
