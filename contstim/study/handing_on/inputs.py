@@ -15,11 +15,13 @@ from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, HubModel, is_ta
 from contstim.study.places import StudyFiles, present
 from contstim.study.sections import ResponsesSection
 from contstim.study.stages import stages_of
+from contstim.study.study import with_neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.study.study import Study
+
 
 INPUTS = Path("inputs")
 """Where files of other folders stand in an archive."""
@@ -118,7 +120,9 @@ def _files(path: Path, place: Path) -> dict[str, Path]:
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
     """A study file with other places of some files."""
-    unnamed = set(moved)
+    # What stands beside a model's file goes with it, and is not named
+    beside = {str(path) for name in moved for path in [*with_neighbours([Path(name)])][1:]}
+    unnamed = set(moved) - beside
 
     def replaced(match: re.Match[str]) -> str:
         piece = match[0]
