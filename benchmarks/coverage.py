@@ -244,7 +244,7 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
                 truth[m] += share_of * [x.sum() / n_groups for x in told]
     results = [[Tally() for _ in KINDS] for _ in TOLD]
     tests: list[list[tuple[float, float, float]]] = [[] for _ in TOLD]
-    chance = np.random.default_rng([2, LAYOUTS.index(layout)])
+    chance = np.random.default_rng([2 + options.seed, LAYOUTS.index(layout)])
     for size_of_chunk in chunks(options.experiments, sum(layout.people), layout):
         drawn = [
             list(measured(world.draw(size_of_chunk, size, chance), world.mask, models))
@@ -328,6 +328,7 @@ def main() -> None:
     parser.add_argument("--experiments", type=int, default=2_000)
     parser.add_argument("--truth", type=int, default=20_000, help="experiments for the truth")
     parser.add_argument("--people-sd", type=float, default=0.15, help="log odds")
+    parser.add_argument("--seed", type=int, default=0, help="other experiments, the same truth")
     parser.add_argument("--only", type=int, help="one design, by its place from 0")
     options = parser.parse_args()
     if options.quick:
