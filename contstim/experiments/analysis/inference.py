@@ -35,6 +35,7 @@ THESE_ITEMS = (
     "differ, such tests call many pairs of models different. To speak of items in general, compare "
     "groups that saw different trials, or take people and items as random (--units crossed)."
 )
+SINGLE_TESTS = "single tests, not adjusted"  # the family of tests that belong to none
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted
 _UNTIED = 50  # pairs up to which the distribution without ties is counted

@@ -177,7 +177,8 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
     yield Paragraph(
         "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
         "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
-        "of a trial comes first makes no difference.",
+        "of a trial comes first makes no difference. P-values are those of single tests, not "
+        "adjusted.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
