@@ -248,7 +248,7 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
     statistic: all correlations from which the observed one lies less than a normal quantile of
     standard errors away. The standard error is the one of that correlation, not of the observed
     one, so that the interval has a width where all differences have one sign, too. Moments of the
-    statistic are Lehmann's (1998, *Nonparametrics*, section 4.2), for normal differences.
+    statistic are Lehmann's (1998, *Nonparametrics*), for normal differences.
 
     Args:
         n: pairs.
