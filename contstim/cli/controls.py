@@ -142,6 +142,6 @@ def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePrefere
             f"{row.feature} {row.difference:.3g} (95 %: {row.low:.3g} to {row.high:.3g}), adjusted "
             f"{p_equation(row.adjusted)}"
         )
-    families = dict.fromkeys(row.family for row in (*tests, *preferences))
+    families = dict.fromkeys([test.family for test in tests] + [row.family for row in preferences])
     if families:
         print(f"P-values are adjusted by Benjamini and Hochberg over: {'; '.join(families)}.")

@@ -281,9 +281,9 @@ def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[
         def beyond(shift: float) -> float:
             mean, variance = moments(shift)
             observed = (1 + rank_biserial) / 2 * most
-            return side * (observed - mean) + quantile * max(0.0, variance) ** 0.5
+            return side * (observed - mean) + quantile * float(np.sqrt(max(0.0, variance)))
 
-        shift = brentq(beyond, -_SHIFTS, _SHIFTS)
+        shift = float(brentq(beyond, -_SHIFTS, _SHIFTS))
         return 2 * moments(shift)[0] / most - 1
 
     return end(-1), end(1)

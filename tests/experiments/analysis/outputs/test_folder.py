@@ -149,8 +149,8 @@ def test_the_figure_of_reliability_has_a_dot_for_each_trial(folder: Path) -> Non
     lines = [line for line in axes.lines if line.get_marker() == "o"]
     filled = [line for line in lines if line.get_markerfacecolor() != "white"]
     sure = sum(max(float(r["sure_of_2"]), 1 - float(r["sure_of_2"])) >= 0.95 for r in rows)
-    assert sum(len(line.get_xdata()) for line in lines) == len(rows)
-    assert sum(len(line.get_xdata()) for line in filled) == sure
+    assert sum(np.size(line.get_xdata()) for line in lines) == len(rows)
+    assert sum(np.size(line.get_xdata()) for line in filled) == sure
     # Nobody knows what is chance where every trial was rated by one person
     assert "reliability" not in dict(drawings(analysed(simulate(groups=(1, 1)))))
 
