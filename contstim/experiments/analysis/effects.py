@@ -18,6 +18,7 @@ from contstim.experiments.analysis.inference import (
     Reach,
     false_discovery,
     family_wise,
+    rank_biserial_interval,
     reach,
     signed_rank_test,
     smallest_p_value,
@@ -105,8 +106,7 @@ class ContrastResult:
         interval: of the difference.
         n_units: groups or participants that the test compares; of a crossed test, participants.
         statistic: the smaller sum of ranks, or Student's t.
-        rank_biserial: of groups, or of the participants of a single group: -1 to 1; the effect size
-            of a signed-rank test.
+        rank_biserial: the effect size of a signed-rank test, -1 to 1; nan for a crossed test.
         p_value: two-sided.
         q_value: adjusted by Benjamini and Hochberg.
         significant: by the correction asked for.
@@ -120,6 +120,8 @@ class ContrastResult:
         test: what was computed.
         family: the contrasts that `q_value` and `p_holm` are adjusted for.
         correction: the one by which `significant` is decided.
+        low_rank_biserial: end of its interval; see `rank_biserial_interval`.
+        high_rank_biserial: likewise.
     """
 
     first: str
@@ -143,6 +145,8 @@ class ContrastResult:
     test: str
     family: str
     correction: str
+    low_rank_biserial: float
+    high_rank_biserial: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,8 +324,7 @@ def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertaint
         p_value = float(2 * student.sf(abs(statistic), scatter.freedom))
     elif scatter.variance == 0 and abs(difference) < _TINY:
         statistic, p_value = 0.0, 1.0  # both sides are the same on every answer
-    described = signed_rank_test(first, second).rank_biserial
-    return _Test(first, second, uncertainty, scatter.people, float(statistic), described, p_value)
+    return _Test(first, second, uncertainty, scatter.people, float(statistic), np.nan, p_value)
 
 
 def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
@@ -384,6 +387,7 @@ def _adjusted(
                 TESTS[units],
                 stated,
                 CORRECTIONS[sampling.correction],
+                *rank_biserial_interval(test.n_units, test.rank_biserial, sampling.level),
             )
         )
     return tuple(results)

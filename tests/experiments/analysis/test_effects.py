@@ -161,7 +161,17 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
         assert test.holds_for == "people and items like these"
         assert np.sign(test.standardised) == np.sign(test.difference)
         assert test.low_standardised <= test.standardised <= test.high_standardised
+        # It is the effect size of a test that was not made
+        assert np.isnan([test.rank_biserial, test.low_rank_biserial]).all()
     assert result.reach.needed == 1
+
+
+def test_signed_rank_tests_have_their_effect_size_with_an_interval(ratings: Ratings) -> None:
+    family = every_contrast(ratings.models)
+    result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("groups"))
+    for test in result.comparisons:
+        assert test.low_rank_biserial <= test.rank_biserial <= test.high_rank_biserial
+        assert np.sign(test.rank_biserial) == np.sign(test.difference)
 
 
 def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
