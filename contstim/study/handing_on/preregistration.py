@@ -222,15 +222,18 @@ def _power(power: PowerSettings) -> list[str]:
         if power.pilot is not None
         else "with each model in turn as the one that people follow"
     )
+    first, better, equivalent = (
+        f"{100 * float(row[name]):.1f} %"
+        for name in ("first", "significantly_better", "shows_equivalence")
+    )
     return [
         f"In {power.simulations:,} simulated experiments of {counted(groups, 'group')} of "
         f"{counted(each, 'participant')}, {whom}, with new people and new items and all trials but "
         "catch trials together, the model that predicts people best had the highest accuracy in "
-        f"{100 * float(row['first']):.1f} %, and was significantly better than another model "
-        f"in {100 * float(row['significantly_better']):.1f} % of the comparisons ({tests}). A difference "
-        f"of {float(row['detectable_difference']):.3f} in accuracy is found in 80 % of "
-        f"experiments by a single test at .05; two models that do not differ are shown to differ "
-        f"by less than {float(row['smallest_effect']):g} in {100 * float(row['shows_equivalence']):.1f} %."
+        f"{first}, and was significantly better than another model in {better} of the comparisons "
+        f"({tests}). A difference of {float(row['detectable_difference']):.3f} in accuracy is "
+        "found in 80 % of experiments by a single test at .05; two models that do not differ are "
+        f"shown to differ by less than {float(row['smallest_effect']):g} in {equivalent}."
     ]
 
 
