@@ -9,6 +9,7 @@ corrections for a whole family of contrasts: the false-discovery rate of Benjami
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -304,7 +305,8 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     pairs = (~np.isnan(differences)).sum(axis=1)
     p_values = np.full(len(differences), np.nan)
     few = (pairs > 0) & (pairs <= _ENUMERATED)
-    p_values[few] = _exact_p_values(differences[few])
+    if few.any():
+        p_values[few] = _exact_p_values(differences[few])
     # Tests of as many pairs, without their nan, are one array for scipy: (tests, n).
     for n in np.unique(pairs[pairs > _ENUMERATED]).tolist():
         rows = differences[pairs == n]
@@ -345,18 +347,27 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     digits = (2 * _ENUMERATED + 1) ** np.arange(doubled.shape[1])
     _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
     positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
-    # A row for each such pattern, a column for each doubled sum of positive ranks: in how many of
-    # the 2^k assignments of signs it comes out, counted rank by rank, each negative or positive.
-    tables = np.full((len(first), _ENUMERATED * (_ENUMERATED + 1) + 1), np.nan)
-    for table, ranks in zip(tables, np.abs(doubled[first]), strict=True):
-        ways, ranks = np.ones(1), ranks[ranks > 0]
-        for rank in ranks.tolist():
-            ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
-        lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
-        two_sided = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
-        table[: len(two_sided)] = two_sided
+    tables = np.stack([_null_p_values(tuple(ranks)) for ranks in np.abs(doubled[first]).tolist()])
     p_values: FloatArray = tables[pattern, positive]
     return p_values
+
+
+@cache
+def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
+    """Two-sided p-values by the doubled sum of positive ranks, up to the largest that 13 can have.
+
+    Args:
+        doubled: twice the average ranks, 0 for no pair. There are fewer than 2^14 ways to tie.
+    """
+    # Counted rank by rank, each negative or positive: in how many of the 2^k assignments of signs
+    # each sum comes out.
+    ways, ranks = np.ones(1), [rank for rank in doubled if rank]
+    for rank in ranks:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
+    table = np.full(_ENUMERATED * (_ENUMERATED + 1) + 1, np.nan)
+    table[: len(ways)] = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
+    return table
 
 
 def false_discovery(p_values: FloatArray) -> FloatArray:
