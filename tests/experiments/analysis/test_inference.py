@@ -86,7 +86,7 @@ def test_intervals_of_rank_biserials_hold_them_and_mirror(n: int) -> None:
 def test_intervals_of_rank_biserials_cover(n: int, kind: str) -> None:
     """Planted: of 12,000 intervals .93 to .98 have to hold the mean of all.
 
-    Six pairs have few ranks: without any shift exactly 60 of 64 ways to give them signs are covered.
+    Six pairs have few ranks: without a shift exactly 60 of 64 ways to give them signs are covered.
     """
     rng = np.random.default_rng(n)
     centred = {
