@@ -144,7 +144,7 @@ def test_what_tests_can_show(study: Path, groups: int) -> None:
     else:
         assert planned.tests.startswith(f"{n_tests} tests of {groups} groups")
         assert f"{smallest:.3g}" in planned.tests
-    study.write_text(f'{study.read_text()}\n[analysis]\nunits = "groups"\n', encoding="utf-8")
+    change(study, ("[analysis]", '[analysis]\nunits = "groups"'))
     asked = plan(study, measure=False)
     hopeless = smallest >= 0.05
     assert any("nothing can be significant" in caution for caution in asked.cautions) == hopeless

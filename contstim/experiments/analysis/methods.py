@@ -34,6 +34,9 @@ REFERENCES = {
     "Medicine, 25(4), 559-573.",
     "oneill": "O'Neill, B. (2014). Some useful moment results in sampling problems. The American "
     "Statistician, 68(4), 282-296.",
+    "schuirmann": "Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and "
+    "the power approach for assessing the equivalence of average bioavailability. Journal of "
+    "Pharmacokinetics and Biopharmaceutics, 15(6), 657-680.",
     "westfall": "Westfall, J., Kenny, D. A., & Judd, C. M. (2014). Statistical power and optimal "
     "design in experiments in which samples of participants respond to samples of stimuli. "
     "Journal of Experimental Psychology: General, 143(5), 2020-2045.",
@@ -65,7 +68,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         analysis: what `analyze` returned.
     """
     cited = ["golan", {"crossed": "schuett"}.get(str(analysis.sampling.units), "wilcoxon")]
-    cited += [analysis.sampling.correction, "westfall", "cameron"]
+    cited += [analysis.sampling.correction, "westfall", "cameron", "schuirmann"]
     cited += [] if analysis.sampling.units == "crossed" else ["kerby", "newcombe"]
     cited += ["schuett", "satterthwaite", "oneill"] if _is_corrected(analysis) else ["efron"]
     references = sorted(REFERENCES[name] for name in dict.fromkeys(cited))
@@ -117,6 +120,12 @@ def _tests(analysis: Analysis) -> Iterator[str]:
         "Effect sizes are the differences themselves, with intervals, and the same in standard "
         "deviations of the difference on single answers, to which people, items and all else "
         "contribute (after Westfall et al. 2014)."
+    )
+    yield (
+        f"Differences below {sampling.smallest_effect:g} were taken not to matter: each contrast "
+        "was also tested for being smaller than that, by two one-sided t-tests (Schuirmann 1987) "
+        "with the standard error of its interval, adjusted likewise. What is neither different nor "
+        "equivalent is undecided."
     )
     if units != "crossed":
         yield (

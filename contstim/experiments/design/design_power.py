@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.inference import FALSE_DISCOVERY_RATE, family_cautions
+from contstim.experiments.analysis.inference import (
+    FALSE_DISCOVERY_RATE,
+    SMALLEST_EFFECT,
+    family_cautions,
+)
 from contstim.experiments.design.calibration import Calibration, MeasuredPeople, calibrate
 from contstim.experiments.design.discoveries import crossed_instead, family_reach, suited_units
-from contstim.experiments.design.golan2023 import SMALLEST_EFFECT
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.design.power import (
     Power,

@@ -23,5 +23,4 @@ PUBLISHED_ACCURACIES = {
 # follow GPT-2, as a share of the mean. Items vary by .69 beyond what GPT-2 says.
 PUBLISHED_LEANING = 0.049
 PUBLISHED_FOLLOWING = 0.295
-SMALLEST_EFFECT = 0.03  # difference of accuracies, unless a study states its own
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

@@ -152,9 +152,19 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
 
 def _verdict(result: Result, units: str) -> str:
     cannot = result.reach.cannot(units)
-    if cannot:
-        return f"Models below the noise ceiling and differences between models {cannot}."
     ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
+    margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
+    alike = [
+        f"{first} ≈ {second}"
+        for place, first in enumerate(ordered)
+        for second in ordered[place + 1 :]
+        if second in result.equivalent_to(first)
+    ]
+    equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
+    if cannot:
+        return (
+            f"Models below the noise ceiling and differences between models {cannot}.{equivalent}"
+        )
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
         f"{model} > {', '.join(other for other in ordered if other in worse)}"
@@ -166,7 +176,7 @@ def _verdict(result: Result, units: str) -> str:
     none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
         f"Significantly below the noise ceiling: {', '.join(below) or none}. "
-        f"Significant differences between models: {'; '.join(beats) or none}."
+        f"Significant differences between models: {'; '.join(beats) or none}.{equivalent}"
         + (" All this holds for these very items." if units == "participants" else "")
     )
 
