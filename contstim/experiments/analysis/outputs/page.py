@@ -162,8 +162,10 @@ def _verdict(result: Result, units: str) -> str:
     ]
     equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
     if cannot:
+        # With so few units "none" would read as if it had been looked for and not seen
+        shown_alike = equivalent if alike else ""
         return (
-            f"Models below the noise ceiling and differences between models {cannot}.{equivalent}"
+            f"Models below the noise ceiling and differences between models {cannot}.{shown_alike}"
         )
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
