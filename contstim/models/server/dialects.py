@@ -183,7 +183,7 @@ class PromptLogprobsDialect(CompletionsDialect):
             for place, entry in enumerate(_member(choice, "prompt_logprobs", list)):
                 by_id = entry if isinstance(entry, dict) else {}
                 expected = str(tokens[place]) if place < len(tokens) else ""
-                key = expected if expected in by_id or not by_id else next(iter(by_id))
+                key = expected if expected in by_id else str(next(iter(by_id), ""))
                 ids.append(int(key) if key.isdecimal() else -1)
                 fact = by_id.get(key)
                 facts.append(fact if isinstance(fact, dict) else {})

@@ -92,6 +92,11 @@ def tolerance_in_nats(score: float, tolerance: float) -> float:
     return max(LEAST_TOLERANCE, tolerance * abs(score))
 
 
+def score_of(values: FloatArray) -> float:
+    """The sum of a row's values, nats, without those that are not finite."""
+    return float(values[np.isfinite(values)].sum())
+
+
 def check_unchanged(service: ScoringService, agreed: Handshake) -> None:
     """Refuse a server whose model has changed since the handshake.
 
@@ -99,14 +104,13 @@ def check_unchanged(service: ScoringService, agreed: Handshake) -> None:
         ServerFaultError: the first probes have other values.
         ModelError: the server cannot be reached.
     """
-    for values, before, score in zip(
-        service.echo(agreed.rows[:2]), agreed.values, agreed.scores, strict=False
-    ):
-        if not _close(values, before, tolerance_in_nats(score, service.address.tolerance)):
+    for values, before in zip(service.echo(agreed.rows[:2]), agreed.values, strict=False):
+        score = score_of(before)
+        if _difference(values, before) > tolerance_in_nats(score, service.address.tolerance):
             raise ServerFaultError(
                 service.address.text,
                 ServerFault.CHANGED,
-                f"A probe had {score:.4f} nats at first and has {np.nansum(values):.4f} now. "
+                f"A probe had {score:.4f} nats at first and has {score_of(values):.4f} now. "
                 f"Scores of the two must not be mixed: serve one model, and start the work again.",
             )
 
@@ -137,7 +141,7 @@ def shake_hands(service: ScoringService, tokenizer: Any, context: Tokens) -> Han
     special = frozenset(tokenizer.all_special_ids)
     _check_generation(service, rows, values, context, special)
     _check_beginning(service, rows[3], values[3])
-    scores = np.array([np.nansum(row) for row in values])
+    scores = np.array([score_of(row) for row in values])
     return Handshake(tuple(rows), tuple(values), scores, version, window)
 
 
@@ -207,10 +211,9 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
     shares = [0.0]
     for other in others:
         for before, now in zip(values, other, strict=True):
-            score = float(np.nansum(before))
-            difference = float(np.nanmax(np.abs(now - before), initial=0.0))
-            difference = max(difference, abs(float(np.nansum(now)) - score))
-            if not difference <= tolerance_in_nats(score, service.address.tolerance):
+            score = score_of(before)
+            difference = max(_difference(now, before), abs(score_of(now) - score))
+            if difference > tolerance_in_nats(score, service.address.tolerance):
                 shares.append(difference / max(abs(score), LEAST_TOLERANCE))
     if len(shares) > 1:
         largest = max(shares)
@@ -261,14 +264,14 @@ def _check_generation(
             expected[number].append(plain[token])
     echoed = service.echo(paths)
     for start, path, told, row in zip(starts, paths, expected, echoed, strict=True):
-        allowed = tolerance_in_nats(float(np.nansum(row)), service.address.tolerance)
+        allowed = tolerance_in_nats(score_of(row), service.address.tolerance)
         places = range(len(start), len(path))
-        if not _close(row[len(start) :], np.array(told), allowed):
+        if _difference(row[len(start) :], np.array(told)) > allowed:
             _refuse_values(service, row, dict(zip(places, told, strict=True)), allowed)
     # 2. A sentence, of whose tokens the server tells some; the others must be less likely
     places = range(len(context), len(sentence))
     likeliest = service.alternatives([sentence[:place] for place in places])
-    allowed = tolerance_in_nats(float(np.nansum(values[3])), service.address.tolerance)
+    allowed = tolerance_in_nats(score_of(values[3]), service.address.tolerance)
     for place, alternatives in zip(places, likeliest, strict=True):
         value, least = values[3][place], _least(alternatives)
         told_value = alternatives.get(sentence[place])
@@ -318,7 +321,7 @@ def _refuse_values(
     service: ScoringService, row: FloatArray, expected: dict[int, float], allowed: float
 ) -> None:
     """Name the fault of a row whose values at some places should be others."""
-    place = next(p for p, value in expected.items() if not abs(row[p] - value) <= allowed)
+    place = max(expected, key=lambda p: abs(row[p] - expected[p]))
     for shift in (1, -1):
         moved = {p: v for p, v in expected.items() if 0 < p + shift < len(row)}
         differences = [abs(row[p + shift] - value) for p, value in moved.items()]
@@ -349,7 +352,8 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
         )
 
 
-def _close(values: FloatArray, others: FloatArray, allowed: float) -> bool:
-    """Whether values, nan for the first token aside, are the same up to an allowance, nats."""
-    with np.errstate(invalid="ignore"):  # two values of minus infinity
-        return bool(np.nanmax(np.abs(values - others), initial=0.0) <= allowed)
+def _difference(values: FloatArray, others: FloatArray) -> float:
+    """The largest difference between values of the same tokens, nats, the first token's aside."""
+    with np.errstate(invalid="ignore"):  # minus infinity from minus infinity: they are the same
+        differences = np.where(values == others, 0.0, np.abs(values - others))
+    return float(np.nanmax(differences, initial=0.0))

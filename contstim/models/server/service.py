@@ -213,14 +213,15 @@ def _fault_of_tokens(sent: Tokens, read: Tokens | None, n_values: int) -> Server
     if read is None:  # only their number is told
         added = n_values > len(sent)
         return ServerFault.BEGINNING_ADDED if added else ServerFault.TRUNCATED
-    if len(read) == len(sent) - 1 and _alike(read, sent[1:]):
-        return ServerFault.BEGINNING_IGNORED
-    # The last tokens may be gone where one was put before the first
-    if len(read) >= len(sent) and _alike(read[1:], sent[: len(read) - 1]):
-        return ServerFault.BEGINNING_ADDED
-    starts = range(len(sent) - len(read) + 1)
-    if any(_alike(read, sent[start : start + len(read)]) for start in starts):
-        return ServerFault.TRUNCATED
+    for tokens in (read, read[:-1]):  # the last may have been generated
+        if len(tokens) == len(sent) - 1 and _alike(tokens, sent[1:]):
+            return ServerFault.BEGINNING_IGNORED
+        # The last tokens may be gone where one was put before the first
+        if len(tokens) >= len(sent) and _alike(tokens[1:], sent[: len(tokens) - 1]):
+            return ServerFault.BEGINNING_ADDED
+        starts = range(len(sent) - len(tokens) + 1)
+        if any(_alike(tokens, sent[start : start + len(tokens)]) for start in starts):
+            return ServerFault.TRUNCATED
     return ServerFault.RETOKENISED
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
+import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,6 +49,7 @@ class FakeServer:
 
     cap = 20  # alternatives that it is willing to tell
     version = "9.9"
+    is_tired = False  # some fall sick only after the handshake
 
     def __init__(
         self,
@@ -207,7 +210,10 @@ class _Http(ThreadingHTTPServer):
                 pass
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no news."""
+        """A client that hung up is no news; a mistake in a fake is."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            traceback.print_exception(error)
 
 
 class _Handler(BaseHTTPRequestHandler):
