@@ -80,7 +80,8 @@ def parse_address(location: str) -> ServerAddress:
     url, _, rest = location.partition("#")
     model, _, options = rest.partition("?")
     parts = urlsplit(url)
-    if "@" in parts.netloc or parts.query:
+    # Anywhere, since a password with a slash in it ends the part that holds the host
+    if "@" in url or parts.query:
         raise ModelError(
             f"The address of a server holds neither a user, nor a password, nor a query: addresses "
             f"are written into records. If the server wants a key, set the environment variable "

@@ -280,10 +280,21 @@ def scores(fake: FakeServer, url: str, options: str = "") -> np.ndarray:
     return served.log_probs(SENTENCES)
 
 
+OF_TOKENS = [kind for kind in REFUSED if kind.__name__.startswith(("Beg", "Ret", "Tru", "Gen"))]
+"""Faults that are told by the tokens, and must be seen without them too."""
+
+CASES = [
+    *((kind, dialect, True) for kind in REFUSED for dialect in DIALECTS),
+    *((kind, "completions", False) for kind in OF_TOKENS),
+]
+
+
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("tells_ids", [True, False], ids=["ids", "texts"])
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("sick", REFUSED, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    ("sick", "dialect", "tells_ids"),
+    CASES,
+    ids=[f"{kind.__name__}-{dialect}{'' if ids else '-texts'}" for kind, dialect, ids in CASES],
+)
 def test_a_sick_server_is_refused_by_name(
     sick: type[FakeServer],
     dialect: str,
@@ -291,10 +302,187 @@ def test_a_sick_server_is_refused_by_name(
     checkpoint: Checkpoint,
     network: Network,
 ) -> None:
-    if not tells_ids and dialect != "completions":
-        pytest.skip("the other dialects always tell ids")
     fake = sick(network, checkpoint.tokenizer, tells_ids=tells_ids)
     with fake.running() as url, pytest.raises(ServerFaultError) as caught:
         scores(fake, url, f"&dialect={dialect}")
     assert caught.value.fault in REFUSED[sick]
     assert caught.value.fault.value in str(caught.value)
+
+
+# What passes is survived: the scores are those of the local network, each of them
+
+
+class Burst(FakeServer):
+    """Refuses one request in three, with a status that passes."""
+
+    def replies(self, reply: Reply) -> Reply:
+        n = len(self.requests)
+        if n % 3 == 0:
+            status = (429, 500, 503)[n % 9 // 3]
+            return Reply({"error": "later"}, status, {"Retry-After": "0"} if n % 2 else {})
+        return reply
+
+
+class CutOff(FakeServer):
+    """Breaks off in the middle of one answer in four."""
+
+    def replies(self, reply: Reply) -> Reply:
+        return replace(reply, cut=len(self.requests) % 4 == 0)
+
+
+class ForgetsOnce(Incomplete):
+    """Lacks a part of one answer in five."""
+
+    def replies(self, reply: Reply) -> Reply:
+        return super().replies(reply) if len(self.requests) % 5 == 0 else reply
+
+
+class Slow(FakeServer):
+    """Takes longer than is allowed, for a while."""
+
+    def replies(self, reply: Reply) -> Reply:
+        return replace(reply, pause=1.0 if self.is_tired and self.rng.random() < 0.3 else 0.0)
+
+
+class FewAlternatives(FakeServer):
+    """Tells five alternatives and refuses to tell more: no fault."""
+
+    cap = 5
+
+
+class Strict(FakeServer):
+    """Refuses fields that it does not know: no fault either."""
+
+    def completions(self, body: Any) -> Reply:
+        if "return_tokens_as_token_ids" in body:
+            return Reply({"error": "unrecognised field"}, 400)
+        return super().completions(body)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "sick",
+    [FakeServer, Burst, CutOff, ForgetsOnce, Slow, FewAlternatives, Strict],
+    ids=lambda kind: kind.__name__,
+)
+def test_what_passes_is_survived_without_a_wrong_score(
+    sick: type[FakeServer],
+    dialect: str,
+    checkpoint: Checkpoint,
+    network: Network,
+    local: CausalModel,
+) -> None:
+    fake = sick(network, checkpoint.tokenizer)
+    with fake.running() as url:
+        served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.7")
+    np.testing.assert_allclose(served, local.log_probs(SENTENCES), rtol=0, atol=1e-4)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_server_that_stays_slow_is_given_up(checkpoint: Checkpoint, network: Network) -> None:
+    class Asleep(FakeServer):
+        def replies(self, reply: Reply) -> Reply:
+            return replace(reply, pause=0.5 if self.is_tired else 0.0)
+
+    fake = Asleep(network, checkpoint.tokenizer)
+    with fake.running() as url, pytest.raises(ModelError, match=r"took more than 0\.2 seconds"):
+        scores(fake, url, "&timeout=0.2")
+
+
+@pytest.mark.usefixtures("quick")
+def test_nobody_there_is_said_at_once() -> None:
+    with FakeServer(lambda row: np.zeros((len(row), 2)), None).running() as url:
+        pass  # the port is free again
+    address = parse_address(f"{url}#{MODEL}?patience=0.2")
+    with pytest.raises(ModelError, match="Start the work again when the server is well"):
+        client.Client(
+            address.url, key=None, timeout=1, patience=0.2, concurrency=1, key_hint=""
+        ).get(f"{url}/models")
+
+
+# A restart in the middle of the work
+
+
+def other_network(network: Network) -> Network:
+    """The like of it: near in kind, another model."""
+
+    def read(row: Row) -> np.ndarray:
+        warm = network(row) / 1.5
+        return np.asarray(warm - np.log(np.exp(warm).sum(axis=1, keepdims=True)))
+
+    return read
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_same_model_after_a_restart_goes_on_and_another_is_refused(
+    dialect: str, checkpoint: Checkpoint, network: Network, local: CausalModel
+) -> None:
+    fake = FakeServer(network, checkpoint.tokenizer)
+    options = f"tokenizer={checkpoint.location}&dialect={dialect}&patience=5"
+    with fake.running() as url:
+        served = load_server(f"{url}#{MODEL}?{options}", name="served")
+        first = served.log_probs(SENTENCES[:5])
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    with fake.running(port):
+        second = served.log_probs(SENTENCES[5:10])
+    np.testing.assert_allclose(
+        [*first, *second], local.log_probs(SENTENCES[:10]), rtol=0, atol=1e-4
+    )
+    fake.network = other_network(network)
+    with fake.running(port), pytest.raises(ServerFaultError) as caught:
+        served.log_probs(SENTENCES[10:])
+    assert caught.value.fault is ServerFault.CHANGED
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_model_that_changes_during_a_call_gives_no_score_at_all(
+    checkpoint: Checkpoint, network: Network
+) -> None:
+    class Swapped(FakeServer):
+        """Another model from the second request of a call on, and new connections for it."""
+
+        def replies(self, reply: Reply) -> Reply:
+            if self.is_tired:
+                self.network = other_network(network)
+                self.is_tired = False
+                return replace(reply, cut=True)
+            return reply
+
+    fake = Swapped(network, checkpoint.tokenizer)
+    with fake.running() as url, pytest.raises(ServerFaultError) as caught:
+        scores(fake, url, "&batch=2&concurrency=3")
+    assert caught.value.fault is ServerFault.CHANGED
+
+
+def test_another_model_behind_the_address_has_another_fingerprint(
+    checkpoint: Checkpoint, network: Network
+) -> None:
+    fake = FakeServer(network, checkpoint.tokenizer)
+    fingerprints = []
+    for change in ("", "", "network", "version"):
+        if change == "network":
+            fake.network = other_network(network)
+        if change == "version":
+            fake.version = "10.0"
+        with fake.running() as url:
+            location = f"{url}#{MODEL}?tokenizer={checkpoint.location}"
+            fingerprints.append(load_server(location, name="served").convention.fingerprint)
+    assert fingerprints[0] == fingerprints[1]  # on another port: it is the same model
+    assert len(set(fingerprints)) == 3
+
+
+def test_a_foreign_tokenizer_and_a_wrong_name_are_refused(
+    checkpoint: Checkpoint, network: Network, tiny_checkpoint: Callable[[str], Any]
+) -> None:
+    fake = FakeServer(network, checkpoint.tokenizer)
+    with fake.running() as url:
+        for dialect in DIALECTS:
+            foreign = f"tokenizer={tiny_checkpoint('spaced')}&patience=3&dialect={dialect}"
+            with pytest.raises(ServerFaultError) as caught:
+                load_server(f"{url}#{MODEL}?{foreign}", name="served")
+            assert caught.value.fault is ServerFault.OTHER_TOKENIZER
+        with pytest.raises(ServerFaultError, match=f"It has {MODEL}") as caught:
+            load_server(f"{url}#gpt5?tokenizer={checkpoint.location}", name="served")
+        assert caught.value.fault is ServerFault.UNKNOWN_MODEL
