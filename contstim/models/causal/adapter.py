@@ -6,7 +6,7 @@ import hashlib
 import json
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 

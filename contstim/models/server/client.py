@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
+FIRST_PATIENCE = 10.0
+"""Seconds for a server that may not be there at all, or not speak the dialect."""
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-_FIRST_PATIENCE = 10.0  # seconds for a server that may not be there at all
 _TRIES = 3  # of a request whose answers are whole and lack something
 _LONGEST_TEXT = 300  # characters of a server's message that are repeated
 
@@ -107,7 +109,12 @@ class Client:
             _close_all(self._idle)
 
     def ask_all(
-        self, url: str, bodies: Sequence[object], read: Callable[[int, Any], _Result]
+        self,
+        url: str,
+        bodies: Sequence[object],
+        read: Callable[[int, Any], _Result],
+        *,
+        longest: float = math.inf,
     ) -> list[_Result]:
         """Post each body as JSON, several at once, and read the answers, in the bodies' order.
 
@@ -116,6 +123,7 @@ class Client:
             bodies: what.
             read: a function of a body's number and its answer; it raises `PassingError` for an
                 answer that is worth asking for again.
+            longest: seconds after which patience is at an end in any case.
 
         Raises:
             ModelError: a request was refused, failed until patience was at an end, or `read`
@@ -124,7 +132,8 @@ class Client:
         stop = Event()
 
         def ask(number: int) -> _Result:
-            return self._ask(url, bodies[number], lambda answer: read(number, answer), stop)
+            body = bodies[number]
+            return self._ask(url, body, lambda answer: read(number, answer), stop, longest)
 
         if len(bodies) == 1:
             return [ask(0)]
@@ -151,7 +160,7 @@ class Client:
             ModelError: it cannot be reached.
         """
         try:
-            return self._ask(url, None, lambda answer: answer, Event(), _FIRST_PATIENCE)
+            return self._ask(url, None, lambda answer: answer, Event(), FIRST_PATIENCE)
         except StatusError as error:
             if error.status in {401, 403}:
                 raise
@@ -197,8 +206,8 @@ class Client:
     def _exchange(self, url: str, body: object | None) -> Any:
         """Send one request over an idle connection or a new one, and read its answer as JSON."""
         with self._lock:
-            connection = self._idle.pop() if self._idle else self._kind(
-                *self._place, timeout=self._timeout
+            connection = (
+                self._idle.pop() if self._idle else self._kind(*self._place, timeout=self._timeout)
             )
             self._busy.add(connection)
         headers = {"Accept": "application/json", "Content-Type": "application/json"}

@@ -47,6 +47,7 @@ _TEXTS = (
 _LONG = 80  # tokens: more than the 16 to 64 of a block in which servers keep what they have read
 _STEPS = 8  # tokens of a path that the server itself tells
 _UNLIKELY = 8  # tokens that are not among those told
+_MOST = 1.01  # the sum of probabilities, rounding included
 _SAME = 1e-6  # nats between two values that cannot be told apart
 
 
@@ -135,12 +136,15 @@ def shake_hands(service: ScoringService, tokenizer: Any, context: Tokens) -> Han
     # Probes that begin alike, longer than a block of what servers keep
     length = min(_LONG, (window or _LONG + 2) - 2 - len(context))
     many = (sum(texts, ()) * _LONG)[: length - 1]
-    rows += [context + (*many, ids[0]) for ids in texts[:2]]
+    rows += [(*context, *many, ids[0]) for ids in texts[:2]]
     rows += [context + row for row in _uncommon_rows(tokenizer)]
     values = _check_stability(service, rows)
     special = frozenset(tokenizer.all_special_ids)
-    _check_generation(service, rows, values, context, special)
-    _check_beginning(service, rows[3], values[3])
+    sentence = rows[len(texts) - 1]
+    _check_paths(service, [context, sentence[: len(context) + 3]], special)
+    told = _check_sentence(service, sentence, values[len(texts) - 1], len(context))
+    _check_unlikely(service, sentence[: len(context) + 1], told[1], special)
+    _check_beginning(service, sentence, values[len(texts) - 1])
     scores = np.array([score_of(row) for row in values])
     return Handshake(tuple(rows), tuple(values), scores, version, window)
 
@@ -150,9 +154,7 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     address, client = service.address, service.client
     listed = client.get(f"{address.url}/models")
     entries = listed.get("data") if isinstance(listed, dict) else None
-    models = {
-        str(entry.get("id")): entry for entry in entries or () if isinstance(entry, dict)
-    }
+    models = {str(entry.get("id")): entry for entry in entries or () if isinstance(entry, dict)}
     if models and address.model not in models:
         raise ServerFaultError(
             address.text,
@@ -234,23 +236,19 @@ def _rounded_up(share: float) -> float:
     return math.ceil(share / digit) * digit
 
 
-def _check_generation(
-    service: ScoringService,
-    rows: Sequence[Tokens],
-    values: Sequence[FloatArray],
-    context: Tokens,
-    special: frozenset[int],
+def _check_paths(
+    service: ScoringService, starts: Sequence[Tokens], special: frozenset[int]
 ) -> None:
-    """Echoed values are the log-probabilities by which the server generates."""
-    # 1. Two paths of tokens that the server tells, by turns the likeliest and the least likely of
-    # them, so that neighbours have unlike values
-    sentence = rows[3]
-    starts = [context, sentence[: len(context) + 3]]
+    """Tokens that the server tells when it generates are echoed with the values it told.
+
+    By turns the likeliest token and the least likely of those told, so that neighbours have unlike
+    values.
+    """
     paths = list(starts)
     expected: list[list[float]] = [[] for _ in starts]
     for step in range(_STEPS):
         for number, likeliest in enumerate(service.alternatives(paths)):
-            plain = {token: v for token, v in likeliest.items() if token not in special}
+            plain = sorted((v, token) for token, v in likeliest.items() if token not in special)
             if not plain:
                 raise ServerFaultError(
                     service.address.text,
@@ -258,54 +256,55 @@ def _check_generation(
                     f"Asked for {service.cap} alternatives to a generated token, it told none that "
                     f"the tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
                 )
-            choose = max if step % 2 == 0 else min
-            token = choose(plain, key=lambda t: (plain[t], t))
+            value, token = plain[-1 if step % 2 == 0 else 0]
             paths[number] = (*paths[number], token)
-            expected[number].append(plain[token])
-    echoed = service.echo(paths)
-    for start, path, told, row in zip(starts, paths, expected, echoed, strict=True):
+            expected[number].append(value)
+    for start, told, row in zip(starts, expected, service.echo(paths), strict=True):
         allowed = tolerance_in_nats(score_of(row), service.address.tolerance)
-        places = range(len(start), len(path))
         if _difference(row[len(start) :], np.array(told)) > allowed:
-            _refuse_values(service, row, dict(zip(places, told, strict=True)), allowed)
-    # 2. A sentence, of whose tokens the server tells some; the others must be less likely
-    places = range(len(context), len(sentence))
-    likeliest = service.alternatives([sentence[:place] for place in places])
-    allowed = tolerance_in_nats(score_of(values[3]), service.address.tolerance)
-    for place, alternatives in zip(places, likeliest, strict=True):
-        value, least = values[3][place], _least(alternatives)
-        told_value = alternatives.get(sentence[place])
-        if told_value is None:
-            wrong = value > least + allowed
-        else:
-            wrong = abs(value - told_value) > allowed
-        if wrong:
-            known = {
-                p: a[sentence[p]]
-                for p, a in zip(places, likeliest, strict=True)
-                if sentence[p] in a
-            }
-            _refuse_values(service, values[3], known, allowed)
-    # 3. Tokens that are not told, spread over the vocabulary: unlike values, that together with
-    # those told are no more than certain
-    prefix, alternatives = sentence[: places[1]], likeliest[1]
-    size = max(*sentence, *alternatives) + 1
-    spread = np.linspace(0, size - 1, 3 * _UNLIKELY).astype(int).tolist()
-    unlikely = [t for t in dict.fromkeys(spread) if t not in {*alternatives, *special}]
-    unlikely = unlikely[:_UNLIKELY]
-    last = np.array([row[-1] for row in service.echo([(*prefix, t) for t in unlikely])])
-    total = np.exp([*alternatives.values(), *last]).sum()
-    if len(last) > 2 and (
-        np.ptp(np.where(np.isfinite(last), last, 0.0)) < _SAME
-        or (last > _least(alternatives) + allowed).any()
-        or total > 1.01
-    ):
+            _refuse_values(service, row, dict(enumerate(told, len(start))), allowed)
+
+
+def _check_sentence(
+    service: ScoringService, row: Tokens, values: FloatArray, n_context: int
+) -> list[dict[int, float]]:
+    """Tokens of a sentence have the values told when the server generates, or lower ones.
+
+    Returns:
+        What the server tells before each token of the sentence.
+    """
+    places = range(n_context, len(row))
+    told = service.alternatives([row[:place] for place in places])
+    allowed = tolerance_in_nats(score_of(values), service.address.tolerance)
+    pairs = list(zip(places, told, strict=True))
+    expected = {place: likely[row[place]] for place, likely in pairs if row[place] in likely}
+    if any(abs(values[place] - value) > allowed for place, value in expected.items()):
+        _refuse_values(service, values, expected, allowed)
+    highest = {p: _least(likely) for p, likely in pairs if p not in expected}
+    if any(values[place] > value + allowed for place, value in highest.items()):
+        _refuse_values(service, values, expected | highest, allowed)
+    return told
+
+
+def _check_unlikely(
+    service: ScoringService, prefix: Tokens, told: dict[int, float], special: frozenset[int]
+) -> None:
+    """Tokens that are not told have values of their own, below those told, and not too many."""
+    # Spread over as much of the vocabulary as is sure to be there
+    spread = np.linspace(0, max(*prefix, *told), 3 * _UNLIKELY).astype(int).tolist()
+    others = [t for t in dict.fromkeys(spread) if t not in {*told, *special}][:_UNLIKELY]
+    if len(others) < 3:  # a vocabulary hardly larger than what is told
+        return
+    last = np.array([row[-1] for row in service.echo([(*prefix, token) for token in others])])
+    total = float(np.exp([*told.values(), *last]).sum())
+    allowed = tolerance_in_nats(score_of(last), service.address.tolerance)
+    alike = np.ptp(np.where(np.isfinite(last), last, 0.0)) < _SAME
+    if alike or (last > _least(told) + allowed).any() or total > _MOST:
         raise ServerFaultError(
             service.address.text,
             ServerFault.INVENTED,
-            f"It tells {len(alternatives)} alternatives to a token, the last with "
-            f"{_least(alternatives):.4f} nats; {len(last)} other tokens have "
-            f"{', '.join(f'{v:.4f}' for v in last[:4])}, …",
+            f"It tells {len(told)} alternatives to a token, down to {_least(told):.4f} nats; "
+            f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
         )
 
 

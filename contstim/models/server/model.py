@@ -184,9 +184,7 @@ class ServerModel(LanguageModel):
         """See `Scorer.unscorable`."""
         return unscorable(self._encode, sentences)
 
-    def _encode(
-        self, sentences: Sequence[Sentence], *, end_apart: bool = False
-    ) -> list[Encoding]:
+    def _encode(self, sentences: Sequence[Sentence], *, end_apart: bool = False) -> list[Encoding]:
         encodings = encode_batch(
             self._tokenizer,
             sentences,
@@ -215,7 +213,9 @@ class ServerModel(LanguageModel):
         if not rows:
             return []
         before = len(self._context)
-        terms = [values[before:] for values in self._service.echo([self._context + r for r in rows])]
+        terms = [
+            values[before:] for values in self._service.echo([self._context + r for r in rows])
+        ]
         self._n_unconfirmed += len(rows)
         # Behind a connection that was kept is the process that was there before. Behind a new one
         # may be another model, and then none of these values are given out.

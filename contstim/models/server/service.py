@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.models.server.client import Client, StatusError
+from contstim.models.server.client import FIRST_PATIENCE, Client, StatusError
 from contstim.models.server.dialects import dialect_of
 from contstim.models.server.faults import ServerFault, ServerFaultError
 
@@ -53,7 +53,9 @@ class ScoringService:
         self._tokenizer = tokenizer
         self._identity: tuple[str, ...] | None = None
 
-    def echo(self, rows: Sequence[Tokens], *, batch: int | None = None) -> list[FloatArray]:
+    def echo(
+        self, rows: Sequence[Tokens], *, batch: int | None = None, longest: float = math.inf
+    ) -> list[FloatArray]:
         """Log-probability of each token of each row given those before it, (n_tokens,), nats.
 
         The value of the first token, before which there is nothing, is nan.
@@ -61,6 +63,7 @@ class ScoringService:
         Args:
             rows: two tokens or more each.
             batch: how many rows a request holds; by default what the address says.
+            longest: seconds after which patience is at an end in any case.
 
         Raises:
             ServerFaultError: an answer does not fit what was sent.
@@ -75,7 +78,7 @@ class ScoringService:
         bodies = [self.dialect.echo(part) for part in parts]
         values: list[FloatArray] = []
         self.texts = []
-        answers = self.client.ask_all(self.dialect.url, bodies, read)
+        answers = self.client.ask_all(self.dialect.url, bodies, read, longest=longest)
         for part, answer in zip(parts, answers, strict=True):
             self._check_identity(answer.identity)
             # What was read in all is looked at last: the rows themselves say more
@@ -119,7 +122,7 @@ class ScoringService:
             ModelError: it refuses the request without it too.
         """
         try:
-            self.echo([row])
+            self.echo([row], longest=FIRST_PATIENCE)
         except StatusError as error:
             if error.status not in _OF_REQUESTS or not self.dialect.asks_ids:
                 raise

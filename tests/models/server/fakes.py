@@ -11,10 +11,10 @@ import socket
 import sys
 import threading
 import traceback
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,8 @@ class FakeServer:
 
     def next_values(self, log_probs: np.ndarray) -> np.ndarray:
         """Of all tokens that may come next, (n_vocabulary,)."""
-        return log_probs[-1]
+        following: np.ndarray = log_probs[-1]
+        return following
 
     def replies(self, reply: Reply) -> Reply:
         """What becomes of a reply on its way."""
@@ -109,12 +110,15 @@ class FakeServer:
     def read(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
         row = self.reads(row)
         log_probs = self.network(row)
-        drawn = int(self.rng.choice(log_probs.shape[1], p=np.exp(log_probs[-1])))
+        # At random, by the model's own probabilities
+        shares = np.exp(log_probs[-1]).cumsum()
+        drawn = int(np.searchsorted(shares, self.rng.random() * shares[-1]))
         values, told = self.answers(self.values(row, log_probs), row)
         return values, told, self.next_values(log_probs), drawn
 
     def likeliest(self, following: np.ndarray, n: int, drawn: int) -> dict[int, float]:
-        order = np.argsort(-following)[: min(n, self.cap)].tolist()
+        n = min(n, self.cap)
+        order = sorted(np.argpartition(-following, n)[:n].tolist(), key=lambda t: -following[t])
         return {token: float(following[token]) for token in (*order, drawn)}
 
     def completions(self, body: Any) -> Reply:
@@ -140,7 +144,9 @@ class FakeServer:
                 top = self.likeliest(following, n, drawn)
                 choice["logprobs"] = {
                     "tokens": [name([token]) for token in shown],
-                    "token_logprobs": [*values, *drawn_values] if body.get("echo") else drawn_values,
+                    "token_logprobs": [*values, *drawn_values]
+                    if body.get("echo")
+                    else drawn_values,
                     "top_logprobs": [{name([t]): v for t, v in top.items()}],
                 }
             if "prompt_logprobs" in body:
@@ -204,13 +210,12 @@ class _Http(ThreadingHTTPServer):
     def hang_up(self) -> None:
         """As when the process dies: connections that were kept break."""
         for kept in self.sockets:
-            try:
+            with suppress(OSError):
                 kept.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hung up is no news; a mistake in a fake is."""
+        del request, client_address
         error = sys.exception()
         if not isinstance(error, OSError):
             traceback.print_exception(error)
@@ -220,10 +225,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self._reply(None)
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
         self._reply(json.loads(self.rfile.read(length)))
 

@@ -95,6 +95,6 @@ def test_ten_thousand_sentences_survive_kills_of_either_side(
     rows = tokenizer([s.text for s in sentences])["input_ids"]
     expected = [network.score([beginning, *row], 1) for row in rows]
     table = ScoreTable.read(out)
-    assert list(table.sentences) == sentences
+    assert table.sentences == tuple(sentences)
     np.testing.assert_allclose(table.log_probs[:, 0], expected, rtol=0, atol=1e-4)
     assert _stored(store) == N_SENTENCES

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from contstim.models.base import LanguageModel
-from contstim.models.catalog import load_model, load_scorer
+from contstim.models.catalog import load_model
 from contstim.sentence import Sentence
-from contstim.testing.contract import SENTENCES, LanguageModelContract
+from contstim.testing.contract import LanguageModelContract
 from tests.models.server.fakes import MODEL, FakeServer
 from tests.models.tiny import TEXTS
 

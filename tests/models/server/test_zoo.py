@@ -42,6 +42,7 @@ class GeneratedOnly(FakeServer):
     """Nothing is said of the tokens that were sent (llama.cpp's server)."""
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+        del values, row
         return [], []
 
 
@@ -49,6 +50,7 @@ class GeneratedForEchoed(FakeServer):
     """As many values as tokens, all of tokens that were generated: chance-level accuracies."""
 
     def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+        del values
         likeliest = self.network(row).max(axis=1).tolist()
         return [None, *likeliest[: len(row) - 1]], row
 
@@ -211,8 +213,8 @@ class Tempered(FakeServer):
     """Generates at a temperature, and echoes without."""
 
     def next_values(self, log_probs: np.ndarray) -> np.ndarray:
-        warm = log_probs[-1] / 0.7
-        return warm - np.log(np.exp(warm).sum())
+        warm: np.ndarray = log_probs[-1] / 0.7
+        return np.asarray(warm - np.log(np.exp(warm).sum()))
 
 
 class Incomplete(FakeServer):
