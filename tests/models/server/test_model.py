@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
+from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
+from contstim.vocabulary import Vocabulary
 from tests.models.server.fakes import MODEL, FakeServer
 from tests.models.tiny import TEXTS
 
@@ -51,3 +54,24 @@ def test_scores_are_those_of_the_local_network(
         served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}&dialect={way}")
         scores = served.log_probs(PARSED)
         np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
+
+
+def test_a_search_knows_scores_alone_and_asks_the_draft(
+    healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel, trained: Path
+) -> None:
+    """Witness: the result's scores under the network in this process."""
+    words = Vocabulary.from_sentences(PARSED[:3])
+    bigram, trigram = (load_model(f"kenlm:{trained / f'{n}gram.arpa'}") for n in (2, 3))
+    with healthy.running() as url:
+        options = f"tokenizer={checkpoint.location}&draft=kenlm:{trained / '2gram.arpa'}"
+        served = load_model(f"server:{url}#{MODEL}?{options}")
+        answer = served.replacements(PARSED[1], 1, ["sleeps", "walks"])
+        assert np.isnan(answer.exact).all()
+        assert np.isinf(answer.upper_bound).all()
+        draft = served.draft()
+        assert draft is not None
+        np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
+        result = synthesize(trigram, served, PARSED[1], words, seed=0)
+    natural, synthetic = local.log_probs([PARSED[1], result.synthetic])
+    assert result.log_probs[1] == pytest.approx(synthetic, abs=1e-3)
+    assert synthetic < natural

@@ -209,6 +209,14 @@ class FloorBeyondTwenty(NothingBeyondTwenty):
         return -9999.0
 
 
+class Silent(FakeServer):
+    """Tells no alternatives when it generates, so that nothing can be compared."""
+
+    def likeliest(self, following: np.ndarray, n: int, drawn: int) -> dict[int, float]:
+        del following, n, drawn
+        return {}
+
+
 class Tempered(FakeServer):
     """Generates at a temperature, and echoes without."""
 
@@ -263,6 +271,7 @@ REFUSED: dict[type[FakeServer], set[ServerFault]] = {
     TwentiethBeyondTwenty: {ServerFault.INVENTED, ServerFault.OTHER_VALUES},
     FloorBeyondTwenty: {ServerFault.INVENTED, ServerFault.OTHER_VALUES},
     Tempered: {ServerFault.OTHER_VALUES, ServerFault.INVENTED},
+    Silent: {ServerFault.UNTESTABLE},
     Incomplete: {ServerFault.INCOMPLETE},
     Renamed: {ServerFault.CHANGED},
 }
