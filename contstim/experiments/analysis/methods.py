@@ -73,7 +73,11 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     cited += ["schuett", "satterthwaite", "oneill"] if _is_corrected(analysis) else ["efron"]
     references = sorted(REFERENCES[name] for name in dict.fromkeys(cited))
     return (
-        _measures(),
+        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
+        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
+        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
+        "everybody; both on the trials that evaluate the model. In controversial conditions these "
+        "are the trials that target it.",
         " ".join(_tests(analysis)),
         " ".join(_intervals(analysis)),
         "The regressions of choices on log-probability ratios have standard errors clustered by "
@@ -85,16 +89,6 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
 
 def _is_corrected(analysis: Analysis) -> bool:
     return analysis.sampling.intervals == "corrected"
-
-
-def _measures() -> str:
-    return (
-        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
-        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
-        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
-        "everybody; both on the trials that evaluate the model. In controversial conditions these "
-        "are the trials that target it."
-    )
 
 
 def _tests(analysis: Analysis) -> Iterator[str]:

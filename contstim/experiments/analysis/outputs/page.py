@@ -12,7 +12,12 @@ from contstim.experiments.analysis.inference import CEILING
 from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures
-from contstim.experiments.analysis.outputs.sureness import SURE, judged_trials, mean_reliability
+from contstim.experiments.analysis.outputs.sureness import (
+    SURE,
+    by_sureness,
+    judged_trials,
+    mean_reliability,
+)
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import contamination_warnings
@@ -57,7 +62,8 @@ def report(
     parts += _choices(analysis)
     if "reliability" in images:
         parts += _reliability(analysis, images["reliability"])
-    parts += [*_failures(analysis), *_methods(analysis)]
+    parts += [*_failures(analysis), Heading("How this was computed")]
+    parts += map(Paragraph, methods_text(analysis))
     return Report(title, parts, warning=analysis.origin.warning)
 
 
@@ -156,8 +162,10 @@ def _verdict(result: Result, units: str) -> str:
     ]
     equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
     if cannot:
+        # With so few units "none" would read as if it had been looked for and not seen
+        shown_alike = equivalent if alike else ""
         return (
-            f"Models below the noise ceiling and differences between models {cannot}.{equivalent}"
+            f"Models below the noise ceiling and differences between models {cannot}.{shown_alike}"
         )
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
@@ -242,16 +250,12 @@ def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
             for condition, trials in judged.items()
         ],
     )
-    # Where likelihoods are equal to the last digit, the rating farther from the middle is surer
-    ordered = sorted(
-        (row for trials in judged.values() for row in trials),
-        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - MIDDLE)),
-    )
-    shown_trials = {
+    ordered = by_sureness(judged)
+    extremes = {
         "Least sure": ordered[:_EXTREMES],
-        "Most sure": ordered[::-1][: min(_EXTREMES, len(ordered) - _EXTREMES)],
+        "Most sure": ordered[::-1][: max(0, min(_EXTREMES, len(ordered) - _EXTREMES))],
     }
-    for heading, rows in shown_trials.items():
+    for heading, rows in extremes.items():
         if not rows:
             continue  # so few trials that all are among the least sure
         yield Heading(heading, level=3)
@@ -294,12 +298,6 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
             ],
             texts=3,
         )
-
-
-def _methods(analysis: Analysis) -> Iterator[Part]:
-    yield Heading("How this was computed")
-    for paragraph in methods_text(analysis):
-        yield Paragraph(paragraph)
 
 
 def _number(value: float, digits: int = 3) -> str:

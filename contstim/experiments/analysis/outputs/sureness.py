@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from contstim.reporting.canvas import BLACK, BLUE, GREY, new_figure, widest
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.reliability import ItemReliability
     from contstim.stimuli import Trial
 
+RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
+"""A trial, its ratings (n_people,), and what these tell of people in general."""
+
 SURE = 0.95  # how likely a preference of people in general is, from which a trial counts as sure
 
 
-def judged_trials(
-    ratings: Ratings,
-) -> dict[Condition, list[tuple[Trial, FloatArray, ItemReliability]]]:
+def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
     """Trials, ratings and what these tell, by condition; conditions that tell nothing are left out.
 
     Catch trials are left out too: they ask whether people attend.
@@ -43,7 +46,16 @@ def judged_trials(
     return {condition: trials for condition, trials in by_condition.items() if trials}
 
 
-def mean_reliability(trials: list[tuple[Trial, FloatArray, ItemReliability]]) -> float:
+def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial]:
+    """The trials of all conditions, those that people are least sure of first."""
+    # Where likelihoods are equal to the last digit, the rating farther from the middle is surer
+    return sorted(
+        (row for trials in judged.values() for row in trials),
+        key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - MIDDLE)),
+    )
+
+
+def mean_reliability(trials: list[RatedTrial]) -> float:
     """Over the trials of a condition, which numbers of people may differ for."""
     return float(np.mean([reliability.reliability for *_, reliability in trials]))
 
