@@ -124,7 +124,8 @@ class WordsInPlaces:
         Raises:
             ModelError: a word cannot be read.
         """
-        return self._remembered(tuple(words), place)
+        # A tuple stays itself: a vocabulary's computes its hash once
+        return self._remembered(words if isinstance(words, tuple) else tuple(words), place)
 
     def _look_up(self, words: tuple[str, ...], place: PlaceKind) -> WordTokens:
         # Words are kept singly: most words of the next call were in the last one too
