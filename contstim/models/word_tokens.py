@@ -103,7 +103,15 @@ class WordTokens:
 
     def followed_by(self, rest: Tokens) -> BoolArray:
         """Which words are followed by exactly these tokens, (n_words,)."""
-        return np.fromiter((tokens == rest for tokens in self.rest), np.bool_, len(self.rest))
+        numbers, number_of_word = self._distinct_rests
+        return number_of_word == numbers.get(rest, -1)
+
+    @cached_property
+    def _distinct_rests(self) -> tuple[dict[Tokens, int], IntArray]:
+        # Nearly all words have the same tokens after them
+        numbers: dict[Tokens, int] = {}
+        of_words = (numbers.setdefault(rest, len(numbers)) for rest in self.rest)
+        return numbers, np.fromiter(of_words, np.int64, len(self.rest))
 
 
 class WordsInPlaces:
