@@ -57,8 +57,14 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
     assert f"{mean:.2f}" in done.stdout
     assert "1 pair of models × 3 are 3; of the 20 given, every pair can" in done.stderr
     assert (folder / "steps.jsonl.meta.json").exists()
+    # N-gram models have no network
+    assert record["time"]["wall_seconds"] > record["time"]["network_seconds"] == 0
+    assert "0 % in networks, 100 % in everything around them" in done.stderr
     again = triplets("--seed", "4", "--restarts", "2", "-q")
     assert again.output == ""
+    assert "time" not in json.loads(
+        (folder / "t.csv.meta.json").read_text()
+    )  # nothing was searched
     assert read_triplets(folder / "t.csv") == found
 
 
