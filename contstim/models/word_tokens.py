@@ -104,7 +104,8 @@ class WordTokens:
     def followed_by(self, rest: Tokens) -> BoolArray:
         """Which words are followed by exactly these tokens, (n_words,)."""
         numbers, number_of_word = self._distinct_rests
-        return number_of_word == numbers.get(rest, -1)
+        followed: BoolArray = number_of_word == numbers.get(rest, -1)
+        return followed
 
     @cached_property
     def _distinct_rests(self) -> tuple[dict[Tokens, int], IntArray]:
