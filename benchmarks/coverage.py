@@ -1,6 +1,6 @@
 """Do 95 % intervals cover, and do tests keep their level? Six designs, people and items at random.
 
-    python benchmarks/coverage.py [--quick] [--experiments 2000] [--people-sd .15]
+    python benchmarks/coverage.py [--quick] [--experiments 2000] [--people-sd .15] [--seed 0]
 
 People and items are drawn anew in every simulated experiment: items vary by 1.50, people by .15
 log odds, as in experiment 1 of the 2023 study. The first two models are equally good, the last
@@ -244,7 +244,7 @@ def simulate(layout: Layout, options: argparse.Namespace) -> None:
                 truth[m] += share_of * [x.sum() / n_groups for x in told]
     results = [[Tally() for _ in KINDS] for _ in TOLD]
     tests: list[list[tuple[float, float, float]]] = [[] for _ in TOLD]
-    chance = np.random.default_rng([2, LAYOUTS.index(layout)])
+    chance = np.random.default_rng([2 + options.seed, LAYOUTS.index(layout)])
     for size_of_chunk in chunks(options.experiments, sum(layout.people), layout):
         drawn = [
             list(measured(world.draw(size_of_chunk, size, chance), world.mask, models))
@@ -328,6 +328,7 @@ def main() -> None:
     parser.add_argument("--experiments", type=int, default=2_000)
     parser.add_argument("--truth", type=int, default=20_000, help="experiments for the truth")
     parser.add_argument("--people-sd", type=float, default=0.15, help="log odds")
+    parser.add_argument("--seed", type=int, default=0, help="other experiments, the same truth")
     parser.add_argument("--only", type=int, help="one design, by its place from 0")
     options = parser.parse_args()
     if options.quick:

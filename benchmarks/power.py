@@ -1,32 +1,34 @@
-"""How many trials tell which model is human? Controversial against random pairs.
+"""How many trials tell which model people follow? Controversial against random pairs.
 
     python benchmarks/power.py [--quick] [--figure power.png]
 
-Each of the nine models of the 2023 study is planted in turn as the human: participants prefer what
-it prefers, with normal noise that gives them the published noise ceilings, kind of trial by kind of
-trial. Beside that stands what real people's answers say: trials of experiment 1 are drawn anew, and
-it is counted how often the model comes first that does with all of them. The published data are
-read from the folder in CONTSTIM_DATA, by default ../shared/data beside the repository.
+Three answers. Each of the nine models of the 2023 study in turn is planted: people follow it, agree
+with one another, and are predicted by it, as often as people of experiment 1 by GPT-2. Or people
+follow all models, each as far as that experiment measured. And what real people's answers say:
+trials of experiment 1 are drawn anew, and it is counted how often the model comes first that does
+with all of them. The published data are read from the folder in CONTSTIM_DATA, by default
+../shared/data beside the repository.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.analysis.scopes import Scope, scope_mask
-from contstim.experiments.design.building import build_design
-from contstim.experiments.design.calibration import Ceilings, calibrate
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILING
+from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.population import Population
 from contstim.experiments.design.power import Power, simulate_power, thin, thinned
 from contstim.experiments.design.simulated import (
+    ScopedPreferences,
     TrialPreferences,
-    calibrate_noise,
     preferences_by_scope,
 )
 from contstim.experiments.reproduce.golan2023_data import read_experiment
@@ -35,47 +37,53 @@ from contstim.experiments.reproduce.published.scores import (
     read_natural_scores,
     read_stimulus_scores,
 )
-from contstim.experiments.reproduce.published.stimuli import read_natural_pairs, read_triplets
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "contstimlang"
-RATES = (0.8, 0.9, 0.95, 0.99)
-SIZES = (3, 6, 9, 12, 18, 24, 36, 72, 90)
+RATES = (0.8, 0.9, 0.95)
+SIZES = (3, 6, 9, 12, 18, 24, 36, 72)
+TOTALS = (12, 18, 24, 36, 72, 90, 180, 360)
 GROUPS = 10
-RANDOM = str(Scope.RANDOM)
-Kinds = dict[
-    str, tuple[TrialPreferences, np.ndarray]
-]  # trials, and noise (n_trials, n_models), nats
+Kinds = dict[str, tuple[TrialPreferences, tuple[Population, ...]]]
 
 
-def random_pairs(n: int) -> TrialPreferences:
+def random_pairs(n: int) -> ScopedPreferences:
     scores = read_natural_scores(DATA).log_probs
     finite = scores[np.isfinite(scores).all(axis=1)]
     one, two = np.random.default_rng(0).permutation(len(finite))[: 2 * n].reshape(2, n)
-    return TrialPreferences(
+    every = TrialPreferences(
         MODELS,
         finite[two] - finite[one],
         np.ones((n, len(MODELS)), dtype=np.bool_),
         np.arange(n) % GROUPS,
         np.zeros(n, dtype=np.int64),
     )
+    return ScopedPreferences(every, {Scope.RANDOM: every.evaluates})
 
 
-def kinds(n_random: int) -> Kinds:
-    pairs, triplets = read_natural_pairs(DATA), read_triplets(DATA, selected=True)
-    design = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
-    found = preferences_by_scope(design.trials, read_stimulus_scores(DATA))
-    noise = calibrate(found, Ceilings()).of_trials
-    random = random_pairs(n_random)
-    of_random = [calibrate_noise(column, PUBLISHED_CEILING) for column in random.differences.T]
-    return {
-        **{
-            str(scope): (found.of_scope(scope), noise[found.rows(scope)])
-            for scope in found.evaluates
-            if scope is not Scope.OVERALL
-        },
-        RANDOM: (random, np.broadcast_to(of_random, random.differences.shape)),
-    }
+def measured_of(ratings: Ratings) -> MeasuredPeople:
+    """All that experiment 1 measured."""
+    people, ceilings, of_models = MeasuredPeople(), {}, {}
+    for scope in people.ceilings:
+        masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
+        found = evaluate(ratings, ACCURACY, masks)
+        values, lower = (found.of_groups(x).mean(axis=0) for x in (found.values, found.lower))
+        of_models[scope] = dict(zip(ratings.models, values.tolist(), strict=True))
+        ceilings[scope] = float(lower[ratings.models.index("gpt2")])
+    return replace(people, ceilings=ceilings, of_models=of_models, best="gpt2")
+
+
+def kinds(ratings: Ratings, people: MeasuredPeople, n_random: int) -> Kinds:
+    """Trials of each kind, with the populations that people and items are drawn from."""
+    trials = [trial for group in ratings.groups for trial in group.trials]
+    result: Kinds = {}
+    for study in (
+        preferences_by_scope(trials, read_stimulus_scores(DATA)),
+        *([random_pairs(n_random)] if n_random else []),
+    ):
+        for scope, populations in calibrate(study, people).populations.items():
+            result[str(scope)] = study.of_scope(scope), populations
+    return result
 
 
 def real_ratings() -> Ratings:
@@ -116,9 +124,8 @@ def resampled(ratings: Ratings, scope: Scope, n: int, draws: int) -> tuple[str, 
     return ratings.models[first], wins / draws
 
 
-def real_first_places(draws: int) -> None:
-    ratings = real_ratings()
-    sizes = (12, 18, 24, 36, 72, 90, 180, 360)
+def real_first_places(ratings: Ratings, draws: int) -> None:
+    sizes = TOTALS
     print(f"real answers: how often the first model of all trials is first ({draws} draws)")
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
     for scope in Scope:
@@ -127,23 +134,21 @@ def real_first_places(draws: int) -> None:
 
 
 def first_places(found: dict[str, Power]) -> None:
-    print("rate at which the planted model comes out first, by trials in all (chance .111)")
-    sizes = (12, 18, 24, 36, 72, 90, 180, 360)
-    print(f"  {'':22}" + "".join(f"{n:>7}" for n in sizes))
+    print(f"  {'':33}" + "".join(f"{n:>7}" for n in TOTALS))
     for name, power in found.items():
         curve = power.first_by_trials.mean(axis=0)
-        print(f"  {name:22}" + "".join(f"{curve[n - 1]:7.3f}" for n in sizes))
-    print("the same by planted model, with 24 trials")
-    print(f"  {'':22}" + "".join(f"{m:>9}" for m in MODELS))
-    for name, power in found.items():
-        print(f"  {name:22}" + "".join(f"{x:9.3f}" for x in power.first_by_trials[:, 23]))
+        of_sizes = "".join(f"{curve[n - 1]:7.3f}" for n in TOTALS if n <= len(curve))
+        print(f"  {name:33}{of_sizes}")
+
+
+def trials_needed(found: dict[str, Power]) -> None:
     print("trials needed, and random trials for each of these")
     for rate in RATES:
-        random = found[RANDOM].trials_needed(rate)
+        random = found[str(Scope.RANDOM)].trials_needed(rate)
         for name, power in found.items():
             needed = power.trials_needed(rate)
             factor = f"{random / needed:.1f}" if random and needed else "unknown"
-            print(f"  first in {rate:.0%}: {name:22} {needed or 'more'} trials, factor {factor}")
+            print(f"  first in {rate:.0%}: {name:26} {needed or 'more'} trials, factor {factor}")
 
 
 def significance(trials: Kinds, participants: int, simulations: int) -> None:
@@ -151,20 +156,21 @@ def significance(trials: Kinds, participants: int, simulations: int) -> None:
         "share of comparisons of the planted model with another that are significant in its favour "
         f"({GROUPS} groups of {participants}), by trials a group"
     )
-    print(f"  {'':22}" + "".join(f"{n:>7}" for n in SIZES))
-    for name, (comparisons, noise) in trials.items():
-        least = int(np.bincount(comparisons.groups).min())
-        rates = [
-            simulate_power(
-                thin(comparisons, n, seed=1),
-                noise[thinned(comparisons, n, seed=1)],
-                participants=participants,
-                simulations=simulations,
-            ).mean_better
-            for n in SIZES
-            if n <= least
-        ]
-        print(f"  {name:22}" + "".join(f"{rate:7.3f}" for rate in rates))
+    print(f"  {'':26}" + "".join(f"{n:>7}" for n in SIZES))
+    for name, (comparisons, populations) in trials.items():
+        rates = []
+        for n in SIZES:
+            if n <= np.bincount(comparisons.groups).min():
+                rows = thinned(comparisons, n, seed=1)
+                some = [people.of_trials(rows) for people in populations]
+                power = simulate_power(
+                    thin(comparisons, n, seed=1),
+                    some,
+                    participants=participants,
+                    simulations=simulations,
+                )
+                rates.append(power.mean_better)
+        print(f"  {name:26}" + "".join(f"{rate:7.3f}" for rate in rates))
 
 
 def draw(found: dict[str, Power], path: Path) -> None:
@@ -184,6 +190,15 @@ def draw(found: dict[str, Power], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
+def simulated(trials: Kinds, participants: int, simulations: int) -> dict[str, Power]:
+    return {
+        name: simulate_power(
+            comparisons, populations, participants=participants, simulations=simulations
+        )
+        for name, (comparisons, populations) in trials.items()
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer simulations")
@@ -192,24 +207,20 @@ def main() -> None:
     if not DATA.is_dir():
         print(f"skipped, there is no folder {DATA} (set CONTSTIM_DATA)")
         return
-    simulations = 50 if options.quick else 500
-    trials = kinds(1000)
-    for name, (comparisons, noise) in trials.items():
-        own = np.where(comparisons.evaluates, noise, np.nan)
-        told = ", ".join(
-            f"{m} {x:.1f}" for m, x in zip(MODELS, np.nanmedian(own, axis=0), strict=True)
-        )
-        print(f"noise (nats) {name}: {told}")
-    real_first_places(100 if options.quick else 2000)
+    simulations = 20 if options.quick else 200
+    ratings = real_ratings()
+    real_first_places(ratings, 100 if options.quick else 2000)
+    print("people follow all models, as measured in experiment 1")
+    as_measured = kinds(ratings, measured_of(ratings), 0)
+    first_places(simulated(as_measured, 10, 2 * simulations))
+    planted = kinds(ratings, MeasuredPeople(), 1000)
     for participants in (10, 1):
         started = perf_counter()
-        found = {
-            name: simulate_power(c, noise, participants=participants, simulations=simulations)
-            for name, (c, noise) in trials.items()
-        }
-        print(f"\n{participants} participants see each trial ({simulations} experiments a model)")
+        print(f"each model planted, {participants} see each trial ({simulations} experiments)")
+        found = simulated(planted, participants, simulations)
         first_places(found)
-        significance(trials, participants, max(20, simulations // 10))
+        trials_needed(found)
+        significance(planted, participants, max(20, simulations // 10))
         print(f"  {perf_counter() - started:.1f} s")
         if options.figure and participants == 10:
             draw(found, options.figure)

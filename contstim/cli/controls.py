@@ -130,13 +130,18 @@ def _print(tests: Sequence[TokenCountTest], preferences: Sequence[FeaturePrefere
         where = (
             "where people prefer the other sentence" if test.errors_only else "on all its trials"
         )
+        interval = f" (95 %: {test.low:.1%} to {test.high:.1%})" if test.pairs else ""
         print(
-            f"{test.model} prefers fewer tokens {where}: {test.fewer:,} of {test.pairs:,}, "
-            f"adjusted {p_equation(test.adjusted)}"
+            f"{test.model} prefers fewer tokens {where}: {test.fewer:,} of {test.pairs:,}"
+            f"{interval}, adjusted {p_equation(test.adjusted)}"
         )
     for row in preferences:
         print(
             f"{row.model} prefers more {row.feature} in {row.model_share:.1%} of "
-            f"{counted(row.trials, 'trial')}, people in {row.people_share:.1%}; t = "
-            f"{row.statistic:.2f}, adjusted {p_equation(row.adjusted)}"
+            f"{counted(row.trials, 'trial')}, people in {row.people_share:.1%}; difference of "
+            f"{row.feature} {row.difference:.3g} (95 %: {row.low:.3g} to {row.high:.3g}), adjusted "
+            f"{p_equation(row.adjusted)}"
         )
+    families = dict.fromkeys([test.family for test in tests] + [row.family for row in preferences])
+    if families:
+        print(f"P-values are adjusted by Benjamini and Hochberg over: {'; '.join(families)}.")

@@ -27,8 +27,8 @@ def design(
         bool,
         typer.Option(
             "--power",
-            help="Also simulate the experiment with each model in turn as the human; needs "
-            "--scores, and writes ….power.md and ….power.csv.",
+            help="Also simulate the experiment, with new people and items; needs --scores, and "
+            "writes ….power.md, ….power.png and two tables.",
         ),
     ] = False,
     scores: Annotated[

@@ -50,7 +50,13 @@ def _print(analysis: MixedAnalysis) -> None:
         f"{counted(analysis.empty.trials, 'trial')}"
     )
     table = results_table(
-        "model", "log-likelihood", "AIC", "effect of a\ntypical ratio", "95 %", "p", title=title
+        "model",
+        "log-likelihood",
+        "AIC",
+        "effect of a\ntypical ratio",
+        "95 %",
+        "p, not\nadjusted",
+        title=title,
     )
     for fit in best_first:
         (row,) = fit.coefficients
@@ -68,7 +74,11 @@ def _print(analysis: MixedAnalysis) -> None:
     rows = {frozenset((row.first, row.second)): row for row in analysis.comparisons}
     for better, worse in pairwise(best_first):
         pair = rows[frozenset((better.name, worse.name))]
+        sign = 1 if pair.first == better.name else -1
+        low, high = sorted(sign * end for end in (pair.low, pair.high))
         print(
-            f"{better.name} fits better than {worse.name} by {abs(pair.difference):.1f} nats (SE "
-            f"{pair.standard_error:.1f}), adjusted {p_equation(pair.adjusted)}"
+            f"{better.name} fits better than {worse.name} by {abs(pair.difference):.1f} nats (95 "
+            f"%: {low:.1f} to {high:.1f}), adjusted {p_equation(pair.adjusted)}"
         )
+    if analysis.comparisons:
+        print(f"P-values are adjusted by Benjamini and Hochberg over {pair.family}.")

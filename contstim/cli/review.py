@@ -26,6 +26,10 @@ def review(
         Path | None,
         typer.Option(help="Scores of the sentences, as of `score`: a column for each model."),
     ] = None,
+    responses: Annotated[
+        Path | None,
+        typer.Option(help="What people answered to these trials: shows how sure they are of each."),
+    ] = None,
     review: Annotated[
         list[Path] | None,
         typer.Option(help="A review that was made already; shown on each item. Repeatable."),
@@ -55,6 +59,7 @@ def review(
     flags: words on the block list, rare words, names, repetitions, items that are alike. Decisions
     are kept in the browser and downloaded as review.csv, or saved as they are made with --serve.
 
+    With --responses each trial says how sure people are of it, and the least sure can come first.
     Decisions of several people come together by giving each file with --review.
 
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
@@ -85,6 +90,7 @@ def review(
         out,
         settings=settings,
         scores=scores,
+        responses=responses,
         review=review or (),
         reviewer=reviewer,
         watch=TerminalWatcher(quiet=quiet or serve),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from contstim.experiments.analysis.inference import SMALLEST_EFFECT
 from contstim.options import Help
 from contstim.steps.watching import SILENT
 
@@ -62,6 +63,13 @@ class AnalysisSettings:
             "holm, for a few planned contrasts, the family-wise error rate. Tables hold both."
         ),
     ] = "bh"
+    smallest_effect: Annotated[
+        float,
+        Help(
+            "The smallest difference, of accuracies or cosines, that matters: differences are "
+            "also tested for being smaller."
+        ),
+    ] = SMALLEST_EFFECT
     bootstrap: Samples = 1000
     fdr: Annotated[
         float, Help("The error rate of significance, by --correction.", at_least=0, at_most=1)
@@ -138,6 +146,7 @@ def analyze_responses(
                 false_discovery_rate=settings.fdr,
                 intervals=settings.intervals,
                 correction=settings.correction,
+                smallest_effect=settings.smallest_effect,
             ),
             unanimous=settings.unanimous,
             worst=settings.worst,
@@ -180,6 +189,7 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
         "units": analysis.sampling.units,
         "intervals": analysis.sampling.intervals,
         "correction": analysis.sampling.correction,
+        "smallest_effect": analysis.sampling.smallest_effect,
         "bootstrap": analysis.sampling.samples,
         "false_discovery_rate": analysis.sampling.false_discovery_rate,
     }

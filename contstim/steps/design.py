@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.inference import SMALLEST_EFFECT
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.options import Help
 from contstim.steps.watching import SILENT
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.experiments.design.building import Design
-    from contstim.experiments.design.calibration import Ceilings
-    from contstim.experiments.design.power_report import DesignPower
+    from contstim.experiments.design.calibration import MeasuredPeople
+    from contstim.experiments.design.design_power import DesignPower
     from contstim.frequencies import WordFrequencies
     from contstim.reviews import Review
     from contstim.scores import ScoreTable
@@ -53,7 +54,7 @@ class DesignSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PowerSettings:
-    """How the experiment is simulated with each model in turn as the human."""
+    """How the experiment is simulated: with new people and new items."""
 
     participants: Annotated[int, Help("With --power: participants in a group.")] = 10
     power_groups: Annotated[int | None, Help("With --power: groups, if other than --groups.")] = (
@@ -70,24 +71,32 @@ class PowerSettings:
         Path | None,
         Help(
             "With --power: the folder that analyze wrote of a pilot or an earlier study. "
-            "Simulated people agree as often as people did there; by default as in the 2023 study."
+            "Simulated people agree, and each model predicts them, as often as there; by default "
+            "as in the 2023 study, with each model in turn planted as the best."
         ),
     ] = None
-    simulations: Annotated[int, Help("With --power: experiments to simulate for each model.")] = (
-        1000
-    )
+    smallest_effect: Annotated[
+        float,
+        Help(
+            "With --power: the smallest difference of accuracies that matters. How often would "
+            "it be found if it is there, and ruled out if it is not?"
+        ),
+    ] = SMALLEST_EFFECT
+    simulations: Annotated[
+        int, Help("With --power: experiments to simulate for each planted model.")
+    ] = 1000
 
-    def ceilings(self) -> Ceilings:
-        """The noise ceilings of simulated participants.
+    def measured(self) -> MeasuredPeople:
+        """What simulated participants are calibrated to.
 
         Raises:
             InputError: the folder lacks a table, or has a damaged one.
         """
-        from contstim.experiments.design.calibration import Ceilings, read_ceilings
+        from contstim.experiments.design.calibration import MeasuredPeople, read_measured
 
         # What is stated counts before what a pilot measured, and that before the 2023 study.
-        ceilings = Ceilings() if self.pilot is None else read_ceilings(self.pilot)
-        return ceilings if self.ceiling is None else ceilings.with_random(self.ceiling)
+        measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
+        return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
     @property
     def files(self) -> list[Path]:
@@ -113,8 +122,8 @@ def make_design(
     """Turn pairs and triplets into the trials of an experiment, shared out to groups.
 
     Beside the table stand a summary (`….summary.md`, `….summary.png`) and a certificate, and with
-    `power` what `simulate_power` writes (`….power.md`, `….power.csv`). Nothing is written before
-    the simulation has ended: it may refuse its scores.
+    `power` what `simulate_power` writes. Nothing is written before the simulation has ended: it may
+    refuse its scores.
 
     Args:
         out: the table of trials to write.
@@ -205,12 +214,13 @@ def simulate_power(
     seed: int = 0,
     watch: Watcher = SILENT,
 ) -> DesignPower:
-    """Simulate an experiment with each model in turn as the human: how often is it told apart?
+    """Simulate experiments with new people and items: which models would they tell apart?
 
     Args:
         trials: a table of trials.
         scores: a table of the scores of all their sentences, nats.
-        out: the stem of the table `….power.csv` and of the report `….power.md`.
+        out: the stem of the report `….power.md`, the tables `….power.csv` and
+            `….power-sizes.csv`, and the figure `….power.png`.
         settings: how the experiment is simulated.
         seed: decides what simulated participants answer.
         watch: told what is done.
@@ -243,32 +253,40 @@ def _read_log_probs(scores: Path) -> ScoreTable:
 def _simulate(
     trials: Sequence[Trial], table: ScoreTable, settings: PowerSettings, seed: int, watch: Watcher
 ) -> DesignPower:
-    from contstim.experiments.design.power_report import design_power
+    from contstim.experiments.design.design_power import design_power
 
-    ceilings = settings.ceilings()
+    measured = settings.measured()
     with watch.working("simulating") as progress:
         return design_power(
             trials,
             table,
-            ceilings=ceilings,
+            measured=measured,
             groups=settings.power_groups,
             participants=settings.participants,
             simulations=settings.simulations,
+            smallest_effect=settings.smallest_effect,
             seed=seed,
             progress=progress,
         )
 
 
 def _write_power(power: DesignPower, out: Path) -> list[Path]:
-    """Write the table and, beside it, the report; the paths of both."""
-    from contstim.experiments.design.power_report import power_report, power_table
+    """Write the table and, beside it, that of sizes, the report and the figure; their paths."""
+    from contstim.experiments.design.design_power import power_table, size_table
+    from contstim.experiments.design.power_figure import ALTERNATIVE, draw_power
+    from contstim.experiments.design.power_report import power_report
     from contstim.files import write_text
+    from contstim.reporting.report import Picture
     from contstim.tables import write_table
 
-    table, report = Path(f"{out}.power.csv"), Path(f"{out}.power.md")
-    write_text(report, power_report(power).markdown())
+    endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
+    table, sizes, report, figure = (Path(f"{out}.{ending}") for ending in endings)
+    picture = Picture(figure.stem, b"", ALTERNATIVE)
+    write_text(report, power_report(power, picture).markdown())
     write_table(table, power_table(power))
-    return [table, report]
+    write_table(sizes, size_table(power))
+    draw_power(power, figure)
+    return [table, sizes, report, figure]
 
 
 def _frequencies(

@@ -138,7 +138,7 @@ def trial_scores_stage(files: StudyFiles) -> StudyStage | None:
 
 
 def power_stage(files: StudyFiles) -> StudyStage | None:
-    """Simulate the experiment with each model as the human."""
+    """Simulate the experiment, with new people and new items."""
     settings = files.section("power", PowerSettings)
     if settings is None:
         return None
@@ -154,7 +154,9 @@ def power_stage(files: StudyFiles) -> StudyStage | None:
         "simulate the experiment",
         step,
         reads=(TRIALS, TRIAL_SCORES, *user_files(settings)),
-        writes=tuple(Path(f"{TRIALS}.power{ending}") for ending in (".md", ".csv")),
+        writes=tuple(
+            Path(f"{TRIALS}.power{ending}") for ending in (".md", ".csv", "-sizes.csv", ".png")
+        ),
         options={"seed": seed, **options_of(settings)},
         libraries=STATISTICS,
     )

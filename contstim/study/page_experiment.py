@@ -169,48 +169,56 @@ def _inline(text: str) -> Text:
 
 
 def power_part(files: StudyFiles) -> Iterator[Part]:
-    """How often the design would name the model that people follow, and find it better."""
+    """What the design would find, and what more people or more items would buy."""
+    from contstim.experiments.design.population import AS_MEASURED
+    from contstim.experiments.design.power_figure import ALTERNATIVE
+
     del files
-    path = Path(f"{TRIALS}.power.csv")
-    if not path.is_file():
+    path, sizes = Path(f"{TRIALS}.power.csv"), Path(f"{TRIALS}.power-sizes.csv")
+    if not path.is_file() or not sizes.is_file():
         return
     yield from _cautions("power", "analysis")
+    accuracies: dict[str, list[float]] = {}  # of the models that people follow most, by scope
     table = read_table(path)
-    rows = list(
-        zip(
-            *(table[name] for name in ("scope", "expected_accuracy", "significantly_better")),
-            *(table[name] for name in ("planted_first", "planted", "model")),
-            strict=True,
-        )
-    )
-    of_scopes: list[tuple[Value, ...]] = []
-    for scope in dict.fromkeys(table["scope"]):
-        of_scope = [row for row in rows if row[0] == scope]
-        planted = [row for row in of_scope if row[4] == row[5]]
-        better = [float(row[2]) for row in of_scope if row[2] != ""]
-        of_scopes.append(
-            (
-                scope,
-                f"{fmean(float(row[3]) for row in planted):.0%}",
-                f"{fmean(better):.0%}" if better else "impossible",
-                f"{fmean(float(row[1]) for row in planted):.3f}",
-            )
-        )
+    for scope, accuracy, first in zip(
+        *(table[name] for name in ("scope", "expected_accuracy", "first")), strict=True
+    ):
+        if first != "":
+            accuracies.setdefault(scope, []).append(float(accuracy))
+    table = read_table(sizes)
+    names = ("scope", "first", "significantly_better", "detectable_difference")
+    columns = zip(*(table[name] for name in names), strict=True)
+    planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
+    for scope, *rates, least in columns:
+        shares = [f"{float(rate):.0%}" for rate in rates]
+        accuracy = f"{fmean(accuracies[scope]):.3f}"
+        planned.setdefault(scope, (scope, *shares, accuracy, f"{float(least):.3f}"))
     header = ("trials", "comes first", "significantly better", "its expected accuracy")
-    yield Table(header, of_scopes)
+    yield Table((*header, "smallest difference found"), list(planned.values()))
+    followed = dict.fromkeys(read_table(path)["people"])
+    whom = (
+        "People follow all models, as in the pilot"
+        if AS_MEASURED in followed
+        else "Each model in turn is planted as the one that people follow"
+    )
     yield Paragraph(
-        "Each model in turn is planted as the human: how often it has the highest accuracy, how "
-        "many of its comparisons with other models become significant in its favour, and how many "
-        "choices it predicts; means over the planted models. Real people are none of the models: "
-        "take these numbers as what the design could show at best.",
+        f"{whom}, in experiments with new people and new items: how often the model that predicts "
+        "them best has the highest accuracy, how many of its comparisons with other models become "
+        "significant in its favour, how many choices it predicts, and from which difference on one "
+        "test finds two models different in 80 % of experiments.",
         note=True,
     )
+    figure = Path(f"{TRIALS}.power.png")
+    if figure.is_file():
+        yield Picture(figure.stem, figure.read_bytes(), ALTERNATIVE)
     report = Path(f"{TRIALS}.power.md")
     yield Paragraph(
         (
-            link(report, "Assumptions, and how many trials suffice"),
+            link(report, "Assumptions, how many trials suffice, and what more would buy"),
             "; ",
-            link(path, "all numbers"),
+            link(path, "all comparisons"),
+            ", ",
+            link(sizes, "all sizes"),
             ".",
         )
     )

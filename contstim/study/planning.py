@@ -18,6 +18,7 @@ from contstim.experiments.analysis.inference import (
     reach,
     read_contrasts,
 )
+from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
@@ -321,7 +322,7 @@ def _tests(study: Study) -> tuple[str, list[str]]:
     power = files.section("power", PowerSettings)
     if power is not None:
         try:
-            power.ceilings()
+            power.measured()
         except ContstimError as error:
             cautions.append(f"[power] pilot: {error}")
     if not counts.groups or counts.models < 2:
@@ -333,12 +334,18 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             contrasts = read_contrasts(settings.contrasts, names)
         except ContstimError as error:
             cautions.append(f"[analysis] contrasts: {error}")
-    if settings.units == "participants" or (settings.units == "auto" and counts.groups == 1):
+    if settings.units == "participants":
         return (
             f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
             f"`contstim simulate power`, or a section [power]. {THESE_ITEMS}"
         ), cautions
-    family = reach([counts.groups] * len(contrasts), settings.fdr)
+    family = reach([counts.groups] * len(contrasts), settings.fdr, settings.correction)
+    if settings.units == "crossed" or (settings.units == "auto" and family.needed is None):
+        why = "" if settings.units == "crossed" else f" {crossed_instead(counts.groups)}"
+        return (
+            f"{counted(len(contrasts), 'crossed test')}: how many people and items are needed says "
+            f"`contstim simulate power`, or a section [power].{why}"
+        ), cautions
     tests = f"{counted(family.tests, 'test')} of {counted(counts.groups, 'group')}"
     if limits := family.caution("groups", settings.fdr):
         if family.needed is None:

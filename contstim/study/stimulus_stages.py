@@ -41,14 +41,14 @@ from contstim.study.sections import (
 )
 from contstim.study.stage import StudyStage
 from contstim.study.stage_records import checksums, read_stage_record
-from contstim.study.study import NgramSettings, embedded_text
+from contstim.study.study import NgramSettings, embedded_text, with_neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contstim.steps.watching import Watcher
     from contstim.study.places import StudyFiles
-from contstim.study.study import ModelTraining, StudyModel
+    from contstim.study.study import ModelTraining, StudyModel
 
 
 def text_stages(files: StudyFiles) -> Iterator[StudyStage]:
@@ -96,8 +96,7 @@ def _model_stage(files: StudyFiles, model: StudyModel, training: ModelTraining) 
     writes: tuple[Path, ...] = (out,)
     if settings is None or isinstance(network, NgramSettings):
         order = int(options["order"])
-        # Words with their counts, and hashes of the sentences, stand beside an n-gram model
-        writes = (out, Path(f"{out}.counts.csv"), Path(f"{out}.sentences.npy"))
+        writes = tuple(with_neighbours([out]))
 
         def step(watch: Watcher) -> None:
             from contstim.steps.training import train_ngram_model

@@ -19,10 +19,12 @@ import numpy as np
 import pytest
 
 from contstim.experiments.design.building import triplet_trials
+from contstim.experiments.responses import write_responses
 from contstim.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.stimuli import write_pairs, write_trials, write_triplets
 from tests.cli.running import run, succeed
+from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.stimuli import some_pairs, some_triplets
 
 TRIPLETS, PAIRS = some_triplets(1), some_pairs(1)
@@ -85,6 +87,39 @@ def test_each_kind_of_table_becomes_a_page_with_scores_or_without(
     page = (folder / "map.html").read_text()
     assert "<h1>Mine</h1>" in page
     assert "data:image/png" in page
+
+
+def test_answers_of_people_stand_beside_trials(folder: Path) -> None:
+    """By hand: the trials' ratings, and their mean; only their number where one person rated."""
+    trials = make_trials()
+    write_trials(folder / "seen.csv", trials)
+    people = {"ann": 1, "bob": 1, "cleo": 1}
+    write_responses(folder / "responses.csv", make_responses(trials, people))
+    common = "review seen.csv --out review.html --responses".split()
+    succeed(folder, *common, "responses.csv")
+    rated = {
+        trial.trial_id: [r.rating for r in make_responses(trials, people) if r.trial_id == name]
+        for trial in trials
+        for name in [trial.trial_id]
+    }
+    for item in facts(folder / "review.html")["items"]:
+        ratings = rated[item["id"]]
+        if not ratings:  # the second group's
+            assert (item["answers"], item["sureness"]) == ("", None)
+            continue
+        assert item["answers"].startswith(f"3 answers: mean rating {np.mean(ratings):.1f} (")
+        assert f"{item['sureness']:.0%} sure of sentence" in item["answers"]
+        assert 0.5 <= item["sureness"] <= 1
+    record = json.loads((folder / "review.html.meta.json").read_text())
+    assert any("responses.csv" in str(each) for each in record["inputs"])
+    write_responses(folder / "one.csv", make_responses(trials, {"ann": 1}))
+    succeed(folder, *common, "one.csv")
+    item = facts(folder / "review.html")["items"][0]
+    assert re.fullmatch(r"1 answer: mean rating \d\.0", item["answers"])
+    assert item["sureness"] is None
+    failed = run(folder, *"review triplets.csv --out x.html --responses one.csv".split())
+    assert failed.returncode == 2
+    assert "triplets.csv holds no trials" in failed.stderr
 
 
 def test_several_reviews_are_counted_and_merged(folder: Path) -> None:

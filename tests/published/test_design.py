@@ -11,19 +11,20 @@ import pytest
 
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.evaluation import ACCURACY
-from contstim.experiments.analysis.run import analyze
+from contstim.experiments.analysis.mixed import MixedSettings, fit_mixed
+from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.scopes import Scope
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.calibration import Ceilings, calibrate
-from contstim.experiments.design.power import simulate_power
+from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.power import simulate_power, thin, thinned
 from contstim.experiments.design.simulated import (
+    ScopedPreferences,
     TrialPreferences,
-    calibrate_noise,
-    preferences_by_condition,
     preferences_by_scope,
 )
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published.scores import (
+    MODELS,
     read_natural_scores,
     read_stimulus_scores,
 )
@@ -118,47 +119,112 @@ def test_twenty_rejected_trials_leave_all_others_in_their_groups(
     assert after.certificate.kept == after.certificate.kept_bound == len(stay)
 
 
-def test_controversial_pairs_need_fewer_trials_than_random_ones(
+def test_controversial_pairs_tell_more_models_apart_than_as_many_random_ones(
     published_data: Path, stimuli: tuple[tuple[Pair, ...], tuple[Triplet, ...], list[Sentence]]
 ) -> None:
     """The paper's reason to exist; the direction, not a number of ours, is what is tested."""
     folder = published_data / "contstimlang"
     pairs, triplets, _ = stimuli
     found = build_design(pairs, triplets, random_per_group=0, catch_per_group=0)
-    targeted = preferences_by_condition(found.trials, read_stimulus_scores(folder))
     scores = read_natural_scores(folder).log_probs
     one, two = np.random.default_rng(0).permutation(len(scores))[:600].reshape(2, 300)
     random = TrialPreferences(
-        targeted[Condition.NATURAL_CONTROVERSIAL].models,
+        MODELS,
         scores[two] - scores[one],
         np.ones((300, 9), dtype=np.bool_),
         np.arange(300) % 10,
         np.zeros(300, dtype=np.int64),
     )
-    noise = np.array([calibrate_noise(d, 0.748889) for d in random.differences.T])
-    needed = [
-        simulate_power(c, noise, simulations=50).trials_needed(0.8)
-        for c in (targeted[Condition.NATURAL_CONTROVERSIAL], random)
-    ]
-    assert needed[0] is not None
-    assert needed[1] is not None
-    assert needed[0] < needed[1]
+    studies = (
+        preferences_by_scope(found.trials, read_stimulus_scores(folder)),
+        ScopedPreferences(random, {Scope.RANDOM: random.evaluates}),
+    )
+    shares = []
+    for study, scope in zip(studies, (Scope.NATURAL, Scope.RANDOM), strict=True):
+        kind, people = study.of_scope(scope), calibrate(study, MeasuredPeople()).populations[scope]
+        rows = thinned(kind, 18)
+        some = [population.of_trials(rows) for population in people]
+        shares.append(simulate_power(thin(kind, 18), some, simulations=60).mean_better)
+    assert shares[0] > shares[1] + 0.1
 
 
-def test_default_noise_ceilings_are_those_of_the_published_ratings(published_data: Path) -> None:
-    """Witness: the analysis of experiment 1, on the trials of the most consistent model."""
+@pytest.fixture(scope="module")
+def experiment(published_data: Path) -> Analysis:
+    """Accuracies of experiment 1."""
     folder = published_data / "contstimlang"
     trials, responses = read_experiment(folder, published_data / "contstimlang-fork" / "data")
     scores = read_stimulus_scores(folder)
-    found = analyze(trials, responses, scores, sampling=Sampling("groups", samples=0))
-    ceilings = Ceilings()
-    overall = found.result(Scope.OVERALL, ACCURACY).models
-    best = max(overall, key=lambda one: one.value).model
+    return analyze(trials, responses, scores, sampling=Sampling("groups", samples=0))
+
+
+def test_default_people_are_those_of_the_published_ratings(experiment: Analysis) -> None:
+    """Witness: the analysis of experiment 1, on the trials of the most consistent model."""
+    measured = MeasuredPeople()
+    overall = experiment.result(Scope.OVERALL, ACCURACY).models
+    best = max(overall, key=lambda model: model.value).model
     assert best == "gpt2"
-    assert set(ceilings.values) == set(Scope) - {Scope.OVERALL}
-    for scope, value in ceilings.values.items():
-        own = {one.model: one.lower for one in found.result(scope, ACCURACY).models}
-        assert own[best] == pytest.approx(value, abs=1e-6)
-    assert {len(group.participants) for group in found.ratings.groups} == {ceilings.raters}
-    noise = calibrate(preferences_by_scope(trials, scores), ceilings)
-    assert not noise.unreached
+    assert set(measured.ceilings) == set(measured.accuracies) == set(Scope) - {Scope.OVERALL}
+    for scope in measured.ceilings:
+        own = {model.model: model for model in experiment.result(scope, ACCURACY).models}
+        assert own[best].lower == pytest.approx(measured.ceilings[scope], abs=1e-6)
+        assert own[best].value == pytest.approx(measured.accuracies[scope], abs=1e-6)
+    assert {len(g.participants) for g in experiment.ratings.groups} == {measured.raters}
+    trials = [trial for group in experiment.ratings.groups for trial in group.trials]
+    assert not calibrate(preferences_by_scope(trials, experiment.scores), measured).unreached
+
+
+def test_people_differ_by_as_much_as_the_mixed_model_of_experiment_1_says(
+    experiment: Analysis,
+) -> None:
+    """Witness: `fit_mixed`, which agrees with R's clmm."""
+    fit = fit_mixed(experiment.ratings, ["gpt2"], settings=MixedSettings(scale="ranks"))
+    spread = {(v.factor, v.effect): v.standard_deviation for v in fit.variances}
+    (slope,) = fit.coefficients
+    measured = MeasuredPeople().spread
+    assert spread["participants", "intercept"] == pytest.approx(measured.leaning, abs=0.001)
+    following = spread["participants", "gpt2"] / slope.typical_effect
+    assert following == pytest.approx(measured.following, abs=0.001)
+
+
+@pytest.mark.parametrize("scope", [Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.ACCEPT])
+def test_simulated_people_name_the_first_model_as_often_as_real_ones(
+    experiment: Analysis, scope: Scope
+) -> None:
+    """Witness: answers of experiment 1, drawn anew trial by trial, model pairs evenly."""
+    ratings = experiment.ratings
+    trials = [trial for group in ratings.groups for trial in group.trials]
+    study = preferences_by_scope(trials, experiment.scores)
+    results = {s: experiment.result(s, ACCURACY).models for s in study.evaluates}
+    best = {s: {model.model: model for model in results[s]}["gpt2"] for s in results}
+    measured = replace(
+        MeasuredPeople(),
+        ceilings={s: model.lower for s, model in best.items()},
+        of_models={s: {m.model: m.value for m in models} for s, models in results.items()},
+        best="gpt2",
+    )
+    kind = study.of_scope(scope)
+    power = simulate_power(kind, calibrate(study, measured).populations[scope], simulations=1000)
+    # People's mean choice of every trial, -1 to 1, and what each model's agreement is with it.
+    choices = np.concatenate(
+        [
+            np.sign(group.ratings - 3.5).mean(axis=0)[
+                [trial.condition != Condition.CATCH for trial in group.trials]
+            ]
+            for group in ratings.groups
+        ]
+    )[study.rows(scope)]
+    agreed = np.sign(kind.differences) * kind.evaluates * choices[:, None]
+    first = int((agreed.sum(axis=0) / kind.evaluates.sum(axis=0)).argmax())
+    members = [np.flatnonzero(kind.strata == stratum) for stratum in np.unique(kind.strata)]
+    rng = np.random.default_rng(0)
+    sizes = [n for n in (36, 90, 360) if n <= power.first_by_trials.shape[1]]
+    for n in sizes:
+        wins = 0.0
+        for _ in range(1000):
+            order = np.concatenate([rng.permutation(len(members)) for _ in range(n)])[:n]
+            drawn = [rng.choice(members[stratum]) for stratum in order]
+            counts = kind.evaluates[drawn].sum(axis=0)
+            if counts.all():
+                means = np.round(agreed[drawn].sum(axis=0) / counts, 12)
+                wins += (means[first] == means.max()) / (means == means.max()).sum()
+        assert power.first_by_trials[0, n - 1] == pytest.approx(wins / 1000, abs=0.08)

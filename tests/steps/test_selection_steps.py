@@ -96,10 +96,15 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
     simulate_power(out, scores, tmp_path / "alone" / "study", settings=FEW, seed=3)
     alone = tmp_path / "alone" / "study.power.csv"
     assert alone.read_text() == Path(f"{out}.power.csv").read_text()
-    assert alone.with_suffix(".md").read_text() == Path(f"{out}.power.md").read_text()
+    text = alone.with_suffix(".md").read_text()
+    assert (
+        text.replace("(study.power.png)", "(trials.csv.power.png)")
+        == Path(f"{out}.power.md").read_text()
+    )
     written = record(alone)
     assert set(written["inputs"]) == {"../trials.csv", "../s.csv"}
-    assert set(written["outputs"]) == {"study.power.csv", "study.power.md"}
+    endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
+    assert set(written["outputs"]) == {f"study.{ending}" for ending in endings}
     assert capsys.readouterr() == ("", "")
 
 

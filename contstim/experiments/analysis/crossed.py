@@ -89,7 +89,8 @@ class Scatter:
 
     Attributes:
         variance: of the mean, over what `population` says; nan where that cannot be known.
-        freedom: degrees of freedom of the variance, by Satterthwaite.
+        freedom: degrees of freedom of the variance, by Satterthwaite; fewer where items scatter
+            less evenly than normal ones do.
         of_items: variance and degrees of freedom over items alone, for these people.
         of_people: the same over people alone, on these items.
         answer: variance of the value or difference on single answers: people, items and what is
@@ -300,9 +301,17 @@ def _items_scatter(blocks: Sequence[Block]) -> _Items:
     by_item = [block.weights @ block.moves for block in blocks]
     within = np.array([(moves**2).sum() for moves in by_item])
     _, places = np.unique(np.concatenate([block.items for block in blocks]), return_inverse=True)
-    variance = float((np.bincount(places, np.concatenate(by_item)) ** 2).sum())
+    squares = np.bincount(places, np.concatenate(by_item)) ** 2
+    variance = float(squares.sum())
     counts = np.array([max(0, len(block.items) - block.means) for block in blocks])
-    of_mean = (variance, min(_satterthwaite(within, counts), float(places.max())))
+    freedom = min(_satterthwaite(within, counts), float(places.max()))
+    # Items on which model and people are surest move a result most, so that moves are not normal
+    # and their variance is less certain than its count of items says: v^2 / (variance of v) is half
+    # its degrees of freedom (O'Neill 2014), and v, a sum of squares, varies as these do.
+    uncertain = float((squares**2).sum() - sum(within**2 / [len(b.items) for b in blocks]))
+    if uncertain > 0:
+        freedom = min(freedom, 2 * variance**2 / uncertain)
+    of_mean = (variance, freedom)
     return _Items(
         variance,
         int(counts.sum()),

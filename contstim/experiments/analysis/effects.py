@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from contstim.errors import InputError
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.crossed import group_moves, item_numbers
 from contstim.experiments.analysis.evaluation import evaluate
@@ -15,14 +16,16 @@ from contstim.experiments.analysis.inference import (
     CEILING,
     CORRECTIONS,
     FALSE_DISCOVERY_RATE,
+    SMALLEST_EFFECT,
     Reach,
     false_discovery,
     family_wise,
+    rank_biserial_interval,
     reach,
     signed_rank_test,
     smallest_p_value,
 )
-from contstim.experiments.analysis.intervals import Estimator, Side
+from contstim.experiments.analysis.intervals import Estimator, Side, equivalence_p_value
 from contstim.experiments.analysis.scopes import scope_mask, scopes_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
@@ -63,6 +66,8 @@ class Sampling:
             the family-wise error rate.
         intervals: Student's t with the corrected two-factor variance, or percentiles.
         correction: for the family of contrasts.
+        smallest_effect: differences below it do not matter: contrasts are also tested for being
+            smaller than that.
     """
 
     units: Units | None = None
@@ -72,6 +77,14 @@ class Sampling:
     false_discovery_rate: float = FALSE_DISCOVERY_RATE
     intervals: IntervalMethod = "corrected"
     correction: Correction = "bh"
+    smallest_effect: float = SMALLEST_EFFECT
+
+    def __post_init__(self) -> None:
+        if not 0 < self.smallest_effect < 1:
+            raise InputError(
+                "The smallest effect of interest is a difference between 0 and 1, not "
+                f"{self.smallest_effect:g}."
+            )
 
 
 @dataclass(frozen=True)
@@ -105,8 +118,7 @@ class ContrastResult:
         interval: of the difference.
         n_units: groups or participants that the test compares; of a crossed test, participants.
         statistic: the smaller sum of ranks, or Student's t.
-        rank_biserial: of groups, or of the participants of a single group: -1 to 1; the effect size
-            of a signed-rank test.
+        rank_biserial: the effect size of a signed-rank test, -1 to 1; nan for a crossed test.
         p_value: two-sided.
         q_value: adjusted by Benjamini and Hochberg.
         significant: by the correction asked for.
@@ -120,6 +132,14 @@ class ContrastResult:
         test: what was computed.
         family: the contrasts that `q_value` and `p_holm` are adjusted for.
         correction: the one by which `significant` is decided.
+        low_rank_biserial: end of its interval; see `rank_biserial_interval`.
+        high_rank_biserial: likewise.
+        smallest_effect: differences below it do not matter.
+        equivalence_p: of two one-sided tests that the difference is smaller than that; see
+            `equivalence_p_value`.
+        equivalence_adjusted: by the correction asked for, over the same family.
+        verdict: different, equivalent, both (a difference that does not matter), or undecided;
+            untestable where nothing can be significant, and equivalence is not shown either.
     """
 
     first: str
@@ -143,6 +163,12 @@ class ContrastResult:
     test: str
     family: str
     correction: str
+    low_rank_biserial: float
+    high_rank_biserial: float
+    smallest_effect: float
+    equivalence_p: float
+    equivalence_adjusted: float
+    verdict: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +203,14 @@ class Result:
             test.first
             for test in self.comparisons
             if test.second == CEILING and test.significant and test.difference < 0
+        )
+
+    def equivalent_to(self, model: str) -> frozenset[str]:
+        """The models that are shown to differ from this one by less than matters."""
+        tests = [test for test in self.comparisons if test.verdict in ("equivalent", "both")]
+        return frozenset(
+            [test.second for test in tests if test.first == model and test.second != CEILING]
+            + [test.first for test in tests if test.second == model]
         )
 
     def beaten_by(self, model: str) -> frozenset[str]:
@@ -320,8 +354,7 @@ def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertaint
         p_value = float(2 * student.sf(abs(statistic), scatter.freedom))
     elif scatter.variance == 0 and abs(difference) < _TINY:
         statistic, p_value = 0.0, 1.0  # both sides are the same on every answer
-    described = signed_rank_test(first, second).rank_biserial
-    return _Test(first, second, uncertainty, scatter.people, float(statistic), described, p_value)
+    return _Test(first, second, uncertainty, scatter.people, float(statistic), np.nan, p_value)
 
 
 def _family_reach(tests: Sequence[_Test], sampling: Sampling) -> Reach:
@@ -350,6 +383,19 @@ def _adjusted(
         [0.0 if units == "crossed" else smallest_p_value(test.n_units) for test in tests],
     )
     testable = adjust(clearest) < rate
+    margin = sampling.smallest_effect
+    equivalence = np.array(
+        [
+            equivalence_p_value(
+                _mean(test.first - test.second),
+                test.uncertainty.scatter.variance,
+                test.uncertainty.scatter.freedom,
+                margin,
+            )
+            for test in tests
+        ]
+    )
+    equivalent = adjust(equivalence)
     ceilings = sum(contrast.second == CEILING for contrast in family)
     stated = (
         f"{counted(len(family), 'contrast')} of {about}: "
@@ -384,9 +430,26 @@ def _adjusted(
                 TESTS[units],
                 stated,
                 CORRECTIONS[sampling.correction],
+                *rank_biserial_interval(test.n_units, test.rank_biserial, sampling.level),
+                margin,
+                float(equivalence[place]),
+                float(equivalent[place]),
+                _verdict(
+                    different=bool(decided[place] < rate),
+                    equivalent=bool(equivalent[place] < rate),
+                    testable=bool(testable[place]),
+                ),
             )
         )
     return tuple(results)
+
+
+def _verdict(*, different: bool, equivalent: bool, testable: bool) -> str:
+    if different:
+        return "both" if equivalent else "different"
+    if equivalent:
+        return "equivalent"
+    return "undecided" if testable else "untestable"
 
 
 def _mean(values: FloatArray) -> float:

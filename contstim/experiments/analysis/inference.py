@@ -1,13 +1,15 @@
 """Which differences between models, and between models and people, are more than chance.
 
 Wilcoxon's signed-rank test (1945; zeros are ranked along and split between both signs) over groups
-or participants, and corrections for a whole family of contrasts: the false-discovery rate of
-Benjamini and Hochberg (1995), or Holm's (1979) family-wise error rate for a few that were planned.
+or participants with its effect size, the matched-pairs rank-biserial correlation (Kerby 2014), and
+corrections for a whole family of contrasts: the false-discovery rate of Benjamini and Hochberg
+(1995), or Holm's (1979) family-wise error rate for a few that were planned.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
@@ -28,15 +30,18 @@ if TYPE_CHECKING:
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 FALSE_DISCOVERY_RATE = 0.05  # up to which adjusted p-values are significant, unless told otherwise
+SMALLEST_EFFECT = 0.03  # differences below it do not matter, unless a study says otherwise
 THESE_ITEMS = (
     "Tests compare participants, who saw the same trials: what they call significant holds for "
     "these very items, not for others like them. With items drawn at random and models that do not "
     "differ, such tests call many pairs of models different. To speak of items in general, compare "
     "groups that saw different trials, or take people and items as random (--units crossed)."
 )
+SINGLE_TESTS = "single tests, not adjusted"  # the family of tests that belong to none
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted
 _UNTIED = 50  # pairs up to which the distribution without ties is counted
+_SHIFTS = 6.0  # means in standard deviations, beyond which all differences have one sign
 
 
 Correction = Literal["bh", "holm"]
@@ -238,6 +243,54 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> SignedRankTest:
     return SignedRankTest(n, (total - abs(signed)) / 2, p_value, signed / total)
 
 
+def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[float, float]:
+    """The interval of a rank-biserial correlation of n pairs; nan of a nan.
+
+    A score interval, as Wilson's (1927) is of a share and Newcombe's (2006) of the Mann-Whitney
+    statistic: all correlations from which the observed one lies less than a normal quantile of
+    standard errors away. The standard error is the one of that correlation, not of the observed
+    one, so that the interval has a width where all differences have one sign, too. Moments of the
+    statistic are Lehmann's (1998, *Nonparametrics*), for normal differences.
+
+    Args:
+        n: pairs.
+        rank_biserial: -1 to 1; see `SignedRankTest`.
+        level: of the interval, such as 0.95.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr, owens_t
+    from scipy.stats import norm
+
+    if np.isnan(rank_biserial):
+        return np.nan, np.nan
+    most, quantile = n * (n + 1) / 2, float(norm.ppf((1 + level) / 2))
+
+    # The sum of positive ranks counts the pairs i <= j of differences with D_i + D_j > 0. With
+    # means of `shift` standard deviations, `alone` is the chance for i = j, `pair` for i < j, and
+    # `shared` that of two such pairs that have one difference in common.
+    def moments(shift: float) -> tuple[float, float]:
+        alone, pair = ndtr(shift), ndtr(np.sqrt(2) * shift)
+        shared = pair - 2 * owens_t(np.sqrt(2) * shift, 1 / np.sqrt(3))
+        mean = n * alone + n * (n - 1) / 2 * pair
+        variance = n * alone * (1 - alone) + n * (n - 1) * (n - 2) * (shared - pair**2)
+        variance += n * (n - 1) / 2 * (2 * (alone - pair) ** 2 + 3 * pair * (1 - pair))
+        return float(mean), float(variance)
+
+    def end(side: int) -> float:
+        if side * rank_biserial >= 1:
+            return rank_biserial  # no correlation lies beyond
+
+        def beyond(shift: float) -> float:
+            mean, variance = moments(shift)
+            observed = (1 + rank_biserial) / 2 * most
+            return side * (observed - mean) + quantile * float(np.sqrt(max(0.0, variance)))
+
+        shift = float(brentq(beyond, -_SHIFTS, _SHIFTS))
+        return 2 * moments(shift)[0] / most - 1
+
+    return end(-1), end(1)
+
+
 def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     """Two-sided p-values of many of Wilcoxon's tests at once, (n_tests,); nan where is no pair.
 
@@ -253,7 +306,8 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
     pairs = (~np.isnan(differences)).sum(axis=1)
     p_values = np.full(len(differences), np.nan)
     few = (pairs > 0) & (pairs <= _ENUMERATED)
-    p_values[few] = _exact_p_values(differences[few])
+    if few.any():
+        p_values[few] = _exact_p_values(differences[few])
     # Tests of as many pairs, without their nan, are one array for scipy: (tests, n).
     for n in np.unique(pairs[pairs > _ENUMERATED]).tolist():
         rows = differences[pairs == n]
@@ -294,18 +348,27 @@ def _exact_p_values(differences: FloatArray) -> FloatArray:
     digits = (2 * _ENUMERATED + 1) ** np.arange(doubled.shape[1])
     _, first, pattern = np.unique(np.abs(doubled) @ digits, return_index=True, return_inverse=True)
     positive = np.where(doubled > 0, doubled, 0).sum(axis=1)
-    # A row for each such pattern, a column for each doubled sum of positive ranks: in how many of
-    # the 2^k assignments of signs it comes out, counted rank by rank, each negative or positive.
-    tables = np.full((len(first), _ENUMERATED * (_ENUMERATED + 1) + 1), np.nan)
-    for table, ranks in zip(tables, np.abs(doubled[first]), strict=True):
-        ways, ranks = np.ones(1), ranks[ranks > 0]
-        for rank in ranks.tolist():
-            ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
-        lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
-        two_sided = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
-        table[: len(two_sided)] = two_sided
+    tables = np.stack([_null_p_values(tuple(ranks)) for ranks in np.abs(doubled[first]).tolist()])
     p_values: FloatArray = tables[pattern, positive]
     return p_values
+
+
+@cache
+def _null_p_values(doubled: tuple[int, ...]) -> FloatArray:
+    """Two-sided p-values by the doubled sum of positive ranks, up to the largest that 13 can have.
+
+    Args:
+        doubled: twice the average ranks, 0 for no pair. There are fewer than 2^14 ways to tie.
+    """
+    # Counted rank by rank, each negative or positive: in how many of the 2^k assignments of signs
+    # each sum comes out.
+    ways, ranks = np.ones(1), [rank for rank in doubled if rank]
+    for rank in ranks:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
+    table = np.full(_ENUMERATED * (_ENUMERATED + 1) + 1, np.nan)
+    table[: len(ways)] = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
+    return table
 
 
 def false_discovery(p_values: FloatArray) -> FloatArray:

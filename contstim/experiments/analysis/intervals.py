@@ -128,6 +128,25 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(student.ppf((1 + level) / 2, freedom))
 
 
+def equivalence_p_value(difference: float, variance: float, freedom: float, margin: float) -> float:
+    """The larger p-value of two one-sided t-tests: is a difference smaller than a margin?
+
+    Schuirmann (1987). Significant at .05 where the 90 % interval lies within the margin.
+
+    Args:
+        difference: estimated.
+        variance: of the difference; nan, and so is the p-value, where it cannot be known.
+        freedom: its degrees of freedom.
+        margin: the smallest difference, of either sign, that matters.
+    """
+    from scipy.stats import t as student
+
+    inside = margin - abs(difference)
+    if variance == 0:
+        return float(inside <= 0)
+    return float(student.sf(inside / variance**0.5, freedom))
+
+
 def standardised(interval: Interval, deviation: float) -> Interval:
     """An interval in standard deviations; nan where answers do not vary."""
     unit = deviation if deviation > 0 else np.nan

@@ -27,6 +27,16 @@ REFERENCES = {
     "Statistics, 7(1), 1-26.",
     "satterthwaite": "Satterthwaite, F. E. (1946). An approximate distribution of estimates of "
     "variance components. Biometrics Bulletin, 2(6), 110-114.",
+    "kerby": "Kerby, D. S. (2014). The simple difference formula: An approach to teaching "
+    "nonparametric correlation. Comprehensive Psychology, 3, 11.IT.3.1.",
+    "newcombe": "Newcombe, R. G. (2006). Confidence intervals for an effect size measure based on "
+    "the Mann-Whitney statistic. Part 2: Asymptotic methods and evaluation. Statistics in "
+    "Medicine, 25(4), 559-573.",
+    "oneill": "O'Neill, B. (2014). Some useful moment results in sampling problems. The American "
+    "Statistician, 68(4), 282-296.",
+    "schuirmann": "Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and "
+    "the power approach for assessing the equivalence of average bioavailability. Journal of "
+    "Pharmacokinetics and Biopharmaceutics, 15(6), 657-680.",
     "westfall": "Westfall, J., Kenny, D. A., & Judd, C. M. (2014). Statistical power and optimal "
     "design in experiments in which samples of participants respond to samples of stimuli. "
     "Journal of Experimental Psychology: General, 143(5), 2020-2045.",
@@ -58,11 +68,16 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         analysis: what `analyze` returned.
     """
     cited = ["golan", {"crossed": "schuett"}.get(str(analysis.sampling.units), "wilcoxon")]
-    cited += [analysis.sampling.correction, "westfall", "cameron"]
-    cited += ["schuett", "satterthwaite"] if _is_corrected(analysis) else ["efron"]
+    cited += [analysis.sampling.correction, "westfall", "cameron", "schuirmann"]
+    cited += [] if analysis.sampling.units == "crossed" else ["kerby", "newcombe"]
+    cited += ["schuett", "satterthwaite", "oneill"] if _is_corrected(analysis) else ["efron"]
     references = sorted(REFERENCES[name] for name in dict.fromkeys(cited))
     return (
-        _measures(),
+        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
+        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
+        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
+        "everybody; both on the trials that evaluate the model. In controversial conditions these "
+        "are the trials that target it.",
         " ".join(_tests(analysis)),
         " ".join(_intervals(analysis)),
         "The regressions of choices on log-probability ratios have standard errors clustered by "
@@ -74,16 +89,6 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
 
 def _is_corrected(analysis: Analysis) -> bool:
     return analysis.sampling.intervals == "corrected"
-
-
-def _measures() -> str:
-    return (
-        "A model prefers the sentence of higher log-probability (nats); a tie counts one half. The "
-        "signed-rank cosine also compares how sure model and people are (Golan et al. 2023, Eqs. "
-        "7-11). The lower noise ceiling predicts each person from the others, the upper from "
-        "everybody; both on the trials that evaluate the model. In controversial conditions these "
-        "are the trials that target it."
-    )
 
 
 def _tests(analysis: Analysis) -> Iterator[str]:
@@ -116,8 +121,18 @@ def _tests(analysis: Analysis) -> Iterator[str]:
         "deviations of the difference on single answers, to which people, items and all else "
         "contribute (after Westfall et al. 2014)."
     )
+    yield (
+        f"Differences below {sampling.smallest_effect:g} were taken not to matter: each contrast "
+        "was also tested for being smaller than that, by two one-sided t-tests (Schuirmann 1987) "
+        "with the standard error of its interval, adjusted likewise. What is neither different nor "
+        "equivalent is undecided."
+    )
     if units != "crossed":
-        yield "Beside signed-rank tests stands the rank-biserial correlation."
+        yield (
+            "Beside signed-rank tests stands their own effect size, the matched-pairs "
+            "rank-biserial correlation (Kerby 2014), with a score interval (as Newcombe's, 2006, "
+            "for the Mann-Whitney statistic)."
+        )
 
 
 def _intervals(analysis: Analysis) -> Iterator[str]:
@@ -136,7 +151,8 @@ def _intervals(analysis: Analysis) -> Iterator[str]:
         "people and new items, such as these. It is what the corrected two-factor bootstrap "
         "estimates (Schütt et al. 2023), in closed form: the scatter of items, found by leaving "
         "each out (a jackknife), and the scatter of people beyond what single answers explain. "
-        "Degrees of freedom are Satterthwaite's (1946)."
+        "Degrees of freedom are Satterthwaite's (1946), and fewer where few items move a result "
+        "most (O'Neill 2014)."
     )
     freedom = [interval.degrees_of_freedom for interval in intervals]
     finite = [value for value in freedom if math.isfinite(value)]

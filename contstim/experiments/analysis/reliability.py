@@ -22,7 +22,11 @@ import numpy as np
 from contstim.experiments.analysis.measures import MIDDLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.stimuli import Trial
 
 
 @dataclass(frozen=True)
@@ -41,28 +45,45 @@ class ItemReliability:
     reliability: float
     sure_of_2: float
 
+    @property
+    def sureness(self) -> float:
+        """How likely it is that people in general prefer the sentence that most raters did."""
+        return max(self.sure_of_2, 1 - self.sure_of_2)
+
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
+    """What is known of each trial of an experiment, by its identifier; see `reliabilities_of`."""
+    return reliabilities_of(
+        (trial, group.ratings[:, column])
+        for group in ratings.groups
+        for column, trial in enumerate(group.trials)
+    )
+
+
+def reliabilities_of(
+    rated_trials: Iterable[tuple[Trial, FloatArray]],
+) -> dict[str, ItemReliability | None]:
     """What is known of each trial, by its identifier.
 
     Variances are estimated for each condition. None where no trial of the condition was rated by
     two people, so that nobody knows what is chance.
+
+    Args:
+        rated_trials: trials with their ratings, 1 to 6, (n_people,), one at least.
     """
     from scipy.stats import norm
 
     # By condition a row a trial: its name, its mean rating, its number of people, and the sum of
     # squares around the mean.
     rows: dict[str, list[tuple[str, float, int, float]]] = {}
-    for group in ratings.groups:
-        people = len(group.participants)
-        means = group.ratings.mean(axis=0)
-        squares = ((group.ratings - means) ** 2).sum(axis=0)
-        for trial, mean, square in zip(group.trials, means.tolist(), squares.tolist(), strict=True):
-            rows.setdefault(trial.condition, []).append((trial.trial_id, mean, people, square))
+    for trial, rated in rated_trials:
+        middle = float(rated.mean())
+        row = trial.trial_id, middle, len(rated), float(((rated - middle) ** 2).sum())
+        rows.setdefault(trial.condition, []).append(row)
     reliabilities: dict[str, ItemReliability | None] = {}
     for of_condition in rows.values():
         names = [name for name, *_ in of_condition]
-        mean, people_of, squares_of = np.array([row[1:] for row in of_condition]).T
+        mean, people_of, squares_of = np.array([row[1:] for row in of_condition]).T  # (n_trials,)
         freedom = (people_of - 1).sum()
         if freedom == 0:
             reliabilities |= dict.fromkeys(names)

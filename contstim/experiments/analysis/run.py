@@ -96,11 +96,17 @@ class Analysis:
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.reach) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
+        # Where intervals and tests speak of less than people and items: why → in which scopes
+        limits: dict[str, list[str]] = {}
+        for result in self.results:
+            for interval in result.intervals:
+                if interval.population != BOTH:
+                    limits.setdefault(interval.note, []).append(str(result.scope))
         return (
             *_empty_answers(self.ratings),
             *family_cautions(families, units, rate),
             *items,
-            *_interval_cautions(self.results),
+            *(f"{', '.join(dict.fromkeys(scopes))}: {note}." for note, scopes in limits.items()),
         )
 
     def to_frame(self, name: str = "models") -> DataFrame:
@@ -219,14 +225,3 @@ def _empty_answers(ratings: Ratings) -> Iterator[str]:
                 f"{model} gives both sentences of every trial the same log-probability: its "
                 "accuracy is one half and its cosine 0, whatever people answer."
             )
-
-
-def _interval_cautions(results: Iterable[Result]) -> Iterator[str]:
-    """Where intervals and tests speak of less than people and items, and why."""
-    limits: dict[str, list[str]] = {}
-    for result in results:
-        for interval in result.intervals:
-            if interval.population != BOTH:
-                limits.setdefault(interval.note, []).append(str(result.scope))
-    for note, scopes in limits.items():
-        yield f"{', '.join(dict.fromkeys(scopes))}: {note}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.analysis.inference import SINGLE_TESTS
 from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 
@@ -195,7 +196,7 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "trials": trials_table(ratings),
         "failures": failures_table(analysis.failures),
         "regressions": columns_of_records(
-            {**_cells(row), "family": "single tests, not adjusted"} for row in analysis.regressions
+            {**_cells(row), "family": SINGLE_TESTS} for row in analysis.regressions
         ),
         "excluded": rows_table(analysis.admission.excluded),
         **{

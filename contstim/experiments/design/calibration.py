@@ -1,56 +1,98 @@
-"""How noisy simulated people are: calibrated to measured people, by kind of trial."""
+"""People and items of simulated experiments: calibrated to measured people, by kind of trial.
+
+Two figures of a kind of trial say most of what an experiment will show there: how often people
+choose as a model does (its accuracy), and how often they agree with one another (the noise
+ceiling). The first fixes how strong the model's signal is, the second how much items vary beyond
+it:
+
+    accuracy   <-  signal              the stronger, the more often people choose as models do
+    ceiling    <-  signal, items       what people share; items vary by as much as makes it up
+    answers    <-  people, noise       what they do not share
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.design.golan2023 import PUBLISHED_CEILINGS
-from contstim.experiments.design.simulated import calibrate_noise
+from contstim.experiments.design.golan2023 import (
+    PUBLISHED_ACCURACIES,
+    PUBLISHED_CEILINGS,
+    PUBLISHED_FOLLOWING,
+    PUBLISHED_LEANING,
+)
+from contstim.experiments.design.population import AS_MEASURED, PeopleSpread, Population
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
-    from contstim.experiments.design.simulated import ScopedPreferences
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.experiments.design.simulated import ScopedPreferences, TrialPreferences
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
+_MOST_ITEMS = 8.0  # standard deviation of items beyond which people agree on every item
+_RIDGE = 0.003  # keeps models that say much the same from large weights of contrary sign
+_CLOSE = 0.01  # how far accuracies and ceilings may lie from what was measured
 
 
 @dataclass(frozen=True)
-class Ceilings:
-    """How often one person agrees with the majority of the others, by kind of trial.
+class MeasuredPeople:
+    """What was measured of people, by kind of trial, and simulated people are calibrated to.
 
     Attributes:
-        values: scope → lower noise ceiling, on the trials of the model that people followed most.
+        ceilings: scope → how often one person agrees with the majority of the others, on the trials
+            of the model that people followed most.
+        accuracies: scope → share of their choices that this model predicts.
+        of_models: scope → model → the same of every model, where the study evaluated them.
         raters: how many people saw each trial there.
-        source: where they were measured.
+        spread: how much people differ.
+        source: where this was measured.
+        best: the model that people followed most.
     """
 
-    values: Mapping[Scope, float] = field(
+    ceilings: Mapping[Scope, float] = field(
         default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_CEILINGS.items()}
     )
+    accuracies: Mapping[Scope, float] = field(
+        default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_ACCURACIES.items()}
+    )
+    of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
     raters: int = 10
+    spread: PeopleSpread = field(
+        default_factory=lambda: PeopleSpread(PUBLISHED_LEANING, PUBLISHED_FOLLOWING)
+    )
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
+    best: str = "GPT-2"
 
-    def with_random(self, value: float) -> Ceilings:
+    def with_random(self, value: float) -> MeasuredPeople:
         """The same with another ceiling on random natural pairs."""
         source = f"{self.source} (random natural pairs: {value:g}, as given)"
-        return replace(self, values={**self.values, Scope.RANDOM: value}, source=source)
+        return replace(self, ceilings={**self.ceilings, Scope.RANDOM: value}, source=source)
+
+    def knows(self, study: ScopedPreferences) -> bool:
+        """Whether every model of a design was evaluated, on every kind of its trials."""
+        return all(
+            model in self.of_models.get(scope, {})
+            for scope in _KINDS
+            if scope in study.evaluates
+            for model, own in zip(study.every.models, study.evaluates[scope].T, strict=True)
+            if own.any()
+        )
 
 
-def read_ceilings(folder: Path | str) -> Ceilings:
-    """The lower noise ceilings of a pilot or an earlier study, from what `analyze` wrote of it.
+def read_measured(folder: Path | str) -> MeasuredPeople:
+    """What a pilot or an earlier study measured of people, from what `analyze` wrote of it.
 
-    They are those of the model with the highest accuracy over all trials, on its own trials. Kinds
-    of trials that it lacks have the published ones.
+    Noise ceilings are those of the model with the highest accuracy over all trials, on its own
+    trials. Kinds of trials that it lacks have the published ones.
 
     Args:
         folder: with tables/models.csv and tables/groups.csv.
@@ -65,29 +107,39 @@ def read_ceilings(folder: Path | str) -> Ceilings:
             ("groups", ("n_participants",)),
         )
     )
+    accuracies: dict[Scope, dict[str, float]] = {}
+    ceilings: dict[Scope, dict[str, float]] = {}
     try:
-        # The best model by accuracy over all trials: of the models, people follow it most.
-        rows = [row for row in models if row["measure"] == "accuracy"]
-        overall = {row["model"]: float(row["value"]) for row in rows if row["scope"] == "overall"}
+        for row in models:
+            if row["measure"] == "accuracy":
+                scope, name = Scope(row["scope"]), row["model"]
+                accuracies.setdefault(scope, {})[name] = float(row["value"])
+                ceilings.setdefault(scope, {})[name] = float(row["lower"])
+        overall = accuracies[Scope.OVERALL]
         best = max(overall, key=lambda name: overall[name])
-        measured = {
-            Scope(row["scope"]): float(row["lower"]) for row in rows if row["model"] == best
-        }
+        kinds = [scope for scope in _KINDS if best in accuracies.get(scope, {})]
         raters = round(float(np.mean([float(row["n_participants"]) for row in groups])))
-    except (TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder} does not hold what `analyze` writes of an experiment: {error}. Give the "
             "folder that was its --out."
         ) from error
-    measured = {scope: value for scope, value in measured.items() if scope in _KINDS}
-    lacking = [str(scope) for scope, value in measured.items() if not np.isfinite(value)]
-    if lacking or not measured:
+    lacking = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
+    if lacking or not kinds:
         raise InputError(
             f"{folder} has no noise ceilings of {best} for {', '.join(lacking) or 'any trials'}: "
             "they need two participants or more in a group."
         )
-    source = f"{folder}, on the trials of {best}, {_BEST}"
-    return Ceilings({**Ceilings().values, **measured}, raters, source)
+    published = MeasuredPeople()
+    return replace(
+        published,
+        ceilings={**published.ceilings, **{scope: ceilings[scope][best] for scope in kinds}},
+        accuracies={**published.accuracies, **{scope: accuracies[scope][best] for scope in kinds}},
+        of_models={scope: accuracies[scope] for scope in kinds},
+        raters=raters,
+        source=f"{folder}, on the trials of {best}, {_BEST}",
+        best=best,
+    )
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -101,58 +153,185 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """The noise of simulated people, for each model that may be planted as the human.
+class Calibration:
+    """The people that experiments are simulated with.
 
     Attributes:
-        of_trials: (n_trials, n_models) standard deviation, nats.
-        of_scopes: scope → (n_models,) the same by kind of trial.
-        unreached: (scope, model) whose ceiling no noise gives: there people follow the model
-            wherever it prefers a sentence, and still agree less often.
+        populations: scope → those whom each model in turn predicts best; or a single one, whom each
+            model predicts as well as in the pilot. Each has the scope's trials.
+        unreached: (scope, name of the population) whose ceiling or accuracy cannot be had.
     """
 
-    of_trials: FloatArray
-    of_scopes: Mapping[Scope, FloatArray]
+    populations: Mapping[Scope, tuple[Population, ...]]
     unreached: tuple[tuple[Scope, str], ...]
 
 
-def calibrate(study: ScopedPreferences, ceilings: Ceilings) -> Noise:
-    """The noise under which people agree on a planted model's own trials as measured people did.
+def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> Calibration:
+    """People who choose as models do, and agree with one another, as often as measured people.
 
-    On random pairs these are all trials. In controversial conditions the noise that gives the
-    ceiling on the trials that target the planted model is that of the whole condition; where
-    natural stands against synthetic, trials in which it accepts the synthetic sentence have one
-    noise, all others that of those in which it rejects it.
+    Where every model was measured on every kind of trial, people follow all models, weighted so
+    that each predicts them as well as it did there. Else each model in turn is planted: people
+    follow it alone, and on its own trials it predicts them as well as the best model of the
+    measured study did. A model's signal is the signed rank of its ratio among the trials of a kind.
+
+    Where natural stands against synthetic, a planted model has one weight, by the trials in which
+    it rejects the synthetic sentence; items vary as people agree where it accepts that, and where
+    it rejects it.
 
     Raises:
         InputError: a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
     """
-    every = study.every
-    of_trials = np.full(every.differences.shape, np.nan)
-    of_scopes: dict[Scope, FloatArray] = {}
-    unreached = []
-    for scope in _KINDS:
-        if scope not in study.evaluates:
-            continue
-        evaluates = study.evaluates[scope]  # (n_trials, n_models)
-        rows, ceiling = evaluates.any(axis=1), ceilings.values[scope]
-        of_scopes[scope] = np.empty(len(every.models))
-        for m, model in enumerate(every.models):
-            # Where no trial targets the model, noise is calibrated on those that target others.
-            mine = evaluates[:, m] if evaluates[:, m].any() else rows
-            differences = every.differences[mine, m]
-            try:
-                noise = calibrate_noise(differences, ceiling, raters=ceilings.raters)
-            except InputError:
-                if not 0.5 < ceiling < 1 or ceilings.raters < 2:
-                    raise
-                # The ceiling is possible, but ties keep people from agreeing so often: next to no
-                # noise, a millionth of the largest difference.
-                finite = np.abs(differences[np.isfinite(differences)])
-                noise = 1e-6 * (float(finite.max(initial=0.0)) or 1.0)
-                unreached.append((scope, model))
-            of_scopes[scope][m] = noise
-            # REJECT comes before ACCEPT in `_KINDS` and fills all trials of their condition; those
-            # in which the model accepts are then filled again.
-            of_trials[evaluates[:, m] if scope is Scope.ACCEPT else rows, m] = noise
-    return Noise(of_trials, of_scopes, tuple(unreached))
+    kinds = [scope for scope in _KINDS if scope in study.evaluates]
+    for scope in kinds:
+        if not 0.5 < measured.ceilings[scope] < 1 or measured.raters < 2:
+            raise InputError(
+                "A noise ceiling lies between .5 and 1, and compares 2 participants or more; that "
+                f"of {scope} is {measured.ceilings[scope]}, with {measured.raters}."
+            )
+    if measured.knows(study):
+        fits = {AS_MEASURED: _as_measured(study, measured, kinds)}
+    else:
+        fits = {name: _planted(study, measured, name, kinds) for name in study.every.models}
+    populations: dict[Scope, list[Population]] = {scope: [] for scope in study.evaluates}
+    unreached: list[tuple[Scope, str]] = []
+    for name, of_kinds in fits.items():
+        # All trials together: each as in its own kind; where natural stands against synthetic, in
+        # between what was fitted to models that accept and to those that reject in these trials.
+        signal, item_sd, counts = np.zeros((3, len(study.every.groups)))
+        for scope, population, reached in of_kinds:
+            populations[scope].append(population)
+            unreached += [] if reached else [(scope, name)]
+            rows = study.rows(scope)
+            signal[rows] += population.signal
+            item_sd[rows] += population.item_sd
+            counts[rows] += 1
+        if Scope.OVERALL in populations:
+            every = Population(name, signal / counts, item_sd / counts, measured.spread)
+            populations[Scope.OVERALL].append(every.of_trials(study.rows(Scope.OVERALL)))
+    return Calibration({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
+
+
+def _planted(
+    study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
+) -> Iterator[tuple[Scope, Population, bool]]:
+    """People who follow one model: scope, population, and whether it is as measured."""
+    model = study.every.models.index(name)
+    rejecting = None
+    for scope in kinds:
+        trials = study.of_scope(scope)
+        # Where no trial targets the model, it is calibrated on those that target others.
+        own = trials.evaluates[:, [model]]
+        aim = _Aim(
+            _signals(trials)[:, [model]],
+            own if own.any() else ~own,
+            np.array([measured.accuracies[scope]]),
+            measured.ceilings[scope],
+            0,
+        )
+        accepting = scope is Scope.ACCEPT and rejecting is not None
+        fitted = _fit(aim, measured, None if rejecting is None or not accepting else rejecting[0])
+        item_sd = np.full(len(aim.signals), fitted.item_sd)
+        if rejecting is not None and accepting:
+            item_sd[~aim.own[:, 0]] = rejecting[1]  # where it does not accept, it rejects
+        if scope is Scope.REJECT:
+            rejecting = fitted.weights, fitted.item_sd
+        signal = aim.signals @ fitted.weights
+        yield scope, Population(name, signal, item_sd, measured.spread), fitted.reached
+
+
+def _as_measured(
+    study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
+) -> Iterator[tuple[Scope, Population, bool]]:
+    """People whom each model predicts as well as in the pilot."""
+    for scope in kinds:
+        trials, of_models = study.of_scope(scope), measured.of_models[scope]
+        targeted = [m for m, own in enumerate(trials.evaluates.T) if own.any()]
+        names = [trials.models[m] for m in targeted]
+        judge = measured.best if measured.best in names else max(names, key=lambda n: of_models[n])
+        aim = _Aim(
+            _signals(trials)[:, targeted],
+            trials.evaluates[:, targeted],
+            np.array([of_models[name] for name in names]),
+            measured.ceilings[scope],
+            names.index(judge),
+        )
+        fitted = _fit(aim, measured)
+        signal, item_sd = aim.signals @ fitted.weights, np.full(len(aim.signals), fitted.item_sd)
+        yield scope, Population(AS_MEASURED, signal, item_sd, measured.spread), fitted.reached
+
+
+@dataclass(frozen=True, eq=False)
+class _Aim:
+    """What people of a kind of trials should come out as.
+
+    Attributes:
+        signals: (n_trials, n_models).
+        own: (n_trials, n_models), which trials evaluate which model.
+        accuracies: (n_models,).
+        ceiling: the lower noise ceiling, on the trials of model `judge`.
+        judge: its place.
+    """
+
+    signals: FloatArray
+    own: BoolArray
+    accuracies: FloatArray
+    ceiling: float
+    judge: int
+
+
+class _Fitted(NamedTuple):
+    """The weight of each model, (n_models,), the standard deviation of items, and success."""
+
+    weights: FloatArray
+    item_sd: float
+    reached: bool
+
+
+def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None) -> _Fitted:
+    """Weights of the models by their accuracies, and the spread of items by the noise ceiling.
+
+    Args:
+        aim: what should come out.
+        measured: how many raters, and how people differ.
+        weights: (n_models,), if they are fixed; accuracies are then not looked at.
+    """
+    from scipy.optimize import brentq, least_squares
+
+    judged = np.flatnonzero(aim.own[:, aim.judge])
+    signs, counts = np.sign(aim.signals) * aim.own, aim.own.sum(axis=0)
+
+    def population(weights: FloatArray, item_sd: float) -> Population:
+        items = np.full(len(aim.signals), item_sd)
+        return Population("", aim.signals @ weights, items, measured.spread)
+
+    def misses(weights: FloatArray, item_sd: float) -> FloatArray:
+        p = population(weights, item_sd).choice_probabilities()
+        accuracies: FloatArray = 0.5 + (p - 0.5) @ signs / counts
+        return accuracies - aim.accuracies
+
+    def best_weights(item_sd: float) -> FloatArray:
+        if weights is not None:
+            return weights
+        start = np.full(len(aim.accuracies), 1.0 / len(aim.accuracies))
+        found: FloatArray = least_squares(
+            lambda w: np.concatenate([misses(w, item_sd), _RIDGE * w]), start
+        ).x
+        return found
+
+    def excess(item_sd: float) -> float:
+        of_judged = population(best_weights(item_sd), item_sd).of_trials(judged)
+        return of_judged.lower_ceiling(measured.raters) - aim.ceiling
+
+    # The ceiling grows with the spread of items, from what models' signals alone make up.
+    ends = excess(0.0), excess(_MOST_ITEMS)
+    item_sd = 0.0 if ends[0] >= 0 else _MOST_ITEMS
+    if ends[0] < 0 < ends[1]:
+        item_sd = float(brentq(excess, 0.0, _MOST_ITEMS, xtol=1e-6))
+    fitted = best_weights(item_sd)
+    close = weights is not None or np.abs(misses(fitted, item_sd)).max() < _CLOSE
+    return _Fitted(fitted, item_sd, bool(close and abs(excess(item_sd)) < _CLOSE))
+
+
+def _signals(trials: TrialPreferences) -> FloatArray:
+    """(n_trials, n_models): signed ranks of ratios among these trials, from -1 to 1."""
+    return signed_ranks(trials.differences.T).T / len(trials.differences)

@@ -1,55 +1,82 @@
-"""Statistical power of a design: what it would show if one of the models were human."""
+"""Statistical power of a design: what experiments with new people and new items would show."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.design.discoveries import group_means, person_means, significantly_better
-from contstim.experiments.design.simulated import TrialPreferences, choice_probabilities
+from contstim.experiments.design.crossed_tests import contrast_variances, products
+from contstim.experiments.design.discoveries import (
+    family_reach,
+    person_agreements,
+    significantly_better,
+    suited_units,
+)
+from contstim.experiments.design.precision import Precision
+from contstim.experiments.design.simulated import TrialPreferences
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray, IntArray
+    from collections.abc import Sequence
 
-_AT_ONCE = 2_000_000  # simulated answers in memory
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.experiments.analysis.effects import Units
+    from contstim.experiments.design.population import Population
+
+_AT_ONCE = 500_000  # simulated answers in memory
+_FOR_PRECISION = 100  # experiments that tell how much items, people and answers vary
 
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """What to expect of one scope when each model in turn is planted as the human.
+    """What to expect of one scope, for each population that people and items are drawn from.
 
     Rates are shares of simulated experiments; their standard error is at most
     1 / (2 · sqrt(simulations)).
 
     Attributes:
-        models: their names, planted or compared.
-        accuracy: (planted, model) expected share of trials in which model and person agree, over
-            the model's own trials; a model's tie counts one half, nan where it has no trials.
-        better: (planted, model) how often the planted model is significantly better than the other.
-        first: (planted,) how often the planted model has the highest accuracy with all trials; a
+        models: their names.
+        populations: their names: each model in turn, or `AS_MEASURED`.
+        favourites: (n_populations,) place of the model that predicts people best: the planted one.
+        accuracy: (n_populations, n_models) expected share of choices that a model predicts on its
+            own trials; a model's tie counts one half, nan where it has no trials.
+        better: (n_populations, n_models, n_models) how often the first model is significantly
+            better than the second.
+        first: (n_populations,) how often the favourite has the highest accuracy with all trials; a
             place shared by k counts 1/k.
-        first_by_trials: (planted, n_trials) the same with the first 1, 2, … trials, model pairs
-            taken as evenly as possible. Where any model has no trial yet, nobody comes first.
-        simulations: how many experiments were simulated for each planted model.
+        first_by_trials: (n_populations, n_trials) the same with the first 1, 2, … trials, model
+            pairs taken as evenly as possible. Where any model has no trial yet, nobody comes first.
+        simulations: how many experiments were simulated for each population.
+        units: what the tests take as random.
+        groups: how many.
+        participants: in each group.
     """
 
     models: tuple[str, ...]
+    populations: tuple[str, ...]
+    favourites: IntArray
     accuracy: FloatArray
     better: FloatArray
     first: FloatArray
     first_by_trials: FloatArray
     simulations: int
+    units: Units
+    groups: int
+    participants: int
 
     @property
     def mean_better(self) -> float:
-        """Share of all (planted, other model) comparisons that become significant."""
-        return float(self.better.sum() / (len(self.models) * (len(self.models) - 1)))
+        """Share of comparisons of the favourite with others that become significant for it."""
+        places = np.arange(len(self.populations))
+        return float(self.better[places, self.favourites].sum() / len(places)) / (
+            len(self.models) - 1
+        )
 
     def trials_needed(self, rate: float) -> int | None:
-        """From how many trials on the planted model comes first that often, on average; or None."""
+        """From how many trials on the favourite comes first that often, on average; or None."""
         reached = self.first_by_trials.mean(axis=0) >= rate
         below = np.flatnonzero(~reached)
         needed = int(below[-1]) + 2 if len(below) else 1
@@ -58,31 +85,34 @@ class Power:
 
 def simulate_power(
     comparisons: TrialPreferences,
-    noise: FloatArray,
+    populations: Sequence[Population],
     *,
     groups: int | None = None,
     participants: int = 10,
     simulations: int = 1000,
     alpha: float = 0.05,
+    units: Units | None = None,
     seed: int = 0,
 ) -> Power:
-    """Plant each model in turn as the human, and analyse what its simulated participants answer.
+    """Draw people and items of each population, and analyse what they answer.
 
-    Every simulated experiment is analysed as `analyze` does: models are compared through the means
-    of groups over their own trials (of participants, where there is one group) by Wilcoxon
-    signed-rank tests, in one family of all model pairs and all models against the lower noise
-    ceiling, after Benjamini and Hochberg. A group in which a model has no trial is left out of its
-    tests; participants who are alone in their group have no noise ceiling.
+    Every experiment has new people, and new items: each trial of a group is replaced by one of the
+    design's that sets the same models against each other, drawn at random, and what people agree on
+    beyond the models is drawn anew. Every experiment is analysed as `analyze` does, in one family
+    of all model pairs and all models against the lower noise ceiling, after Benjamini and Hochberg:
+    by signed-rank tests over the means of groups, or by crossed tests. A group in which a model has
+    no trial is left out of its tests; participants who are alone in their group have no noise
+    ceiling.
 
     Args:
         comparisons: of one scope.
-        noise: (n_models,) or (n_trials, n_models) of the participants where that model is planted,
-            nats.
-        groups: groups of participants; more than the design has see its trials again, fewer leave
+        populations: of the same trials.
+        groups: groups of participants; more than the design has see items like its own, fewer leave
             trials out. By default the design's.
         participants: in each group.
-        simulations: experiments for each planted model.
+        simulations: experiments for each population.
         alpha: false discovery rate; adjusted p-values below it are significant.
+        units: what tests take as random; by default as `analyze` has it for this scope alone.
         seed: of the simulation.
 
     Raises:
@@ -92,20 +122,178 @@ def simulate_power(
     for what, number in counts.items():
         if number is not None and number < 1:
             raise InputError(f"Power needs 1 or more {what}, not {number}.")
-    # As many groups as asked for: beyond the design's, its groups begin anew. rows: (n_trials,) the
-    # design's trials that are simulated, some several times; numbers: (n_trials,) their groups.
-    designed = int(comparisons.groups.max()) + 1
-    places = [np.flatnonzero(comparisons.groups == g % designed) for g in range(groups or designed)]
-    rows, numbers = np.concatenate(places), np.repeat(range(len(places)), [*map(len, places)])
-    study = _rows(comparisons, rows, numbers)
-    noise = np.broadcast_to(noise, comparisons.differences.shape)[rows]
+    study = _Study.of(comparisons, groups)
+    if units is None:
+        units = suited_units([family_reach(comparisons, len(study.places), participants, alpha)])
     rng = np.random.default_rng(seed)
-    planted_results = [
-        _plant(study, planted, noise[:, planted], participants, simulations, alpha, rng)
-        for planted in range(len(study.models))
+    rates = [
+        _rates(study, population, participants, simulations, alpha, units, rng)
+        for population in populations
     ]
-    accuracy, better, curves = map(np.array, zip(*planted_results, strict=True))
-    return Power(study.models, accuracy, better, curves[:, -1], curves, simulations)
+    favourites, accuracy, better, curves = map(np.array, zip(*rates, strict=True))
+    return Power(
+        comparisons.models,
+        tuple(population.name for population in populations),
+        favourites,
+        accuracy,
+        better,
+        curves[:, -1],
+        curves,
+        simulations,
+        units,
+        len(study.places),
+        participants,
+    )
+
+
+def measure_precision(
+    comparisons: TrialPreferences,
+    populations: Sequence[Population],
+    *,
+    participants: int = 10,
+    seed: int = 0,
+) -> Precision:
+    """How much items, people and single answers vary, by what crossed tests say of experiments.
+
+    Args:
+        comparisons: of one scope.
+        populations: of the same trials.
+        participants: in each group.
+        seed: of the simulation.
+    """
+    study, rng = _Study.of(comparisons, None), np.random.default_rng(seed)
+    n_models, people = len(study.comparisons.models), max(2, participants)
+    first, second = np.array(list(combinations(range(n_models), 2))).T
+    has = np.array([own.any(axis=0) for own in study.own])  # (n_groups, n_models)
+    groups_of = (has[:, first] & has[:, second]).sum(axis=0)  # (n_pairs,)
+    parts = []
+    for population in populations:
+        rows = study.draw(-(-_FOR_PRECISION // len(populations)), rng)
+        of_groups = [
+            products(
+                person_agreements(population.answers(of_group, people, rng), study.sides(of_group)),
+                np.tile(own.T, (2, 1)),
+            )
+            for of_group, own in zip(rows, study.own, strict=True)
+        ]
+        contrasts = contrast_variances(of_groups, first[groups_of > 0], second[groups_of > 0])
+        of_items = contrasts.items * groups_of[groups_of > 0]
+        parts.append(np.stack([of_items, contrasts.people, contrasts.answers]).mean(axis=1))
+    # Means over pairs of models. Items and people are seen through single answers: what these add
+    # is taken away.
+    if not (groups_of > 0).any():
+        return Precision(np.nan, np.nan, np.nan, np.nan)
+    of_items, of_people, answers = np.mean(parts, axis=(0, 2)).tolist()
+    used = [
+        (own[:, i] | own[:, j]).sum() - 1 - (own[:, i] != own[:, j]).any()
+        for own in study.own
+        for i, j in zip(first, second, strict=True)
+        if own[:, i].any() and own[:, j].any()
+    ]
+    return Precision(
+        max(0.0, of_items - answers / people),
+        max(0.0, of_people - answers),
+        answers,
+        float(np.mean(used)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """The places of an experiment's trials, and which trials of the design may stand there.
+
+    Attributes:
+        comparisons: the design's trials.
+        places: for each group, (n_trials,) the design's trial at each of its places.
+        kinds: (n_design_trials,) trials of one kind set the same models against each other.
+    """
+
+    comparisons: TrialPreferences
+    places: tuple[IntArray, ...]
+    kinds: IntArray
+
+    @classmethod
+    def of(cls, comparisons: TrialPreferences, groups: int | None) -> _Study:
+        """Of as many groups as asked for: beyond the design's, its groups begin anew."""
+        designed = int(comparisons.groups.max()) + 1
+        places = [
+            np.flatnonzero(comparisons.groups == group % designed)
+            for group in range(groups or designed)
+        ]
+        same = np.column_stack([comparisons.strata, comparisons.evaluates])
+        kinds = np.unique(same, axis=0, return_inverse=True)[1].ravel()
+        return cls(comparisons, tuple(places), kinds)
+
+    @property
+    def own(self) -> list[BoolArray]:
+        """For each group, (n_trials, n_models) which trials evaluate which model."""
+        return [self.comparisons.evaluates[places] for places in self.places]
+
+    def draw(self, experiments: int, rng: np.random.Generator) -> list[IntArray]:
+        """For each group, (n_experiments, n_trials): at each place a trial of the same kind."""
+        # Trials sorted by kind; the trials of a kind begin at its start, and are so many.
+        by_kind = np.argsort(self.kinds, kind="stable")
+        counts = np.bincount(self.kinds)
+        starts = np.cumsum(counts) - counts
+        drawn = []
+        for places in self.places:
+            of_places = self.kinds[places]
+            numbers = rng.integers(counts[of_places], size=(experiments, len(places)))
+            drawn.append(by_kind[starts[of_places] + numbers])
+        return drawn
+
+    def sides(self, rows: IntArray) -> FloatArray:
+        """(…, n_models): which sentence models prefer; see `person_agreements`.
+
+        Args:
+            rows: (…), trials of the design.
+        """
+        sides: FloatArray = np.sign(self.comparisons.differences)[rows]
+        return sides
+
+
+def _rates(
+    study: _Study,
+    population: Population,
+    participants: int,
+    simulations: int,
+    alpha: float,
+    units: Units,
+    rng: np.random.Generator,
+) -> tuple[int, FloatArray, FloatArray, FloatArray]:
+    """Favourite, expected accuracies, significant differences, and the curve of first places."""
+    models, evaluates = study.comparisons.models, study.comparisons.evaluates
+    # A model agrees with probability p where it prefers sentence_2, 1 - p where sentence_1, and 1/2
+    # where it ties: 1/2 + side * (p - 1/2) in all three cases.
+    p = population.choice_probabilities()
+    with np.errstate(invalid="ignore"):
+        of_trials = (p - 0.5) @ (study.sides(np.arange(len(p))) * evaluates)
+        accuracy = 0.5 + of_trials / evaluates.sum(axis=0)
+    planted = population.name in models
+    favourite = models.index(population.name) if planted else int(np.nanargmax(accuracy))
+    own, order = study.own, np.concatenate(study.places)
+    better, curve = np.zeros((len(models), len(models))), np.zeros(len(order))
+    width = 2 * len(models) if units == "crossed" else 1
+    size = max(1, _AT_ONCE // (len(order) * participants * width))
+    for start in range(0, simulations, size):
+        rows = study.draw(min(size, simulations - start), rng)
+        answers = [population.answers(of_group, participants, rng) for of_group in rows]
+        sides = [study.sides(of_group) for of_group in rows]
+        better += significantly_better(answers, sides, own, units, alpha)
+        # The curve: every experiment, (block, n_trials), in an order of its own, and the accuracies
+        # of all models on its first 1, 2, … trials, (block, n_trials, n_models). Rounding lets
+        # equal accuracies tie, whatever the order of their sums.
+        orders = _orders(study.comparisons.strata[order], len(rows[0]), rng)[..., None]
+        shares = np.concatenate([given.mean(axis=1) for given in answers], axis=1) - 0.5
+        agreed = shares[..., None] * np.concatenate(sides, axis=1) * evaluates[order]
+        trials = np.cumsum(evaluates[order][orders[..., 0]], axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            summed = np.cumsum(np.take_along_axis(agreed, orders, axis=1), axis=1)
+            accuracies = np.round(summed / trials, 12)
+        best = accuracies.max(axis=2, keepdims=True)  # nan where a model has no trial yet
+        winners = accuracies == best
+        curve += (winners[..., favourite] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
+    return favourite, accuracy, better / simulations, curve / simulations
 
 
 def thin(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> TrialPreferences:
@@ -115,7 +303,13 @@ def thin(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> Tri
         InputError: a group has fewer trials, or none would be left.
     """
     rows = thinned(comparisons, per_group, seed=seed)
-    return _rows(comparisons, rows, comparisons.groups[rows])
+    return TrialPreferences(
+        comparisons.models,
+        comparisons.differences[rows],
+        comparisons.evaluates[rows],
+        comparisons.groups[rows],
+        comparisons.strata[rows],
+    )
 
 
 def thinned(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> IntArray:
@@ -130,59 +324,6 @@ def thinned(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> 
     order = _orders(comparisons.strata, 1, np.random.default_rng(seed))[0]
     groups = comparisons.groups[order]
     return np.concatenate([order[groups == group][:per_group] for group in np.unique(groups)])
-
-
-def _rows(comparisons: TrialPreferences, rows: IntArray, groups: IntArray) -> TrialPreferences:
-    return TrialPreferences(
-        comparisons.models,
-        comparisons.differences[rows],
-        comparisons.evaluates[rows],
-        groups,
-        comparisons.strata[rows],
-    )
-
-
-def _plant(
-    study: TrialPreferences,
-    planted: int,
-    noise: FloatArray,
-    participants: int,
-    simulations: int,
-    alpha: float,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Expected accuracies, significant comparisons and the curve of first places of one model."""
-    p = choice_probabilities(study.differences[:, planted], noise)  # (n_trials,)
-    signs = np.sign(study.differences) * study.evaluates  # (n_trials, n_models)
-    # A model agrees with probability p where it prefers sentence_2, 1 - p where sentence_1, and 1/2
-    # where it ties: 1/2 + sign * (p - 1/2) in all three cases.
-    with np.errstate(invalid="ignore"):
-        accuracy = 0.5 + (p - 0.5) @ signs / study.evaluates.sum(axis=0)
-    alone = not study.groups.any()  # one group: its participants are what tests compare
-    size = max(1, _AT_ONCE // (signs.size * (participants if alone else 1)))
-    blocks = [min(size, simulations - done) for done in range(0, simulations, size)]
-    better, curve = np.zeros(len(study.models)), np.zeros(len(p))
-    for block in blocks:
-        if alone:
-            answers = rng.random((block, participants, len(p))) < p
-            votes = answers.sum(axis=1)
-            means, ceilings = person_means(study, answers)
-        else:
-            votes = rng.binomial(participants, p, size=(block, len(p)))
-            means, ceilings = group_means(study, votes, participants)
-        better += significantly_better(means, ceilings, planted, alpha).sum(axis=0)
-        # The curve: every experiment, (block, n_trials), in an order of its own, and the accuracies
-        # of all models on its first 1, 2, … trials, (block, n_trials, n_models). Rounding lets
-        # equal accuracies tie, whatever the order of their sums.
-        orders = _orders(study.strata, block, rng)
-        ordered = np.take_along_axis(votes / participants - 0.5, orders, axis=1)[..., None]
-        trials = np.cumsum(study.evaluates[orders], axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            accuracies = np.round(np.cumsum(ordered * signs[orders], axis=1) / trials, 12)
-        best = accuracies.max(axis=2, keepdims=True)  # nan where a model has no trial yet
-        winners = accuracies == best
-        curve += (winners[..., planted] / np.maximum(winners.sum(axis=2), 1)).sum(axis=0)
-    return accuracy, better / simulations, curve / simulations
 
 
 def _orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:

@@ -1,188 +1,35 @@
-"""The power of a whole design, as a page and as a table."""
+"""The power of a whole design, as a page."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import InputError
-from contstim.experiments.analysis.inference import THESE_ITEMS, Reach, family_cautions
 from contstim.experiments.analysis.scopes import Scope
-from contstim.experiments.design.calibration import Ceilings, Noise, calibrate
-from contstim.experiments.design.discoveries import family_reach
-from contstim.experiments.design.power import Power, simulate_power, thin, thinned
-from contstim.experiments.design.simulated import preferences_by_scope
+from contstim.experiments.design.design_power import single_test
+from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Heading, Paragraph, Report, Table, code, strong
-from contstim.tables import frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pandas import DataFrame
-
-    from contstim.experiments.design.simulated import TrialPreferences
-    from contstim.reporting.report import Part, Value
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.experiments.design.design_power import DesignPower
+    from contstim.experiments.design.power import Power
+    from contstim.reporting.report import Part, Picture, Value
 
 _RATES = (0.8, 0.9, 0.95)
-_SHARES = (8, 4, 2)
-_COLUMNS = (
-    *("scope", "planted", "model"),
-    *("expected_accuracy", "significantly_better", "planted_first"),
-)
+_MOST_GROUPS = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class DesignPower:
-    """The power of each kind of trial of a design.
-
-    Attributes:
-        models: their names, planted or compared.
-        noise: of the participants where each model is planted.
-        ceilings: the noise ceilings that they were calibrated to.
-        groups: how many groups are simulated.
-        participants: in each group.
-        alpha: false discovery rate.
-        scopes: what each kind of trial shows by itself, and all together (`overall`).
-        smaller: scope → trials a group that it would have in a smaller experiment → how often the
-            planted model is significantly better, averaged over all comparisons.
-        reach: scope → what its family of tests can find, whatever people answer.
-    """
-
-    models: tuple[str, ...]
-    noise: Noise
-    ceilings: Ceilings
-    groups: int
-    participants: int
-    alpha: float
-    scopes: Mapping[Scope, Power]
-    smaller: Mapping[Scope, Mapping[int, float]]
-    reach: Mapping[Scope, Reach]
-
-    @property
-    def units(self) -> str:
-        """What the tests compare: groups, or participants where there is one group."""
-        return "groups" if self.groups > 1 else "participants"
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        """What limits the tests: too few units, or participants who all see the same items."""
-        items = [THESE_ITEMS] if self.units == "participants" else []
-        return (*family_cautions(self.reach.items(), self.units, self.alpha), *items)
-
-    def to_frame(self) -> DataFrame:
-        """A row for each scope, planted model and model; see `power_table`."""
-        return frame_of(power_table(self))
-
-
-def design_power(
-    trials: Iterable[Trial],
-    table: ScoreTable,
-    *,
-    ceilings: Ceilings | None = None,
-    groups: int | None = None,
-    participants: int = 10,
-    simulations: int = 1000,
-    alpha: float = 0.05,
-    seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> DesignPower:
-    """Simulate an experiment with each model in turn as the human, by kind of trial.
+def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
+    """The power of a design as a page; what limits its tests comes first.
 
     Args:
-        trials: a design's.
-        table: scores of all the trials' sentences under the models to be compared; catch trials
-            need none.
-        ceilings: lower noise ceilings that participants' noise is calibrated to, by kind of trial;
-            by default those of the 2023 study.
-        groups: see `simulate_power`.
-        participants: see `simulate_power`.
-        simulations: see `simulate_power`.
-        alpha: see `simulate_power`.
-        seed: see `simulate_power`.
-        progress: told how many of how many simulations are done.
-
-    Raises:
-        InputError: a sentence or model has no scores, there are fewer than two models or no trials
-            but catch trials, or a ceiling is impossible.
+        power: what was simulated.
+        picture: what `draw_power` drew, if anything.
     """
-    if len(table.models) < 2:
-        raise InputError(
-            "Power is simulated for two or more models; there are scores of "
-            f"{', '.join(table.models)}. Score the trials under all models to be compared."
-        )
-    ceilings = ceilings or Ceilings()
-    preferences = preferences_by_scope(trials, table)
-    noise = calibrate(preferences, ceilings)
-    # Each kind of trials with all its trials (None), and in smaller experiments with some a group.
-    kinds = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
-    runs = [(scope, size) for scope, kind in kinds.items() for size in (None, *_sizes(kind))]
-    results: dict[tuple[Scope, int | None], Power] = {}
-    for done, (scope, size) in enumerate(runs):
-        if progress is not None:
-            progress(done, len(runs))
-        kind, kind_noise = kinds[scope], noise.of_trials[preferences.rows(scope)]
-        if size is not None:
-            rows = thinned(kind, size, seed=seed)
-            kind, kind_noise = thin(kind, size, seed=seed), kind_noise[rows]
-        results[scope, size] = simulate_power(
-            kind,
-            kind_noise,
-            groups=groups,
-            participants=participants,
-            # averaged over all comparisons, smaller experiments need fewer simulations
-            simulations=simulations if size is None else max(1, simulations // 4),
-            alpha=alpha,
-            seed=seed,
-        )
-    groups = groups or 1 + int(preferences.every.groups.max())
-    return DesignPower(
-        table.models,
-        noise,
-        ceilings,
-        groups,
-        participants,
-        alpha,
-        {scope: results[scope, None] for scope in kinds},
-        {s: {n: results[s, n].mean_better for n in _sizes(kind)} for s, kind in kinds.items()},
-        {s: family_reach(kind, groups, participants, alpha) for s, kind in kinds.items()},
-    )
-
-
-def _sizes(comparisons: TrialPreferences) -> list[int]:
-    least = int(np.bincount(comparisons.groups).min())
-    return sorted({least // share for share in _SHARES} - {0})
-
-
-def power_table(power: DesignPower) -> dict[str, list[Any]]:
-    """Columns scope, planted, model, expected_accuracy, significantly_better, planted_first.
-
-    `significantly_better` is empty where the model is the planted one, and where so few groups
-    cannot make anything significant.
-    """
-    rows = [
-        (
-            str(scope),
-            planted,
-            model,
-            float(result.accuracy[i, j]),
-            "" if i == j or power.reach[scope].cannot(power.units) else float(result.better[i, j]),
-            float(result.first[i]),
-        )
-        for scope, result in power.scopes.items()
-        for i, planted in enumerate(power.models)
-        for j, model in enumerate(power.models)
-    ]
-    return {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
-
-
-def power_report(power: DesignPower) -> Report:
-    """The power of a design as a page; what limits its tests comes first."""
-    # Where no test can be significant, a rate of 0 would be misread: the page says so in its place.
     scopes = power.scopes.items()
     first: list[tuple[Value, ...]] = []
     significant: list[tuple[Value, ...]] = []
@@ -190,74 +37,189 @@ def power_report(power: DesignPower) -> Report:
         needed = (result.trials_needed(rate) or "more" for rate in _RATES)
         trials, often = result.first_by_trials.shape[1], float(result.first.mean())
         first.append((scope, trials, often, *needed))
-        cannot, smaller = power.reach[scope].cannot(power.units), power.smaller[scope]
-        significant += [(scope, size, cannot or rate) for size, rate in smaller.items()]
-        significant.append((scope, "all", cannot or result.mean_better))
+        significant += [(scope, n, rate) for n, rate in power.smaller[scope].items()]
+        significant.append((scope, "all", result.mean_better))
     accuracy: list[tuple[Value, ...]] = [
-        (model, *(float(result.accuracy[i, i]) for _, result in scopes))
-        for i, model in enumerate(power.models)
+        (people, *(_accuracy(result, p) for _, result in scopes))
+        for p, people in enumerate(next(iter(power.scopes.values())).populations)
     ]
+    best = "the best model" if power.as_measured else "the planted model"
     return Report(
         "Power of the experiment",
         (
             *(Paragraph((strong(caution),)) for caution in power.cautions),
             *_assumptions(power),
-            Heading("Does the planted model come first?"),
+            Heading(f"Does {best} come first?"),
             Paragraph(
                 "How often it has the highest accuracy with all trials, and how many trials "
-                "suffice for that to happen at a given rate, averaged over planted models."
+                "suffice for that to happen at a given rate."
             ),
             Table(("scope", "trials", "first", *(f"trials for {r:.0%}" for r in _RATES)), first),
             Heading("Is it significantly better?"),
             Paragraph(
-                "Share of comparisons of the planted model with another one that become "
-                "significant in its favour, by trials that a group sees."
+                f"Share of comparisons of {best} with another one that become significant in its "
+                "favour, by trials that a group sees."
             ),
             Table(("scope", "trials a group", "significant"), significant),
-            Heading("Expected accuracy of the planted model"),
-            Table(("planted", *(str(scope) for scope, _ in scopes)), accuracy),
+            *_purchases(power),
+            *([] if picture is None else [picture]),
+            *_smallest(power),
+            Heading(f"Expected accuracy of {best}"),
+            Table(("people follow", *(str(scope) for scope, _ in scopes)), accuracy),
         ),
     )
 
 
+def _accuracy(result: Power, population: int) -> str:
+    favourite = int(result.favourites[population])
+    of_model = f"{result.accuracy[population, favourite]:.3f}"
+    named = result.populations[population] == AS_MEASURED
+    return f"{result.models[favourite]} {of_model}" if named else of_model
+
+
+def _purchases(power: DesignPower) -> Iterator[Part]:
+    """What twice the people, or twice the items, would buy."""
+    groups, each = power.groups, power.participants
+    sizes = ((groups, each), (groups, 2 * each), (2 * groups, each))
+    yield Heading("More people, or more items?")
+    yield Paragraph(
+        f"Another {counted(groups * each, 'participant')} can rate the same items, in the groups "
+        "that there are, or new items, in new groups. What would either buy? The share of "
+        "comparisons that become significant, and the smallest difference of accuracies that a "
+        "single test at .05 finds in 80 % of experiments:"
+    )
+    rows: list[tuple[Value, ...]] = []
+    buys = []
+    for scope, planned in power.scopes.items():
+        results = {(size.groups, size.participants): size for size in power.sizes[scope]}
+        results[groups, each] = planned
+        found = [power.precision[scope].detectable(*size) for size in sizes]
+        buys.append("items" if found[2] < found[1] else "people")
+        rates = (results[size].mean_better for size in sizes)
+        rows.append((scope, *rates, *(f"{least:.3f}" for least in found), strong(buys[-1])))
+    names = (f"{groups} × {each}", f"{groups} × {2 * each}", f"{2 * groups} × {each}")
+    yield Table(
+        (
+            "scope",
+            *(f"significant, {name}" for name in names),
+            *(f"found from, {name}" for name in names),
+            "buy",
+        ),
+        rows,
+    )
+    advice = (
+        " New items buy more on every kind of trial. Where participants are scarce, ask fewer in "
+        "each group rather than leave out groups."
+    )
+    yield Paragraph(
+        "Groups × participants in each: as planned, twice the people, twice the groups with items "
+        "of their own." + advice * (set(buys) == {"items"}),
+        note=True,
+    )
+
+
+def _smallest(power: DesignPower) -> Iterator[Part]:
+    """The smallest effect of interest: whether it would be found, or its absence be shown."""
+    effect = power.smallest_effect
+    yield Heading(f"A difference of {effect:g}: found if it is there, ruled out if it is not?")
+    rows: list[tuple[Value, ...]] = []
+    for scope, planned in power.scopes.items():
+        error, least, _, detects, shows = single_test(power, scope, planned)
+        enough = _groups_for(power, scope)
+        rows.append((scope, f"{error:.4f}", f"{least:.3f}", detects, shows, *enough))
+    yield Table(
+        (
+            *("scope", "standard error", "found in 80 %", f"finds {effect:g}"),
+            *("shows equivalence", "groups to find it in 80 %", "groups to rule it out in 80 %"),
+        ),
+        rows,
+    )
+    yield Paragraph(
+        f"One crossed test at .05 of two models whose accuracies differ by {effect:g}; and, where "
+        f"they do not differ, how often the 90 % interval lies within ±{effect:g}, so that the two "
+        "are shown to be equivalent (two one-sided tests, Schuirmann 1987). Groups of "
+        f"{counted(power.participants, 'participant')}, with items of their own."
+    )
+
+
+def _groups_for(power: DesignPower, scope: Scope) -> list[Value]:
+    """Groups for which a difference is found, and its absence shown, in 80 % of experiments."""
+    precision, effect, needed = power.precision[scope], power.smallest_effect, []
+    for rate in (precision.power, precision.equivalence):
+        most = 1
+        while rate(effect, most, power.participants) < _RATES[0] and most < _MOST_GROUPS:
+            most *= 2
+        # Between half of that, too few, and that, enough
+        few, enough = most // 2, most
+        while enough - few > 1:
+            middle = (few + enough) // 2
+            if rate(effect, middle, power.participants) < _RATES[0]:
+                few = middle
+            else:
+                enough = middle
+        needed.append("more" if most >= _MOST_GROUPS else enough)
+    return [*needed]
+
+
 def _assumptions(power: DesignPower) -> Iterator[Part]:
     simulations = max(result.simulations for result in power.scopes.values())
+    tests = "signed-rank tests over groups" if power.units == "groups" else "crossed tests"
+    if power.as_measured:
+        whom = (
+            "People follow all models, each by so much that it predicts as many choices as in "
+            f"{power.measured.source}"
+        )
+    else:
+        whom = (
+            f"Each of {counted(len(power.models), 'model')} in turn is planted: people follow it "
+            "alone, and it predicts as many of their choices as the best model did in "
+            f"{power.measured.source}"
+        )
     yield Paragraph(
         (
-            f"Each of {counted(len(power.models), 'model')} in turn is planted as the human: "
-            f"{counted(power.groups, 'group')} of {counted(power.participants, 'participant')} "
-            "prefer what it prefers, with normal noise on the difference in log-probability. "
-            f"{counted(simulations, 'simulated experiment')} a model, each analysed as the real "
-            "one will be. Items are those of the design. ",
+            f"{whom}. On its trials people agree with one another as often as there "
+            f"({counted(power.measured.raters, 'participant')} a trial): items vary, beyond what "
+            f"models say, by as much as makes that up. {counted(power.groups, 'group')} of "
+            f"{counted(power.participants, 'participant')}, new people and new items in each of "
+            f"{counted(simulations, 'simulated experiment')} of each kind, analysed as the real "
+            f"one will be: {tests}. ",
             *(code("overall"), " is all trials but catch trials."),
         )
     )
+    spread = power.measured.spread
     yield Paragraph(
-        "What is assumed: people are one of these models but for the noise, and on the trials "
-        "that evaluate it they agree with one another as often as people did in "
-        f"{power.ceilings.source} ({counted(power.ceilings.raters, 'participant')} a trial). Real "
-        "people are none of the models, and items differ in much that no model says, so that real "
-        "experiments show less: take these numbers as what the design could show at best. (On 36 "
-        "natural controversial pairs of the 2023 study such a simulation names the planted model "
-        ".99 of the time; real answers, drawn anew, name their first model .49 of the time.)"
+        f"People differ in how far they follow models, by {spread.following:.0%} (standard "
+        f"deviation), and in their leaning towards one side, by {spread.leaning:g} standard "
+        "deviations of single answers, as in experiment 1 of Golan et al. (2023)."
     )
-    noise = [
-        (scope, power.ceilings.values[scope], f"{nats.min():.1f} to {nats.max():.1f}")
-        for scope, nats in power.noise.of_scopes.items()
-    ]
-    yield Table(("scope", "noise ceiling", "noise (nats)"), noise)
-    if Scope.ACCEPT in power.scopes:
+    if not power.as_measured:
         yield Paragraph(
+            "What is assumed, and flatters: beyond the planted model people share nothing with the "
+            "others, which come out worse than real rivals do. In that experiment two models were "
+            "within .01 of the best on synthetic sentences. For rivals as close as yours, give the "
+            "analysis of a pilot (--pilot), and see below for the smallest difference that the "
+            "design finds."
+        )
+    rows: list[tuple[Value, ...]] = []
+    for scope, populations in power.calibration.populations.items():
+        if scope not in power.measured.ceilings:
+            continue
+        items = np.concatenate([people.item_sd for people in populations])
+        accuracy = "as measured" if power.as_measured else f"{power.measured.accuracies[scope]:.3f}"
+        if scope is Scope.ACCEPT and not power.as_measured:
+            accuracy = "–"  # its weight is that of the trials in which it rejects
+        rows.append(
             (
-                code(Scope.ACCEPT),
-                ": a model that accepts a synthetic sentence finds it about as likely as the "
-                "natural one, and people who agree there follow something else than such "
-                "differences. Simulated ones follow them, however small.",
+                scope,
+                f"{power.measured.ceilings[scope]:.3f}",
+                accuracy,
+                f"{items.min():.2f} to {items.max():.2f}",
             )
         )
-    if power.noise.unreached:
-        named = ", ".join(f"{model} in {scope}" for scope, model in power.noise.unreached)
+    yield Table(("scope", "noise ceiling", "accuracy", "spread of items"), rows)
+    if power.calibration.unreached:
+        named = ", ".join(f"{name} in {scope}" for scope, name in power.calibration.unreached)
         yield Paragraph(
-            f"No noise lets people agree as often as that with these planted: {named}. There they "
-            "follow the model without noise."
+            "No spread of items and no weight of models gives both accuracy and ceiling: "
+            f"{named}. There people are as near to both as can be."
         )

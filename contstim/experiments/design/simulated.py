@@ -11,6 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.analysis.ratings import require_scores
 from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.design.population import votes_agreement
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -143,18 +144,7 @@ def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:
     The expected value, over trials with these differences, of the lower noise ceiling of accuracy
     (Golan et al. 2023, Methods); a majority of half against half counts one half.
     """
-    from scipy.special import bdtr, bdtrc
-
-    p = choice_probabilities(differences, noise)
-    # Votes of the others for sentence_2 are binomial(others, p). bdtrc(k, n, p) is the chance of
-    # more than k, bdtr(k, n, p) of k at most; of an even number of others half may stand against
-    # half, which counts one half.
-    others = raters - 1
-    if others % 2:
-        majority = bdtrc(others // 2, others, p)
-    else:
-        majority = (bdtrc(others // 2, others, p) + 1 - bdtr(others // 2 - 1, others, p)) / 2
-    return float(np.mean(p * majority + (1 - p) * (1 - majority)))
+    return float(np.mean(votes_agreement(choice_probabilities(differences, noise), raters)))
 
 
 def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10) -> float:

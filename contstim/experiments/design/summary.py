@@ -11,10 +11,10 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.inference import (
     FALSE_DISCOVERY_RATE,
-    THESE_ITEMS,
     every_contrast,
     reach,
 )
+from contstim.experiments.design.discoveries import crossed_instead
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
 from contstim.files import writing
@@ -122,14 +122,14 @@ def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
 
 
 def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
-    # The family that `analyze` tests by default, with groups as units; one group has no other units
-    # than its participants, whose number the design does not fix.
+    # The family that `analyze` tests by default.
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
-    if groups == 1:
-        yield THESE_ITEMS
-    elif len(models) > 1:
+    if len(models) > 1:
         family = reach([groups] * len(every_contrast(models)), FALSE_DISCOVERY_RATE)
-        yield from filter(None, [family.caution("groups", FALSE_DISCOVERY_RATE)])
+        if family.needed is None:
+            yield crossed_instead(groups)
+        else:
+            yield from filter(None, [family.caution("groups", FALSE_DISCOVERY_RATE)])
 
 
 def _roles(

@@ -5,6 +5,7 @@ page     the page
 form/    the page as it is shipped: HTML, CSS and JavaScript without a build step
 """
 
+from contstim.reporting.review.items import ItemAnswers
 from contstim.reporting.review.page import PageContent, review_page
 
-__all__ = ["PageContent", "review_page"]
+__all__ = ["ItemAnswers", "PageContent", "review_page"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contstim.changed_words import changed_words
@@ -18,6 +19,20 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
 
 
+@dataclass(frozen=True)
+class ItemAnswers:
+    """What people answered to an item.
+
+    Attributes:
+        text: as the page says it.
+        sureness: how likely it is that people in general prefer the sentence that most did, 0.5 to
+            1; None where that cannot be told.
+    """
+
+    text: str
+    sureness: float | None
+
+
 def item_contents(
     stimuli: Sequence[Stimulus],
     *,
@@ -26,6 +41,7 @@ def item_contents(
     flags: FlaggedItems,
     review: Review | None,
     reviewer: str,
+    answers: Mapping[str, ItemAnswers],
 ) -> list[dict[str, Any]]:
     """Each stimulus as the page reads it (JSON).
 
@@ -36,6 +52,7 @@ def item_contents(
         flags: of the same stimuli.
         review: decisions about them; those of `reviewer` are what the page begins with.
         reviewer: whose page it is.
+        answers: of people, by identifier of the item; those without any are not in it.
 
     Raises:
         InputError: a pair has no texts.
@@ -71,6 +88,8 @@ def item_contents(
                 **_numbers(log_probs, _rejected(stimulus) if len(item.sentences) == 3 else {}),
                 "controversiality": controversiality,
                 "measure": measure,
+                "answers": answers[item.item_id].text if item.item_id in answers else "",
+                "sureness": answers[item.item_id].sureness if item.item_id in answers else None,
                 "flags": [
                     [kinds.index(flag.kind), flag.detail]
                     for flag in flags.by_item.get(item.item_id, ())

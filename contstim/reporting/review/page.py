@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.item_flags import FlaggedItems
+    from contstim.reporting.review.items import ItemAnswers
     from contstim.reviews import Review, Stimulus
     from contstim.scores import ScoreTable
 
@@ -58,6 +59,7 @@ class PageContent:
         scores: ScoreTable | None = None,
         review: Review | None = None,
         reviewer: str = "",
+        answers: Mapping[str, ItemAnswers] | None = None,
     ) -> PageContent:
         """The content of the page; see `review_page`.
 
@@ -86,7 +88,13 @@ class PageContent:
             "reasons": REASONS,
             "flags": [[str(kind), flags.explanations[kind]] for kind in FlagKind],
             "items": item_contents(
-                every, models=models, scores=scores, flags=flags, review=review, reviewer=reviewer
+                every,
+                models=models,
+                scores=scores,
+                flags=flags,
+                review=review,
+                reviewer=reviewer,
+                answers=answers or {},
             ),
         }
         return cls(items, facts)
@@ -146,6 +154,7 @@ def review_page(
     scores: ScoreTable | None = None,
     review: Review | None = None,
     reviewer: str = "",
+    answers: Mapping[str, ItemAnswers] | None = None,
 ) -> str:
     """A page on which people look at every item and keep or reject it: HTML that stands alone.
 
@@ -160,6 +169,7 @@ def review_page(
             those of their own models.
         review: decisions of others, which are shown, and of `reviewer`, which the page begins with.
         reviewer: who reviews; can be changed on the page.
+        answers: what people answered, by identifier of the item.
 
     Raises:
         InputError: there is nothing to review, the stimuli are of several kinds, or a pair has no
@@ -167,7 +177,13 @@ def review_page(
         ScoreError: the scores lack a sentence.
     """
     content = PageContent.of(
-        stimuli, title=title, flags=flags, scores=scores, review=review, reviewer=reviewer
+        stimuli,
+        title=title,
+        flags=flags,
+        scores=scores,
+        review=review,
+        reviewer=reviewer,
+        answers=answers,
     )
     return content.html()
 

@@ -381,6 +381,10 @@ def planned_analysis(facts: StudyFacts, cite: Citations) -> Iterator[str]:
         f"P-values will be adjusted for {rate} over all contrasts of a "
         "measure on one kind of trials."
     )
+    yield (
+        f"Differences below {settings.smallest_effect:g} are taken not to matter: two one-sided "
+        f"t-tests ({cite('Schuirmann, 1987')}), adjusted likewise, will say which are smaller."
+    )
     if settings.intervals == "corrected":
         yield (
             "Intervals at 95 % will be Student's t with the variance of two factors, new people "

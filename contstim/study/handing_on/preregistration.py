@@ -6,6 +6,7 @@ Open Science). What a study file says is filled in; everything else is a questio
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.inference import every_contrast
@@ -14,7 +15,6 @@ from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
 from contstim.stimuli import CONTROVERSIAL
 from contstim.study.handing_on.datasheet import to_fill_in
-from contstim.study.handing_on.facts import mean
 from contstim.study.handing_on.methods import catch_sentence, planned_analysis
 from contstim.study.handing_on.references import Citations
 from contstim.study.places import TRIALS
@@ -198,41 +198,42 @@ def _sampling_plan(facts: StudyFacts) -> list[Part]:
 
 def _power(power: PowerSettings) -> list[str]:
     """What the simulation of the experiment says of all trials together."""
-    path = TRIALS.with_name(f"{TRIALS.name}.power.csv")
+    path = Path(f"{TRIALS}.power-sizes.csv")
     if not path.is_file():
         return []
     table = read_table(path)
-    needed = ("scope", "planted", "model", "significantly_better", "planted_first")
-    if not set(needed) <= table.keys():
-        return []
-    rows = [
-        dict(zip(needed, cells, strict=True))
-        for cells in zip(*(table[name] for name in needed), strict=True)
-        if cells[0] == "overall"
-    ]
-    first = {row["planted"]: float(row["planted_first"]) for row in rows}
-    # Empty where a test cannot become significant with so few groups, whatever the data
-    better = [
-        float(row["significantly_better"])
-        for row in rows
-        if row["planted"] != row["model"] and row["significantly_better"] != ""
-    ]
-    if not first:
-        return []
-    least, most = (f"{100 * share:.1f} %" for share in (min(first.values()), max(first.values())))
-    significant = (
-        f"and was significantly better than another model in {100 * mean(better):.1f} % of the "
-        "comparisons"
-        if better
-        else "and no comparison of models could be significant with so few groups"
+    names = (
+        *("scope", "groups", "participants_per_group", "test", "first", "significantly_better"),
+        *("detectable_difference", "smallest_effect", "shows_equivalence"),
     )
-    share = least if least == most else f"{least} to {most}"
+    if not set(names) <= table.keys():
+        return []
+    rows = zip(*(table[name] for name in names), strict=True)
+    # The first row of a scope is that of the design as planned.
+    row = next(
+        (dict(zip(names, cells, strict=True)) for cells in rows if cells[0] == "overall"), None
+    )
+    if row is None:
+        return []
+    tests = "signed-rank tests over groups" if row["test"] == "groups" else "crossed tests"
+    groups, each = int(row["groups"]), int(row["participants_per_group"])
+    whom = (
+        "as each model predicts them in the pilot"
+        if power.pilot is not None
+        else "with each model in turn as the one that people follow"
+    )
+    first, better, equivalent = (
+        f"{100 * float(row[name]):.1f} %"
+        for name in ("first", "significantly_better", "shows_equivalence")
+    )
     return [
-        f"In {power.simulations:,} simulated experiments for each of "
-        f"{counted(len(first), 'model')} as the human, with all trials but catch trials together, "
-        f"that model had the highest accuracy in {share} of the "
-        f"experiments, {significant}. People are none of the models, so that this is what the "
-        "design can show at best."
+        f"In {power.simulations:,} simulated experiments of {counted(groups, 'group')} of "
+        f"{counted(each, 'participant')}, {whom}, with new people and new items and all trials but "
+        "catch trials together, the model that predicts people best had the highest accuracy in "
+        f"{first}, and was significantly better than another model in {better} of the comparisons "
+        f"({tests}). A difference of {float(row['detectable_difference']):.3f} in accuracy is "
+        "found in 80 % of experiments by a single test at .05; two models that do not differ are "
+        f"shown to differ by less than {float(row['smallest_effect']):g} in {equivalent}."
     ]
 
 

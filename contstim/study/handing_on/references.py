@@ -32,6 +32,9 @@ REFERENCES = {
     "Salazar et al., 2020": "Salazar, J., Liang, D., Nguyen, T. Q., & Kirchhoff, K. (2020). Masked "
     "language model scoring. Proceedings of the 58th Annual Meeting of the Association for "
     "Computational Linguistics, 2699-2712.",
+    "Schuirmann, 1987": "Schuirmann, D. J. (1987). A comparison of the two one-sided tests "
+    "procedure and the power approach for assessing the equivalence of average bioavailability. "
+    "Journal of Pharmacokinetics and Biopharmaceutics, 15(6), 657-680.",
     "Schütt et al., 2023": "Schütt, H. H., Kipnis, A. D., Diedrichsen, J., & Kriegeskorte, N. "
     "(2023). Statistical inference on representational geometries. eLife, 12, e82566.",
     "van Heuven et al., 2014": "van Heuven, W. J. B., Mandera, P., Keuleers, E., & Brysbaert, M. "

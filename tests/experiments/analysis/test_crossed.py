@@ -40,6 +40,33 @@ def test_two_people_and_four_items_by_hand() -> None:
     assert scatter.of_people == pytest.approx((1 / 16, 1))
 
 
+def test_an_item_that_stands_out_leaves_few_degrees_of_freedom() -> None:
+    """By hand: deviations nine times -.1 and once .9; their squares sum to .9, these to .657.
+
+    2 · .9² / (.657 - .9² / 10), as O'Neill (2014) has it, against nine for normal items.
+    """
+    answers = np.zeros((1, 10))
+    answers[0, 0] = 1
+    assert scatter_of([block(answers)]).of_items == pytest.approx((0.01, 1.62 / 0.576))
+    even = np.tile([0.0, 1.0], (1, 5))
+    assert scatter_of([block(even)]).of_items[1] == pytest.approx(9)
+
+
+def test_uneven_items_are_covered_better_than_by_counting_them() -> None:
+    """Planted: 8 people, 40 items of which few move much (exponential, to the third power).
+
+    Witness: scipy's t-test of item means, which counts 39 degrees of freedom.
+    """
+    chance = np.random.default_rng(0)
+    covered = np.zeros(2)
+    for _ in range(600):
+        answers = chance.exponential(size=40) ** 3 + chance.normal(size=(8, 40))
+        low, high = limits([block(answers)])
+        counted = ttest_1samp(answers.mean(axis=0), 0).confidence_interval()
+        covered += [low <= 6 <= high, counted.low <= 6 <= counted.high]
+    assert covered[0] > covered[1] + 10
+
+
 def test_groups_of_one_are_a_t_test_of_groups() -> None:
     """Witness: scipy's interval of a mean; each person is one observation with items of its own."""
     answers = np.random.default_rng(0).random((9, 1, 20))

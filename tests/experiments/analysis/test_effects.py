@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import t as student
+from scipy.stats import ttest_1samp
 
+from contstim.errors import InputError
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.effects import Sampling, Units, compare, suited_units
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE, MEASURES, evaluate
 from contstim.experiments.analysis.inference import CEILING, ModelContrast, every_contrast
+from contstim.experiments.analysis.intervals import equivalence_p_value
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.scopes import Scope, scope_mask
 from contstim.scores import ScoreTable
@@ -161,7 +166,17 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
         assert test.holds_for == "people and items like these"
         assert np.sign(test.standardised) == np.sign(test.difference)
         assert test.low_standardised <= test.standardised <= test.high_standardised
+        # It is the effect size of a test that was not made
+        assert np.isnan([test.rank_biserial, test.low_rank_biserial]).all()
     assert result.reach.needed == 1
+
+
+def test_signed_rank_tests_have_their_effect_size_with_an_interval(ratings: Ratings) -> None:
+    family = every_contrast(ratings.models)
+    result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("groups"))
+    for test in result.comparisons:
+        assert test.low_rank_biserial <= test.rank_biserial <= test.high_rank_biserial
+        assert np.sign(test.rank_biserial) == np.sign(test.difference)
 
 
 def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
@@ -250,3 +265,57 @@ def test_intervals_say_what_they_speak_of(
         lone = result.comparisons[-1]
         assert lone.interval.note == "no group has a ceiling: each holds one participant"
         assert np.isnan(lone.p_value)
+
+
+@settings(max_examples=60)
+@given(st.floats(-0.2, 0.2), st.floats(1e-6, 0.02), st.floats(1.0, 200.0), st.floats(0.01, 0.2))
+def test_equivalence_is_a_ninety_percent_interval_within_the_margin(
+    difference: float, variance: float, freedom: float, margin: float
+) -> None:
+    """The property of two one-sided tests at .05 (Schuirmann 1987)."""
+    reach = float(student.ppf(0.95, freedom)) * variance**0.5
+    within = difference - reach > -margin and difference + reach < margin
+    p_value = equivalence_p_value(difference, variance, freedom, margin)
+    if abs(p_value - 0.05) > 1e-9:
+        assert (p_value < 0.05) == within
+
+
+def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
+    """Witness: groups of one person are compared by t-tests of groups."""
+    ratings = ratings_of(simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL]))
+    family = [ModelContrast("a", "b"), ModelContrast("b", "c")]
+    sampling = Sampling("crossed", samples=0, smallest_effect=0.2)
+    result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
+    for contrast in result.comparisons:
+        places = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
+        apart = result.evaluation.values[:, places[0]] - result.evaluation.values[:, places[1]]
+        expected = max(
+            ttest_1samp(apart, -0.2, alternative="greater").pvalue,
+            ttest_1samp(apart, 0.2, alternative="less").pvalue,
+        )
+        assert contrast.equivalence_p == pytest.approx(expected, rel=1e-6)
+
+
+def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
+    made = simulate(groups=(5,) * 10, each=6)
+    models = ("a", "b", "c", "same")
+    scores = made.scores
+    doubled = ScoreTable(
+        scores.sentences, models, np.column_stack([scores.log_probs, scores.log_probs[:, 0]])
+    )
+    ratings = gather(made.trials, made.responses, doubled)
+    result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), Sampling(samples=0))
+    verdicts = {(row.first, row.second): row.verdict for row in result.comparisons}
+    assert verdicts["a", "same"] == "equivalent"
+    assert verdicts["a", "b"] == "different"
+    assert result.equivalent_to("a") == {"same"}
+    assert result.equivalent_to("same") == {"a"}
+    wide = Sampling(samples=0, smallest_effect=0.9)
+    result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), wide)
+    assert {(r.first, r.second): r.verdict for r in result.comparisons}["a", "b"] == "both"
+
+
+@pytest.mark.parametrize("effect", [0.0, -0.1, 1.0])
+def test_impossible_smallest_effects_are_refused(effect: float) -> None:
+    with pytest.raises(InputError, match="smallest effect of interest"):
+        Sampling(smallest_effect=effect)

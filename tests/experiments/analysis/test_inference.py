@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import wilcoxon
+from scipy.stats import rankdata, wilcoxon
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.inference import (
@@ -17,6 +18,7 @@ from contstim.experiments.analysis.inference import (
     every_contrast,
     false_discovery,
     family_wise,
+    rank_biserial_interval,
     reach,
     read_contrasts,
     signed_rank_p_values,
@@ -58,6 +60,47 @@ def test_ten_differences_of_one_sign_have_the_smallest_p_value() -> None:
     test = signed_rank_test(np.arange(1.0, 11), np.zeros(10))
     assert test.p_value == 2 / 1024
     assert test.rank_biserial == 1.0
+
+
+def test_the_interval_of_one_pair_is_wilsons() -> None:
+    """Witness: statsmodels; the positive ranks of one pair are a share of one."""
+    low, high = proportion_confint(1, 1, method="wilson")
+    assert rank_biserial_interval(1, 1.0, 0.95) == pytest.approx((2 * low - 1, 2 * high - 1))
+
+
+@pytest.mark.parametrize("n", [2, 6, 25, 400])
+def test_intervals_of_rank_biserials_hold_them_and_mirror(n: int) -> None:
+    for value in (-1.0, -0.4, 0.0, 0.7, 1.0):
+        low, high = rank_biserial_interval(n, value, 0.95)
+        assert -1 <= low <= value <= high <= 1
+        assert low < high
+        assert rank_biserial_interval(n, -value, 0.95) == pytest.approx((-high, -low), abs=1e-6)
+        wide = rank_biserial_interval(n, value, 0.99)
+        assert wide[0] <= low
+        assert wide[1] >= high
+    assert np.isnan(rank_biserial_interval(0, np.nan, 0.95)).all()
+
+
+@pytest.mark.parametrize("n", [6, 10, 20])
+@pytest.mark.parametrize("kind", ["normal", "skewed", "heavy tails"])
+def test_intervals_of_rank_biserials_cover(n: int, kind: str) -> None:
+    """Planted: of 12,000 intervals .93 to .98 have to hold the mean of all.
+
+    Six pairs have few ranks: without a shift exactly 60 of 64 ways to give them signs are covered.
+    """
+    rng = np.random.default_rng(n)
+    centred = {
+        "normal": rng.normal(size=(12_000, n)),
+        "skewed": rng.exponential(size=(12_000, n)) - 1,
+        "heavy tails": rng.standard_t(3, size=(12_000, n)),
+    }[kind]
+    for shift in (0.0, 0.6):
+        differences = centred + shift
+        ranks = np.sign(differences) * rankdata(np.abs(differences), axis=1)
+        values = np.round(ranks.sum(axis=1) / (n * (n + 1) / 2), 12)
+        limits = {v: rank_biserial_interval(n, v, 0.95) for v in set(values.tolist())}
+        covers = [limits[v][0] <= values.mean() <= limits[v][1] for v in values.tolist()]
+        assert 0.93 <= np.mean(covers) <= 0.98
 
 
 def test_no_differences_and_no_pairs() -> None:

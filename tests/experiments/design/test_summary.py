@@ -76,8 +76,8 @@ def test_the_page_says_whom_catch_trials_leave_out() -> None:
 @pytest.mark.parametrize(
     ("groups", "starts"),
     [
-        (1, ["Tests compare participants, who saw the same trials"]),
-        (3, ["With 3 groups nothing can be significant, whatever the data"]),
+        (1, ["With 1 group signed-rank tests over groups could show nothing"]),
+        (3, ["With 3 groups signed-rank tests over groups could show nothing"]),
         (6, ["With 6 groups nothing can be significant unless 7 of the 10 tests"]),
         (12, []),
     ],

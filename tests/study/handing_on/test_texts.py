@@ -299,10 +299,12 @@ def test_the_draft_has_the_fields_of_the_template_and_leaves_none_empty(draft: s
 
 def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results: Path) -> None:
     assert "6 participants: 2 in each of 3 groups." in draft
-    power = [r for r in rows(results / "trials.csv.power.csv") if r["scope"] == "overall"]
-    first = [100 * float(row["planted_first"]) for row in power]
-    assert f"{min(first):.1f} %" in draft
-    assert f"{max(first):.1f} %" in draft
+    sizes = [r for r in rows(results / "trials.csv.power-sizes.csv") if r["scope"] == "overall"]
+    planned = sizes[0]
+    assert (planned["groups"], planned["participants_per_group"]) == ("3", "2")
+    for rate in ("first", "significantly_better", "shows_equivalence"):
+        assert f"{100 * float(planned[rate]):.1f} %" in draft
+    assert f"A difference of {float(planned['detectable_difference']):.3f} in accuracy" in draft
     # The study file leaves units, intervals and correction as they are by default
     assert "or, where groups are too few or share items, by a two-sided t-test" in draft
     assert "Student's t with the variance of two factors" in draft

@@ -15,6 +15,7 @@ from contstim.experiments.analysis.controls.judged import (
 )
 from contstim.experiments.analysis.inference import false_discovery
 from contstim.stimuli import Condition
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -38,9 +39,13 @@ class FeaturePreference:
         people_difference: the same for the sentence that most people prefer.
         model_share: share of trials in which the model prefers the sentence with more of it.
         people_share: the same for most people. Trials with equal values do not count in shares.
+        difference: `model_difference` less `people_difference`, the effect that is tested.
+        low: lower end of its 95 % interval by Student's t, over trials; nan below two trials.
+        high: its upper end.
         statistic: Student's t of model less people, paired by trial; nan below two trials.
         p_value: two-sided.
-        adjusted: the same by Benjamini and Hochberg, over the models of this feature.
+        adjusted: the same by Benjamini and Hochberg, over the family.
+        family: the tests that `adjusted` is adjusted for.
     """
 
     feature: str
@@ -50,9 +55,13 @@ class FeaturePreference:
     people_difference: float
     model_share: float
     people_share: float
+    difference: float
+    low: float
+    high: float
     statistic: float
     p_value: float
     adjusted: float
+    family: str
 
 
 def feature_preferences(
@@ -79,7 +88,11 @@ def feature_preferences(
             for model in ratings.models
         ]
         adjusted = false_discovery(np.array([row.p_value for row in family])).tolist()
-        rows += [replace(row, adjusted=p) for row, p in zip(family, adjusted, strict=True)]
+        tested = counted(int(np.isfinite(adjusted).sum()), "model")
+        rows += [
+            replace(row, adjusted=p, family=f"{tested} on {feature}")
+            for row, p in zip(family, adjusted, strict=True)
+        ]
     return tuple(rows)
 
 
@@ -100,8 +113,9 @@ def _feature_preference(
     # Student's t of the paired differences. Scipy's is nan, with a warning, where they do not vary:
     # no difference anywhere is no evidence; the same one everywhere leaves no room for chance.
     differences = by_model - by_people
+    difference = low = high = _mean(differences)
     if len(decided) < 2:
-        statistic, p_value = float("nan"), float("nan")
+        low = high = statistic = p_value = float("nan")
     elif not differences.any():
         statistic, p_value = 0.0, 1.0
     elif np.ptp(differences) == 0:
@@ -109,6 +123,7 @@ def _feature_preference(
     else:
         test = ttest_1samp(differences, 0)
         statistic, p_value = float(test.statistic), float(test.pvalue)
+        low, high = map(float, test.confidence_interval(0.95))
     return FeaturePreference(
         feature,
         model,
@@ -117,9 +132,13 @@ def _feature_preference(
         _mean(by_people),
         _mean(by_model[by_model != 0] > 0),
         _mean(by_people[by_people != 0] > 0),
+        difference,
+        low,
+        high,
         statistic,
         p_value,
         float("nan"),
+        "",
     )
 
 

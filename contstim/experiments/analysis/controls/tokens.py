@@ -10,6 +10,7 @@ import numpy as np
 from contstim.experiments.analysis.controls.judged import judged
 from contstim.experiments.analysis.inference import false_discovery
 from contstim.stimuli import CONTROVERSIAL
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -35,7 +36,8 @@ class TokenCountTest:
         low: lower end of the share's exact 95 % interval (Clopper & Pearson).
         high: its upper end.
         p_value: two-sided binomial test against one half; nan without pairs.
-        adjusted: the same by Benjamini and Hochberg, over the models with the same `errors_only`.
+        adjusted: the same by Benjamini and Hochberg, over the family.
+        family: the tests that `adjusted` is adjusted for: models with the same `errors_only`.
     """
 
     model: str
@@ -48,6 +50,7 @@ class TokenCountTest:
     high: float
     p_value: float
     adjusted: float
+    family: str
 
 
 def token_count_control(
@@ -80,7 +83,12 @@ def token_count_control(
         ]
         # The errors are a part of all trials, not further tests: each has a family of its own.
         adjusted = false_discovery(np.array([test.p_value for test in family])).tolist()
-        tests += [replace(t, adjusted=p) for t, p in zip(family, adjusted, strict=True)]
+        tested = counted(int(np.isfinite(adjusted).sum()), "model")
+        where = "trials on which people prefer the other sentence" if errors_only else "all trials"
+        tests += [
+            replace(test, adjusted=p, family=f"{tested} on {where}")
+            for test, p in zip(family, adjusted, strict=True)
+        ]
     return tuple(tests)
 
 
@@ -102,12 +110,12 @@ def _token_count_test(
     equal = sum(trial.difference == 0 for trial in trials)
     if not differ:
         nan = float("nan")
-        return TokenCountTest(model, errors_only, equal, 0, 0, nan, nan, nan, nan, nan)
+        return TokenCountTest(model, errors_only, equal, 0, 0, nan, nan, nan, nan, nan, "")
     test = binomtest(fewer, len(differ))
     low, high = map(float, test.proportion_ci(method="exact"))
     share, p_value = fewer / len(differ), float(test.pvalue)
     return TokenCountTest(
-        model, errors_only, equal, len(differ), fewer, share, low, high, p_value, float("nan")
+        model, errors_only, equal, len(differ), fewer, share, low, high, p_value, float("nan"), ""
     )
 
 

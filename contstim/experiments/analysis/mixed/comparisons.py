@@ -152,7 +152,21 @@ class MixedAnalysis:
     @property
     def summaries(self) -> tuple[FitSummary, ...]:
         """A row a fit: that without models, each model, several models."""
-        return tuple(_summary(fit, self.empty) for fit in (self.empty, *self.fits, *self.joint))
+        every = self.empty.estimates.parameters.trials**2
+        return tuple(
+            FitSummary(
+                fit_name(fit.models),
+                fit.log_likelihood,
+                fit.parameters,
+                fit.aic,
+                fit.log_likelihood - self.empty.log_likelihood,
+                1 - fit.estimates.parameters.trials**2 / every if every > 0 else float("nan"),
+                fit.ratings,
+                fit.participants,
+                fit.trials,
+            )
+            for fit in (self.empty, *self.fits, *self.joint)
+        )
 
     @property
     def coefficients_capped(self) -> tuple[MixedCoefficient, ...]:
@@ -336,18 +350,3 @@ def _additions(
         )
         for (row, before, after), q_value in zip(rows, adjusted.tolist(), strict=True)
     ]
-
-
-def _summary(fit: MixedFit, empty: MixedFit) -> FitSummary:
-    left, every = fit.estimates.parameters.trials**2, empty.estimates.parameters.trials**2
-    return FitSummary(
-        fit_name(fit.models),
-        fit.log_likelihood,
-        fit.parameters,
-        fit.aic,
-        fit.log_likelihood - empty.log_likelihood,
-        1 - left / every if every > 0 else float("nan"),
-        fit.ratings,
-        fit.participants,
-        fit.trials,
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.inference import SINGLE_TESTS
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.mixed.fitting import (
     ThresholdKind,
@@ -95,6 +96,7 @@ class MixedCoefficient:
         typical_effect: of a ratio of this size, to compare models by.
         capped: trials with an infinite ratio, taken to be as large as `cap`.
         cap: the largest finite ratio.
+        family: of tests that p-values are adjusted for; there is none.
     """
 
     models: str
@@ -110,6 +112,7 @@ class MixedCoefficient:
     typical_effect: float
     capped: int
     cap: float
+    family: str
 
 
 @dataclass(frozen=True)
@@ -412,6 +415,7 @@ class _Predictor:
             slope,
             self.capped,
             self.cap,
+            SINGLE_TESTS,
         )
 
 

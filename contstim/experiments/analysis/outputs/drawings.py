@@ -12,6 +12,7 @@ from contstim.experiments.analysis.agreement import rivals
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.outputs.bars import consistency_figure
 from contstim.experiments.analysis.outputs.scatter import scatter_figure
+from contstim.experiments.analysis.outputs.sureness import sureness_figure
 from contstim.experiments.analysis.scopes import Scope
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
@@ -149,6 +150,11 @@ def _ranks(analysis: Analysis, pair: Pair) -> Iterator[tuple[str, Figure]]:
         yield "ranks", scatter_figure(analysis.ratings, analysis.scores, drawn, names)
 
 
+def _reliability(analysis: Analysis, _pair: Pair) -> Iterator[tuple[str, Figure]]:
+    if figure := sureness_figure(analysis.ratings):
+        yield "reliability", figure
+
+
 FIGURES = (
     FigureKind("consistency", "", _consistency),
     FigureKind(
@@ -173,5 +179,6 @@ FIGURES = (
         "a trial; blue circles: preferred by most people; orange squares: the other.",
         _ranks,
     ),
+    FigureKind("reliability", "", _reliability),
 )
 """All kinds of figures, in their order on the page."""

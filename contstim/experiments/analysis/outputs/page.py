@@ -9,8 +9,15 @@ import numpy as np
 
 from contstim.experiments.analysis.evaluation import ACCURACY, COSINE
 from contstim.experiments.analysis.inference import CEILING
+from contstim.experiments.analysis.measures import MIDDLE
 from contstim.experiments.analysis.methods import methods_text
 from contstim.experiments.analysis.outputs.drawings import FIGURES, names_in_figures
+from contstim.experiments.analysis.outputs.sureness import (
+    SURE,
+    by_sureness,
+    judged_trials,
+    mean_reliability,
+)
 from contstim.experiments.analysis.scopes import DESCRIPTIONS, Scope
 from contstim.experiments.responses import Problem
 from contstim.models.contamination import contamination_warnings
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.models.contamination import Contamination
     from contstim.reporting.report import Part
+
+_EXTREMES = 5  # trials that people are least, and most, sure of
 
 
 def report(
@@ -50,7 +59,11 @@ def report(
         if names and kind.about:  # what is not explained here stands beside its table
             parts += [Heading(kind.name.capitalize()), Paragraph(kind.about, note=True)]
             parts += [Picture(name, images[name], name) for name in names]
-    parts += [*_choices(analysis), *_failures(analysis), *_methods(analysis)]
+    parts += _choices(analysis)
+    if "reliability" in images:
+        parts += _reliability(analysis, images["reliability"])
+    parts += [*_failures(analysis), Heading("How this was computed")]
+    parts += map(Paragraph, methods_text(analysis))
     return Report(title, parts, warning=analysis.origin.warning)
 
 
@@ -139,9 +152,21 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
 
 def _verdict(result: Result, units: str) -> str:
     cannot = result.reach.cannot(units)
-    if cannot:
-        return f"Models below the noise ceiling and differences between models {cannot}."
     ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
+    margin = result.comparisons[0].smallest_effect if result.comparisons else 0.0
+    alike = [
+        f"{first} ≈ {second}"
+        for place, first in enumerate(ordered)
+        for second in ordered[place + 1 :]
+        if second in result.equivalent_to(first)
+    ]
+    equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
+    if cannot:
+        # With so few units "none" would read as if it had been looked for and not seen
+        shown_alike = equivalent if alike else ""
+        return (
+            f"Models below the noise ceiling and differences between models {cannot}.{shown_alike}"
+        )
     below = [model for model in ordered if model in result.below_ceiling()]
     beats = [
         f"{model} > {', '.join(other for other in ordered if other in worse)}"
@@ -153,7 +178,7 @@ def _verdict(result: Result, units: str) -> str:
     none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
         f"Significantly below the noise ceiling: {', '.join(below) or none}. "
-        f"Significant differences between models: {'; '.join(beats) or none}."
+        f"Significant differences between models: {'; '.join(beats) or none}.{equivalent}"
         + (" All this holds for these very items." if units == "participants" else "")
     )
 
@@ -177,7 +202,8 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
     yield Paragraph(
         "Logistic regression, without intercept, of choices on a model's log-probability ratio: "
         "log odds per nat, standard errors clustered by participants and by trials. Which sentence "
-        "of a trial comes first makes no difference.",
+        "of a trial comes first makes no difference. P-values are those of single tests, not "
+        "adjusted.",
         note=True,
     )
     level = f"{analysis.sampling.level:.0%}"
@@ -198,6 +224,57 @@ def _choices(analysis: Analysis) -> Iterator[Part]:
         texts=2,
         notes=1,
     )
+
+
+def _reliability(analysis: Analysis, image: bytes) -> Iterator[Part]:
+    """How sure people are of each trial, by condition, and of which they are least and most."""
+    judged = judged_trials(analysis.ratings)
+    yield Heading("How sure people are of each trial")
+    yield Paragraph(
+        "The mean rating of a trial, drawn towards the middle of the scale by as much as is chance "
+        "(empirical Bayes, by condition). Reliability: the share of the variance of mean ratings "
+        "that is not chance. A trial that nobody is sure of cannot tell models apart. All trials "
+        "are in trials.csv.",
+        note=True,
+    )
+    yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
+    yield Table(
+        ("condition", "trials", "reliability", f"{SURE:.0%} sure of a preference"),
+        [
+            (
+                str(condition),
+                f"{len(trials):,}",
+                _number(mean_reliability(trials), 2),
+                f"{np.mean([r.sureness >= SURE for *_, r in trials]):.1%}",
+            )
+            for condition, trials in judged.items()
+        ],
+    )
+    ordered = by_sureness(judged)
+    extremes = {
+        "Least sure": ordered[:_EXTREMES],
+        "Most sure": ordered[::-1][: max(0, min(_EXTREMES, len(ordered) - _EXTREMES))],
+    }
+    for heading, rows in extremes.items():
+        if not rows:
+            continue  # so few trials that all are among the least sure
+        yield Heading(heading, level=3)
+        yield Table(
+            ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken"),
+            [
+                (
+                    trial.trial_id if place == 0 else "",
+                    (trial.sentence_1.text, trial.sentence_2.text)[place],
+                    f"{int(((rated > MIDDLE) == bool(place)).sum()):,} of {len(rated):,}",
+                    f"{(1 - reliability.sure_of_2, reliability.sure_of_2)[place]:.1%}",
+                    _number(float(rated.mean()), 2) if place == 0 else "",
+                    _number(reliability.shrunken_rating, 2) if place == 0 else "",
+                )
+                for trial, rated, reliability in rows
+                for place in (0, 1)
+            ],
+            texts=2,
+        )
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
@@ -221,12 +298,6 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
             ],
             texts=3,
         )
-
-
-def _methods(analysis: Analysis) -> Iterator[Part]:
-    yield Heading("How this was computed")
-    for paragraph in methods_text(analysis):
-        yield Paragraph(paragraph)
 
 
 def _number(value: float, digits: int = 3) -> str:

@@ -32,6 +32,7 @@ review.card = (item) => {
   if (item.duel) facts.push([model(item.models[0]), " against ", model(item.models[1])]);
   if (item.group) facts.push(`group ${item.group}`);
   if (item.measure) facts.push(item.measure);
+  if (item.answers) facts.push(item.answers);
   facts.push(element("span", { class: "id" }, item.id));
   facts.forEach((fact, place) => head.append(place ? " · " : "", ...[fact].flat()));
 

@@ -36,6 +36,7 @@ review.ORDERS = {
   table: (a, b) => a.place - b.place,
   most: (a, b) => (b.controversiality ?? -Infinity) - (a.controversiality ?? -Infinity),
   least: (a, b) => (a.controversiality ?? Infinity) - (b.controversiality ?? Infinity),
+  unsure: (a, b) => (a.sureness ?? Infinity) - (b.sureness ?? Infinity),
   flags: (a, b) => b.flags.length - a.flags.length,
 };
 

@@ -36,6 +36,9 @@
   if (!data.items.some((item) => item.controversiality !== null)) {
     for (const option of by("order").querySelectorAll(".measured")) option.remove();
   }
+  if (!data.items.some((item) => item.sureness !== null)) {
+    for (const option of by("order").querySelectorAll(".answered")) option.remove();
+  }
 
   // Cards are filled when they come near the window: a page of thousands is there at once
 

@@ -91,7 +91,7 @@ def test_a_design_with_every_condition_has_every_table_and_figure(folder: Path) 
         *(f"accuracy-{scope}" for scope in Scope if scope is not Scope.OVERALL),
         *("signed-rank-cosine-overall", "agreement-random-natural", "ranks"),
         *(f"dominance-{c}" for c in targeted),
-        "roles-natural-synthetic",
+        *("roles-natural-synthetic", "reliability"),
     }
     for path in (folder / "figures").iterdir():
         magic = b"%PDF" if path.suffix == ".pdf" else b"\x89PNG"
@@ -126,6 +126,33 @@ def test_the_page_is_well_formed_escaped_and_stands_alone(folder: Path) -> None:
     assert "Trials whose scores contradict the roles of their models" in page
     assert "http" not in page
     assert len(re.findall("<img ", page)) == len([*(folder / "figures").glob("*.png")])
+
+
+def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder: Path) -> None:
+    """Witness: trials.csv, without catch trials."""
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    rows = [row for row in read(folder / "tables" / "trials.csv") if row["condition"] != "catch"]
+    sure = {row["trial_id"]: abs(float(row["sure_of_2"]) - 0.5) for row in rows}
+    named = {
+        heading: re.findall(r"<tr><td>(trial-[\d-]+)</td>", page.split(f"{heading} sure</h3>")[1])
+        for heading in ("Least", "Most")
+    }
+    assert [sure[name] for name in named["Least"][:5]] == sorted(sure.values())[:5]
+    assert [sure[name] for name in named["Most"][:5]] == sorted(sure.values())[:-6:-1]
+
+
+def test_the_figure_of_reliability_has_a_dot_for_each_trial(folder: Path) -> None:
+    made = simulate(groups=(3, 4), seed=6)
+    analysis = analysed(made)
+    rows = [row for row in read(folder / "tables" / "trials.csv") if row["condition"] != "catch"]
+    (axes,) = dict(drawings(analysis))["reliability"].axes
+    lines = [line for line in axes.lines if line.get_marker() == "o"]
+    filled = [line for line in lines if line.get_markerfacecolor() != "white"]
+    sure = sum(max(float(r["sure_of_2"]), 1 - float(r["sure_of_2"])) >= 0.95 for r in rows)
+    assert sum(np.size(line.get_xdata()) for line in lines) == len(rows)
+    assert sum(np.size(line.get_xdata()) for line in filled) == sure
+    # Nobody knows what is chance where every trial was rated by one person
+    assert "reliability" not in dict(drawings(analysed(simulate(groups=(1, 1)))))
 
 
 def test_the_same_analysis_writes_the_same_bytes(tmp_path: Path) -> None:

@@ -1,0 +1,225 @@
+"""Is predicted power what happens? Predictions against simulated experiments in another world.
+
+    python benchmarks/predicted_power.py [--quick] [--experiments 1000]
+
+People and items come from `coverage.World`: ratings of six steps, logistic noise, items and people
+that vary as in experiment 1, models that know of what people prefer to different degrees. From it
+come a pilot, the design whose power is predicted, and the experiments, each with new people and new
+items, which the package analyses as `contstim analyze` does. Only the pilot's accuracies and noise
+ceilings are known to the prediction. `exact` is a pilot of 400 groups; `pilot` one of the design's
+own size, so that its accuracies are as uncertain as a pilot's are. Printed are the largest and the
+mean distance between predicted and observed shares of significant differences over all pairs of
+models, for tests of a family and for single crossed tests of a stated difference, and for
+equivalence where two models know as much.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from coverage import Layout, World
+
+from contstim.experiments.analysis.effects import Sampling, Units, compare
+from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
+from contstim.experiments.analysis.inference import every_contrast
+from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+from contstim.experiments.analysis.scopes import Scope, scope_mask
+from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.discoveries import family_reach, suited_units
+from contstim.experiments.design.population import PeopleSpread
+from contstim.experiments.design.power import measure_precision, simulate_power
+from contstim.experiments.design.simulated import ScopedPreferences, TrialPreferences
+from contstim.sentence import Sentence
+from contstim.stimuli import Condition, Kind, Trial
+
+LAYOUTS = (
+    Layout("12 groups of 8, 24 trials", (8,) * 12, 24, models=6),
+    Layout("4 groups of 8, 40 trials", (8,) * 4, 40, models=6),
+    Layout("one group of 24, 80 trials", (24,), 80, models=6),
+    Layout("published: 10 groups of 10, 36 trials", (10,) * 10, 36, models=9, targets=True),
+)
+MARGIN = 0.1
+PEOPLE_SD = 0.15  # log odds
+NO_SPREAD = PeopleSpread(PEOPLE_SD / 1.7, 0.0)  # a logistic unit is about 1.7 normal ones
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Shares of experiments: (n_models, n_models) significantly better, and of single tests."""
+
+    better: np.ndarray
+    found: float
+    equivalent: float
+
+
+class Trials:
+    """Names and trials of a layout; their sentences differ, and nothing else of them matters."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.models = tuple("abcdefghi"[: layout.models])
+        pairs = [(a, b) for a in range(layout.models) for b in range(a)]
+        condition = Condition.NATURAL_CONTROVERSIAL if layout.targets else Condition.RANDOM_NATURAL
+        self.scope = Scope.NATURAL if layout.targets else Scope.RANDOM
+        self.of_groups = [
+            tuple(
+                Trial(
+                    f"{g}-{t}",
+                    g + 1,
+                    condition,
+                    self.models[pairs[t][0]] if layout.targets else "",
+                    self.models[pairs[t][1]] if layout.targets else "",
+                    Sentence.parse(f"First {g} {t}."),
+                    Sentence.parse(f"Second {g} {t}."),
+                    Kind.NATURAL,
+                    Kind.NATURAL,
+                    "",
+                )
+                for t in range(layout.trials)
+            )
+            for g in range(max(len(layout.people), 400))
+        ]
+
+    def ratings(self, ratios: np.ndarray, rated: np.ndarray) -> Ratings:
+        """(n_groups, n_models, n_trials) ratios and (n_groups, n_people, n_trials) ratings."""
+        people = tuple(f"p{n}" for n in range(rated.shape[1]))
+        return Ratings(
+            self.models,
+            tuple(
+                GroupRatings(
+                    g + 1,
+                    self.of_groups[g],
+                    people,
+                    rated[g],
+                    np.stack([np.zeros(ratios[g].shape), ratios[g]], axis=-1),
+                )
+                for g in range(len(ratios))
+            ),
+        )
+
+    def study(self, ratios: np.ndarray) -> ScopedPreferences:
+        """A design's trials, (n_groups, n_models, n_trials) ratios."""
+        own = scope_mask(self.of_groups[0], self.scope, self.models).T  # (n_trials, n_models)
+        n_groups, n_trials = len(ratios), ratios.shape[2]
+        names = [(t.model_1, t.model_2) for t in self.of_groups[0]]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        every = TrialPreferences(
+            self.models,
+            np.concatenate(list(ratios.swapaxes(1, 2))),
+            np.tile(own, (n_groups, 1)),
+            np.repeat(np.arange(n_groups), n_trials),
+            np.tile([numbers[name] for name in names], n_groups),
+        )
+        return ScopedPreferences(every, {self.scope: every.evaluates})
+
+
+def measured(trials: Trials, ratings: Ratings) -> MeasuredPeople:
+    """What `analyze` tells of a pilot."""
+    masks = [scope_mask(g.trials, trials.scope, trials.models) for g in ratings.groups]
+    found = evaluate(ratings, ACCURACY, masks)
+    values, lower = (found.of_groups(x).mean(axis=0) for x in (found.values, found.lower))
+    best = int(values.argmax())
+    return MeasuredPeople(
+        ceilings={trials.scope: float(lower[best])},
+        accuracies={trials.scope: float(values[best])},
+        of_models={trials.scope: dict(zip(trials.models, values.tolist(), strict=True))},
+        raters=len(ratings.groups[0].participants),
+        spread=NO_SPREAD,
+        source="a pilot",
+        best=trials.models[best],
+    )
+
+
+def predict(
+    trials: Trials, study: ScopedPreferences, people: MeasuredPeople, size: Layout, n: int
+) -> tuple[Predicted, Units]:
+    """Power of a design, by `contstim design --power`."""
+    populations = calibrate(study, people).populations[trials.scope]
+    kind, groups, each = study.of_scope(trials.scope), len(size.people), size.people[0]
+    units = suited_units([family_reach(kind, groups, each, 0.05)])
+    power = simulate_power(
+        kind, populations, groups=groups, participants=each, simulations=n, units=units
+    )
+    precision = measure_precision(kind, populations, participants=each)
+    accuracies = people.of_models[trials.scope]
+    effect = accuracies["a"] - accuracies[trials.models[-1]]
+    return Predicted(
+        power.better[0],
+        precision.power(effect, groups, each),
+        precision.equivalence(MARGIN, groups, each),
+    ), units
+
+
+def observe(
+    trials: Trials, world: World, size: Layout, units: Units, experiments: int
+) -> Predicted:
+    """What experiments show, each with new people and items, analysed as `analyze` does."""
+    chance = np.random.default_rng(9)
+    family, n_models = every_contrast(trials.models), len(trials.models)
+    better, found, equivalent = np.zeros((n_models, n_models)), 0, 0
+    for _ in range(experiments):
+        drawn = world.draw(len(size.people), size.people[0], chance)
+        ratings = trials.ratings(drawn.ratios, drawn.ratings)
+        sampling = Sampling(units, samples=0, smallest_effect=MARGIN)
+        result = compare(ratings, trials.scope, ACCURACY, family, sampling)
+        for contrast in result.comparisons:
+            if contrast.second in trials.models and contrast.significant:
+                i, j = trials.models.index(contrast.first), trials.models.index(contrast.second)
+                better[(i, j) if contrast.difference > 0 else (j, i)] += 1
+            if (contrast.first, contrast.second) == ("a", trials.models[-1]):
+                found += contrast.interval.low > 0 or contrast.interval.high < 0
+            if (contrast.first, contrast.second) == ("a", "b"):
+                equivalent += contrast.equivalence_p < 0.05
+    return Predicted(better / experiments, found / experiments, equivalent / experiments)
+
+
+def compare_layout(size: Layout, options: argparse.Namespace) -> None:
+    """Print predictions and observations of one design."""
+    started = perf_counter()
+    world, trials = World(size, PEOPLE_SD), Trials(size)
+    chance = np.random.default_rng(5)
+    each = size.people[0]
+    pilots = {
+        "exact": world.draw(400, each, chance),
+        "pilot": world.draw(len(size.people), each, chance),
+    }
+    design = trials.study(world.draw(len(size.people), 1, chance).ratios)
+    predictions = {}
+    for name, pilot in pilots.items():
+        people = measured(trials, trials.ratings(pilot.ratios, pilot.ratings))
+        predictions[name], units = predict(trials, design, people, size, options.experiments)
+    shown = observe(trials, world, size, units, options.experiments)
+    print(f"{size.name}: tests of {units}, {options.experiments} experiments")
+    pairs = ~np.eye(len(trials.models), dtype=np.bool_)
+    print(f"  observed: significant {shown.better[pairs].mean():.3f} of ordered pairs")
+    for name, predicted in predictions.items():
+        apart = np.abs(predicted.better - shown.better)[pairs]
+        print(
+            f"  {name}: predicted {predicted.better[pairs].mean():.3f}; distance of pairs, mean "
+            f"{apart.mean():.3f}, largest {apart.max():.3f}"
+        )
+        print(
+            f"    one crossed test of {trials.models[0]} and {trials.models[-1]}: predicted "
+            f"{predicted.found:.3f}, observed {shown.found:.3f}; {trials.models[0]} and "
+            f"{trials.models[1]} shown to differ by less than {MARGIN}: predicted "
+            f"{predicted.equivalent:.3f}, observed {shown.equivalent:.3f}"
+        )
+    print(f"  {perf_counter() - started:.0f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="20 experiments")
+    parser.add_argument("--experiments", type=int, default=1000)
+    parser.add_argument("--only", type=int, help="one design, by its place from 0")
+    options = parser.parse_args()
+    if options.quick:
+        options.experiments = 20
+    for size in LAYOUTS if options.only is None else LAYOUTS[options.only : options.only + 1]:
+        compare_layout(size, options)
+
+
+if __name__ == "__main__":
+    main()

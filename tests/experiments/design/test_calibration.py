@@ -1,0 +1,150 @@
+"""Calibrated people against those whom they were calibrated to."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis.ceilings import accuracy_lower
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.evaluation import ACCURACY
+from contstim.experiments.analysis.outputs.folder import write_analysis
+from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.scopes import Scope
+from contstim.experiments.design.calibration import MeasuredPeople, calibrate, read_measured
+from contstim.experiments.design.design_power import design_power, power_table
+from contstim.experiments.design.population import AS_MEASURED, Population
+from contstim.experiments.design.power_report import power_report
+from contstim.experiments.design.simulated import ScopedPreferences, preferences_by_scope
+from tests.experiments.analysis.simulation import Experiment, simulate
+from tests.experiments.design.test_power import DESIGN, scores
+from tests.experiments.stimuli import MODELS
+
+CEILINGS = dict(zip(MeasuredPeople().ceilings, (0.7, 0.75, 0.8, 0.92, 0.9), strict=True))
+ACCURACIES = dict(zip(MeasuredPeople().ceilings, (0.66, 0.7, 0.75, 0.5, 0.85), strict=True))
+
+
+@pytest.fixture(scope="module")
+def pilot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Analysis, Path]:
+    """An experiment, its analysis, and the folder of that."""
+    made = simulate(groups=(6, 6), each=3, follow=0.75, seed=3)
+    found = analyze(made.trials, made.responses, made.scores, sampling=Sampling(samples=0))
+    folder = tmp_path_factory.mktemp("pilot")
+    write_analysis(found, folder, title="t")
+    return made, found, folder
+
+
+def shown(
+    study: ScopedPreferences, scope: Scope, people: Population, raters: int, model: int
+) -> tuple[float, float]:
+    """Accuracy and ceiling of a model's trials, as `analyze` measures many simulated groups."""
+    rng = np.random.default_rng(0)
+    own = study.of_scope(scope).evaluates[:, model]
+    rows = np.tile(np.flatnonzero(own), (60_000 // own.sum(), 1))
+    chosen = np.where(people.answers(rows, raters, rng), 6.0, 1.0)
+    sides = np.sign(study.of_scope(scope).differences[own, model])
+    agrees = (1 + sides * np.sign(chosen - 3.5)) / 2
+    ceiling = accuracy_lower(chosen.swapaxes(0, 1).reshape(raters, -1))
+    return float(agrees.mean()), float(ceiling.mean())
+
+
+def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_as_often() -> None:
+    """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does."""
+    study = preferences_by_scope(DESIGN.trials, scores())
+    measured = replace(MeasuredPeople(), ceilings=CEILINGS, accuracies=ACCURACIES, raters=6)
+    found = calibrate(study, measured)
+    assert not found.unreached
+    for scope, populations in found.populations.items():
+        assert [people.name for people in populations] == list(MODELS)
+        for model, people in enumerate(populations):
+            assert len(people.signal) == len(study.rows(scope))
+            if scope is Scope.OVERALL:
+                continue
+            accuracy, ceiling = shown(study, scope, people, 6, model)
+            assert ceiling == pytest.approx(CEILINGS[scope], abs=0.015)
+            if scope is not Scope.ACCEPT:  # its weight is that of trials in which it rejects
+                assert accuracy == pytest.approx(ACCURACIES[scope], abs=0.015)
+
+
+def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
+    pilot: tuple[Experiment, Analysis, Path],
+) -> None:
+    """Witness: the analysis of the pilot, and answers that are drawn."""
+    made, _, folder = pilot
+    measured = read_measured(folder)
+    study = preferences_by_scope(made.trials, made.scores)
+    assert measured.knows(study)
+    found = calibrate(study, measured)
+    for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC):
+        (people,) = found.populations[scope]
+        assert people.name == AS_MEASURED
+        for model, name in enumerate(study.every.models):
+            accuracy, _ = shown(study, scope, people, 6, model)
+            assert accuracy == pytest.approx(measured.of_models[scope][name], abs=0.03)
+    power = design_power(made.trials, made.scores, measured=measured, simulations=4)
+    assert set(power_table(power)["people"]) == {AS_MEASURED}
+    assert "People follow all models" in power_report(power).markdown()
+    # A pilot that lacks one of the models tells of its best one alone.
+    table = replace(made.scores, models=("a", "b", "new"))
+    assert not measured.knows(
+        preferences_by_scope(
+            [
+                replace(t, model_1=_renamed(t.model_1), model_2=_renamed(t.model_2))
+                for t in made.trials
+            ],
+            table,
+        )
+    )
+
+
+def _renamed(model: str) -> str:
+    return "new" if model == "c" else model
+
+
+def test_what_a_pilot_measured_is_read(
+    pilot: tuple[Experiment, Analysis, Path], tmp_path: Path
+) -> None:
+    """Witness: the analysis itself."""
+    _, found, folder = pilot
+    measured = read_measured(folder)
+    assert measured.raters == 6
+    assert measured.best == "a"
+    assert "model that people followed most" in measured.source
+    for scope in measured.ceilings:
+        models = {x.model: x for x in found.result(scope, ACCURACY).models}
+        assert measured.ceilings[scope] == pytest.approx(models["a"].lower)
+        assert measured.accuracies[scope] == pytest.approx(models["a"].value)
+        for name, value in measured.of_models[scope].items():
+            assert value == pytest.approx(models[name].value)
+    tables = tmp_path / "tables"
+    shutil.copytree(folder / "tables", tables)
+    (tables / "models.csv").write_text("scope,measure\noverall,accuracy\n")
+    with pytest.raises(InputError, match=r"models\.csv lacks the columns model, value, lower"):
+        read_measured(tmp_path)
+    (tables / "models.csv").write_text(
+        "scope,measure,model,value,lower\nrandom-natural,accuracy,a,0.7,0.8\n"
+    )
+    with pytest.raises(InputError, match="does not hold what `analyze` writes"):
+        read_measured(tmp_path)
+
+
+def test_what_ties_forbid_is_named() -> None:
+    table = scores()
+    table.log_probs[:, 0] = -40.0
+    power = design_power(DESIGN.trials, table, simulations=2)
+    random = [m for scope, m in power.calibration.unreached if scope is Scope.RANDOM]
+    assert random == [MODELS[0]]
+    assert f"{MODELS[0]} in random-natural" in power_report(power).markdown()
+
+
+@pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
+def test_impossible_ceilings_are_refused(ceiling: float, raters: int) -> None:
+    study = preferences_by_scope(DESIGN.trials, scores())
+    measured = replace(MeasuredPeople().with_random(ceiling), raters=raters)
+    with pytest.raises(InputError, match=r"between \.5 and 1, and compares 2 participants"):
+        calibrate(study, measured)

@@ -1,0 +1,76 @@
+"""Precision of differences against other distributions and simulated experiments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import nct
+from scipy.stats import t as student
+
+from contstim.experiments.design.population import PeopleSpread, Population
+from contstim.experiments.design.power import measure_precision
+from contstim.experiments.design.precision import Precision
+from contstim.experiments.design.simulated import TrialPreferences
+
+PRECISION = Precision(items=0.02, people=0.004, answers=0.03, trials=19.0)
+
+
+def test_power_is_that_of_the_noncentral_t() -> None:
+    """Witness: scipy's noncentral t."""
+    for effect in (0.0, 0.05, 0.15):
+        for groups, people in ((1, 12), (4, 10), (30, 1)):
+            freedom = PRECISION.freedom(groups, people)
+            limit = student.isf(0.025, freedom)
+            shift = effect / PRECISION.standard_error(groups, people)
+            expected = nct.sf(limit, freedom, shift) + nct.cdf(-limit, freedom, shift)
+            found = PRECISION.power(effect, groups, people)
+            assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_equivalence_is_two_one_sided_tests_of_many_experiments() -> None:
+    """Brute force: a million estimates and standard errors of models that do not differ."""
+    rng = np.random.default_rng(0)
+    error, freedom = PRECISION.standard_error(6, 8), PRECISION.freedom(6, 8)
+    estimates = error * rng.standard_normal(1_000_000)
+    estimated = error * np.sqrt(rng.chisquare(freedom, 1_000_000) / freedom)
+    for margin in (0.05, 0.1, 0.2):
+        shown = np.abs(estimates) + student.isf(0.05, freedom) * estimated < margin
+        assert PRECISION.equivalence(margin, 6, 8) == pytest.approx(shown.mean(), abs=3e-3)
+
+
+def test_the_detectable_difference_is_found_at_its_rate() -> None:
+    for rate in (0.5, 0.8, 0.95):
+        least = PRECISION.detectable(3, 10, rate)
+        assert PRECISION.power(least, 3, 10) == pytest.approx(rate, abs=1e-3)
+    assert Precision(0.0, 0.0, 0.0, 9.0).detectable(2, 5) == 0
+
+
+def test_new_items_buy_more_than_people_where_items_vary() -> None:
+    """By the formula: people divide what people add alone, groups everything."""
+    items = Precision(0.02, 0.0, 0.0, 19.0)
+    assert items.standard_error(1, 20) == items.standard_error(1, 10)
+    assert items.standard_error(4, 10) == pytest.approx(items.standard_error(1, 10) / 2)
+    people = Precision(0.0, 0.02, 0.0, 19.0)
+    assert people.standard_error(1, 20) == pytest.approx(people.standard_error(2, 10))
+
+
+def test_standard_errors_are_how_far_differences_scatter() -> None:
+    """Witness: means of models' agreement with new people on new items, in 4,000 experiments."""
+    rng = np.random.default_rng(1)
+    ratios = rng.normal(size=(120, 2))
+    comparisons = TrialPreferences(
+        ("a", "b"),
+        ratios,
+        np.ones(ratios.shape, dtype=np.bool_),
+        np.arange(120) // 40,
+        np.zeros(120, dtype=np.int64),
+    )
+    people = Population("a", 0.8 * ratios[:, 0], np.full(120, 0.9), PeopleSpread(0.2, 0.6))
+    precision = measure_precision(comparisons, [people], participants=6)
+    for groups, participants in ((3, 6), (3, 20), (9, 2)):
+        rows = rng.integers(120, size=(4000 * groups, 40))
+        answers = np.where(people.answers(rows, participants, rng), 1.0, -1.0).mean(axis=1)
+        sides = np.sign(ratios)[rows]
+        difference = ((sides[..., 0] - sides[..., 1]) * answers).mean(axis=1) / 2
+        scatter = difference.reshape(4000, groups).mean(axis=1).std()
+        assert precision.standard_error(groups, participants) == pytest.approx(scatter, rel=0.08)
