@@ -203,8 +203,11 @@ def _sums(passes: Passes, frames: list[_Frame]) -> list[_Sums]:
         np.add.at(others, frame_of[asked], weight[asked] * there.double().cpu().numpy())
 
     passes.distributions(rows, row, place, use)
-    parts = (np.split(part, 2) for part in np.split(totals, first_group[1:]))
-    return [_Sums(*part, float(other)) for part, other in zip(parts, others, strict=True)]
+    sums = []
+    for part, of_others in zip(np.split(totals, first_group[1:]), others.tolist(), strict=True):
+        of_word, one_context = np.split(part, 2)
+        sums.append(_Sums(of_word, one_context, of_others))
+    return sums
 
 
 def _fill(
