@@ -2,15 +2,16 @@
 
     python benchmarks/predicted_power.py [--quick] [--experiments 1000]
 
-People and items come from `coverage.World`: ratings of six steps, logistic noise, items and people
-that vary as in experiment 1, models that know of what people prefer to different degrees. From it
-come a pilot, the design whose power is predicted, and the experiments, each with new people and new
-items, which the package analyses as `contstim analyze` does. Only the pilot's accuracies and noise
-ceilings are known to the prediction. `exact` is a pilot of 400 groups; `pilot` one of the design's
-own size, so that its accuracies are as uncertain as a pilot's are. Printed are the largest and the
-mean distance between predicted and observed shares of significant differences over all pairs of
-models, for tests of a family and for single crossed tests of a stated difference, and for
-equivalence where two models know as much.
+People and items come from `interval_coverage.World`: ratings of six steps, logistic noise, items
+and people that vary as in experiment 1, models that know of what people prefer to different
+degrees. From it come a pilot, designs whose power is predicted, and the experiments, each with new
+people and new items, which the package analyses as `contstim analyze` does. Only the pilot's
+accuracies and noise ceilings are known to the prediction, which is a mean over ten designs of the
+same kind. `exact` is a pilot of 40,000 groups; `pilot` one of the design's own size, so that its
+accuracies are as uncertain as a pilot's are. Printed are the largest and the mean distance between
+predicted and observed shares of significant differences over all pairs of models, for tests of a
+family and for single crossed tests of a stated difference, and for equivalence where two models
+know as much.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-from coverage import Layout, World
+from interval_coverage import Layout, World
+from interval_coverage import measured as measures
 
 from contstim.experiments.analysis.effects import Sampling, Units, compare
-from contstim.experiments.analysis.evaluation import ACCURACY, evaluate
+from contstim.experiments.analysis.evaluation import ACCURACY
 from contstim.experiments.analysis.inference import every_contrast
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.scopes import Scope, scope_mask
@@ -42,6 +44,9 @@ LAYOUTS = (
     Layout("published: 10 groups of 10, 36 trials", (10,) * 10, 36, models=9, targets=True),
 )
 MARGIN = 0.1
+EXACT = 40_000  # groups of a pilot that leaves next to no uncertainty
+CHUNK = 500
+DESIGNS = 10
 PEOPLE_SD = 0.15  # log odds
 NO_SPREAD = PeopleSpread(PEOPLE_SD / 1.7, 0.0)  # a logistic unit is about 1.7 normal ones
 
@@ -79,7 +84,7 @@ class Trials:
                 )
                 for t in range(layout.trials)
             )
-            for g in range(max(len(layout.people), 400))
+            for g in range(len(layout.people))
         ]
 
     def ratings(self, ratios: np.ndarray, rated: np.ndarray) -> Ratings:
@@ -115,17 +120,24 @@ class Trials:
         return ScopedPreferences(every, {self.scope: every.evaluates})
 
 
-def measured(trials: Trials, ratings: Ratings) -> MeasuredPeople:
-    """What `analyze` tells of a pilot."""
-    masks = [scope_mask(g.trials, trials.scope, trials.models) for g in ratings.groups]
-    found = evaluate(ratings, ACCURACY, masks)
-    values, lower = (found.of_groups(x).mean(axis=0) for x in (found.values, found.lower))
+def measured(
+    trials: Trials, world: World, groups: int, chance: np.random.Generator
+) -> MeasuredPeople:
+    """What a pilot of so many groups measures."""
+    each, own = world.layout.people[0], world.mask
+    models = list(range(world.layout.models))
+    sums = np.zeros((2, len(models)))
+    for start in range(0, groups, CHUNK):
+        answers = world.draw(min(CHUNK, groups - start), each, chance)
+        accuracy, _ = measures(answers, own, models, leave_out=False)
+        sums += accuracy[..., 0].mean(axis=2).sum(axis=1)  # value and ceiling, of each model
+    values, lower = sums / groups
     best = int(values.argmax())
     return MeasuredPeople(
         ceilings={trials.scope: float(lower[best])},
         accuracies={trials.scope: float(values[best])},
         of_models={trials.scope: dict(zip(trials.models, values.tolist(), strict=True))},
-        raters=len(ratings.groups[0].participants),
+        raters=each,
         spread=NO_SPREAD,
         source="a pilot",
         best=trials.models[best],
@@ -142,13 +154,16 @@ def predict(
     power = simulate_power(
         kind, populations, groups=groups, participants=each, simulations=n, units=units
     )
-    precision = measure_precision(kind, populations, participants=each)
+    best_and_last, alike = (
+        measure_precision(kind, populations, participants=each, pair=pair)
+        for pair in ((0, len(trials.models) - 1), (0, 1))
+    )
     accuracies = people.of_models[trials.scope]
     effect = accuracies["a"] - accuracies[trials.models[-1]]
     return Predicted(
         power.better[0],
-        precision.power(effect, groups, each),
-        precision.equivalence(MARGIN, groups, each),
+        best_and_last.power(effect, groups, each),
+        alike.equivalence(MARGIN, groups, each),
     ), units
 
 
@@ -180,16 +195,23 @@ def compare_layout(size: Layout, options: argparse.Namespace) -> None:
     started = perf_counter()
     world, trials = World(size, PEOPLE_SD), Trials(size)
     chance = np.random.default_rng(5)
-    each = size.people[0]
-    pilots = {
-        "exact": world.draw(400, each, chance),
-        "pilot": world.draw(len(size.people), each, chance),
-    }
-    design = trials.study(world.draw(len(size.people), 1, chance).ratios)
+    pilots = {"exact": options.exact, "pilot": len(size.people)}
+    # The items of one design differ by chance from those of others, and so do its predictions; what
+    # is observed is of new items.
+    designs = [trials.study(world.draw(len(size.people), 1, chance).ratios) for _ in range(DESIGNS)]
     predictions = {}
-    for name, pilot in pilots.items():
-        people = measured(trials, trials.ratings(pilot.ratios, pilot.ratings))
-        predictions[name], units = predict(trials, design, people, size, options.experiments)
+    for name, groups in pilots.items():
+        people = measured(trials, world, groups, chance)
+        parts = [
+            predict(trials, design, people, size, max(2, options.experiments // DESIGNS))
+            for design in designs
+        ]
+        units = parts[0][1]
+        predictions[name] = Predicted(
+            np.mean([part.better for part, _ in parts], axis=0),
+            float(np.mean([part.found for part, _ in parts])),
+            float(np.mean([part.equivalent for part, _ in parts])),
+        )
     shown = observe(trials, world, size, units, options.experiments)
     print(f"{size.name}: tests of {units}, {options.experiments} experiments")
     pairs = ~np.eye(len(trials.models), dtype=np.bool_)
@@ -213,10 +235,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="20 experiments")
     parser.add_argument("--experiments", type=int, default=1000)
+    parser.add_argument("--exact", type=int, default=EXACT, help="groups of the exact pilot")
     parser.add_argument("--only", type=int, help="one design, by its place from 0")
     options = parser.parse_args()
     if options.quick:
-        options.experiments = 20
+        options.experiments, options.exact = 20, 500
     for size in LAYOUTS if options.only is None else LAYOUTS[options.only : options.only + 1]:
         compare_layout(size, options)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
 _MOST_ITEMS = 8.0  # standard deviation of items beyond which people agree on every item
-_RIDGE = 0.003  # keeps models that say much the same from large weights of contrary sign
+_RIDGE = (0.0005, 0.05)  # keeps models that say much the same from weights of contrary sign
 _CLOSE = 0.01  # how far accuracies and ceilings may lie from what was measured
 
 
@@ -309,27 +309,31 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
         accuracies: FloatArray = 0.5 + (p - 0.5) @ signs / counts
         return accuracies - aim.accuracies
 
-    def best_weights(item_sd: float) -> FloatArray:
+    def best_weights(item_sd: float, ridge: float = _RIDGE[0]) -> FloatArray:
         if weights is not None:
             return weights
         start = np.full(len(aim.accuracies), 1.0 / len(aim.accuracies))
         found: FloatArray = least_squares(
-            lambda w: np.concatenate([misses(w, item_sd), _RIDGE * w]), start
+            lambda w: np.concatenate([misses(w, item_sd), ridge * w]), start
         ).x
         return found
 
-    def excess(item_sd: float) -> float:
-        of_judged = population(best_weights(item_sd), item_sd).of_trials(judged)
+    def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
+        of_judged = population(best_weights(item_sd, ridge), item_sd).of_trials(judged)
         return of_judged.lower_ceiling(measured.raters) - aim.ceiling
 
-    # The ceiling grows with the spread of items, from what models' signals alone make up.
-    ends = excess(0.0), excess(_MOST_ITEMS)
-    item_sd = 0.0 if ends[0] >= 0 else _MOST_ITEMS
-    if ends[0] < 0 < ends[1]:
-        item_sd = float(brentq(excess, 0.0, _MOST_ITEMS, xtol=1e-6))
-    fitted = best_weights(item_sd)
+    # The ceiling grows with the spread of items, from what models' signals alone make up. Where
+    # these alone make up more, weights of contrary sign do: a firmer ridge keeps them smaller.
+    item_sd, ridge = 0.0, _RIDGE[0]
+    if excess(0.0) < 0:
+        item_sd = _MOST_ITEMS
+        if excess(item_sd) > 0:
+            item_sd = float(brentq(excess, 0.0, _MOST_ITEMS, xtol=1e-6))
+    elif weights is None and excess(0.0, _RIDGE[1]) < 0:
+        ridge = float(np.exp(brentq(lambda r: excess(0.0, np.exp(r)), *np.log(_RIDGE), xtol=0.01)))
+    fitted = best_weights(item_sd, ridge)
     close = weights is not None or np.abs(misses(fitted, item_sd)).max() < _CLOSE
-    return _Fitted(fitted, item_sd, bool(close and abs(excess(item_sd)) < _CLOSE))
+    return _Fitted(fitted, item_sd, bool(close and abs(excess(item_sd, ridge)) < _CLOSE))
 
 
 def _signals(trials: TrialPreferences) -> FloatArray:

@@ -151,6 +151,7 @@ def measure_precision(
     populations: Sequence[Population],
     *,
     participants: int = 10,
+    pair: tuple[int, int] | None = None,
     seed: int = 0,
 ) -> Precision:
     """How much items, people and single answers vary, by what crossed tests say of experiments.
@@ -159,11 +160,13 @@ def measure_precision(
         comparisons: of one scope.
         populations: of the same trials.
         participants: in each group.
+        pair: places of two models; by default the mean over all pairs.
         seed: of the simulation.
     """
     study, rng = _Study.of(comparisons, None), np.random.default_rng(seed)
     n_models, people = len(study.comparisons.models), max(2, participants)
-    first, second = np.array(list(combinations(range(n_models), 2))).T
+    pairs = list(combinations(range(n_models), 2)) if pair is None else [pair]
+    first, second = np.array(pairs).T
     has = np.array([own.any(axis=0) for own in study.own])  # (n_groups, n_models)
     groups_of = (has[:, first] & has[:, second]).sum(axis=0)  # (n_pairs,)
     parts = []
