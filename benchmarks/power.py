@@ -128,7 +128,7 @@ def real_first_places(ratings: Ratings, draws: int) -> None:
     sizes = TOTALS
     print(f"real answers: how often the first model of all trials is first ({draws} draws)")
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
-    for scope in Scope:
+    for scope in MeasuredPeople().ceilings:
         rates = [resampled(ratings, scope, n, draws) for n in sizes]
         print(f"  {scope:24} {rates[0][0]:8}" + "".join(f"{rate:7.3f}" for _, rate in rates))
 

@@ -137,7 +137,7 @@ def measured(
         ceilings={trials.scope: float(lower[best])},
         accuracies={trials.scope: float(values[best])},
         of_models={trials.scope: dict(zip(trials.models, values.tolist(), strict=True))},
-        raters=each,
+        raters={trials.scope: each},
         spread=NO_SPREAD,
         source="a pilot",
         best=trials.models[best],

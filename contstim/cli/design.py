@@ -55,7 +55,7 @@ def design(
     --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --out trials-2.csv`
     """
     if power != (scores is not None):
-        raise InputError("--scores are what --power simulates participants from: give both.")
+        raise InputError("--power simulates participants from --scores: give both.")
     if simulation.pilot is not None and not power:
         raise InputError("--pilot says how often people agree, for --power: give both.")
     make_design(

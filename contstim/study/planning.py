@@ -325,6 +325,11 @@ def _tests(study: Study) -> tuple[str, list[str]]:
             power.measured()
         except ContstimError as error:
             cautions.append(f"[power] pilot: {error}")
+        if power.smallest_effect != settings.smallest_effect:
+            cautions.append(
+                f"[power] takes {power.smallest_effect:g} for the smallest difference that "
+                f"matters, [analysis] {settings.smallest_effect:g}: state one in both."
+            )
     if not counts.groups or counts.models < 2:
         return "", cautions
     names = [model.name for model in study.models]
@@ -337,14 +342,14 @@ def _tests(study: Study) -> tuple[str, list[str]]:
     if settings.units == "participants":
         return (
             f"{counted(len(contrasts), 'test')} compare participants: how many are needed says "
-            f"`contstim simulate power`, or a section [power]. {THESE_ITEMS}"
+            f"`contstim design --power`, or a section [power]. {THESE_ITEMS}"
         ), cautions
     family = reach([counts.groups] * len(contrasts), settings.fdr, settings.correction)
     if settings.units == "crossed" or (settings.units == "auto" and family.needed is None):
         why = "" if settings.units == "crossed" else f" {crossed_instead(counts.groups)}"
         return (
             f"{counted(len(contrasts), 'crossed test')}: how many people and items are needed says "
-            f"`contstim simulate power`, or a section [power].{why}"
+            f"`contstim design --power`, or a section [power].{why}"
         ), cautions
     tests = f"{counted(family.tests, 'test')} of {counted(counts.groups, 'group')}"
     if limits := family.caution("groups", settings.fdr):

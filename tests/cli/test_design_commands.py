@@ -255,7 +255,7 @@ BAD = {
         (f"{DESIGN} {SMALL} --pilot . --out x.csv", "give both"),
         (f"{DESIGN} {SMALL} --power --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
         (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "Score the trials first"),
-        (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "between .5 and 1"),
+        (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "less than 1"),
         (
             f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",
             "1 or more participants",

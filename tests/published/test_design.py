@@ -168,7 +168,7 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
         own = {model.model: model for model in experiment.result(scope, ACCURACY).models}
         assert own[best].lower == pytest.approx(measured.ceilings[scope], abs=1e-6)
         assert own[best].value == pytest.approx(measured.accuracies[scope], abs=1e-6)
-    assert {len(g.participants) for g in experiment.ratings.groups} == {measured.raters}
+    assert {len(g.participants) for g in experiment.ratings.groups} == set(measured.raters.values())
     trials = [trial for group in experiment.ratings.groups for trial in group.trials]
     assert not calibrate(preferences_by_scope(trials, experiment.scores), measured).unreached
 

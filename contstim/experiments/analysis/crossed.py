@@ -96,6 +96,7 @@ class Scatter:
         answer: variance of the value or difference on single answers: people, items and what is
             left; it standardises.
         people: how many.
+        items: how many different ones.
         population: what the interval speaks of.
         note: what had to be done, or why it speaks of less than people and items; mostly empty.
     """
@@ -106,6 +107,7 @@ class Scatter:
     of_people: tuple[float, float]
     answer: float
     people: int
+    items: int
     population: str
     note: str
 
@@ -229,7 +231,7 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
     """
     if not blocks:
         nothing, note = (np.nan, np.nan), "nobody rated such trials"
-        return Scatter(np.nan, np.nan, nothing, nothing, np.nan, 0, NEITHER, note)
+        return Scatter(np.nan, np.nan, nothing, nothing, np.nan, 0, 0, NEITHER, note)
     items, people = _items_scatter(blocks), _people_scatter(blocks)
     sizes = np.array([len(block.values) for block in blocks])
     between, population = len(blocks) - 1, BOTH
@@ -262,8 +264,17 @@ def scatter_of(blocks: Sequence[Block]) -> Scatter:
     answers = [len(b.items) / b.means * (b.moves**2).sum(axis=1) for b in blocks]
     single = float(np.concatenate(answers).mean()) + max(0.0, people.variance - people.answers)
     total = int(sizes.sum())
+    different = len(np.unique(np.concatenate([block.items for block in blocks])))
     return Scatter(
-        variance, freedom, items.of_mean, people.of_mean, single, total, population, note
+        variance,
+        float(np.maximum(1.0, freedom)),
+        items.of_mean,
+        people.of_mean,
+        single,
+        total,
+        different,
+        population,
+        note,
     )
 
 
@@ -311,7 +322,7 @@ def _items_scatter(blocks: Sequence[Block]) -> _Items:
     uncertain = float((squares**2).sum() - sum(within**2 / [len(b.items) for b in blocks]))
     if uncertain > 0:
         freedom = min(freedom, 2 * variance**2 / uncertain)
-    of_mean = (variance, freedom)
+    of_mean = (variance, max(1.0, freedom))
     return _Items(
         variance,
         int(counts.sum()),

@@ -213,6 +213,14 @@ class Result:
             + [test.first for test in tests if test.second == model]
         )
 
+    def at_ceiling(self) -> frozenset[str]:
+        """The models shown to differ from their lower noise ceiling by less than matters."""
+        return frozenset(
+            test.first
+            for test in self.comparisons
+            if test.second == CEILING and test.verdict in ("equivalent", "both")
+        )
+
     def beaten_by(self, model: str) -> frozenset[str]:
         """The models that are significantly worse than this one."""
         tests = [test for test in self.comparisons if test.significant and test.second != CEILING]
@@ -249,7 +257,7 @@ def compare(
             ratings, measure, masks, shares, samples=sampling.samples, seed=sampling.seed
         )
     moves = group_moves(ratings, measure, masks)
-    estimator = Estimator(moves, shares, sampling.level, resampled)
+    estimator = Estimator(moves, shares, sampling.level, resampled, measure.lowest)
     values, lower, upper = (
         units_of(evaluation, kind, sampling.units)
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
@@ -391,6 +399,7 @@ def _adjusted(
                 test.uncertainty.scatter.variance,
                 test.uncertainty.scatter.freedom,
                 margin,
+                test.uncertainty.scatter.items,
             )
             for test in tests
         ]

@@ -29,6 +29,7 @@ class Measure:
         name: as in tables.
         label: as on the axis of a figure.
         chance: what a model that knows nothing reaches.
+        lowest: what it can be at least; 1 is the highest.
         model: of ratios (n_models, n_trials), ratings (n_participants, n_trials) and weights or
             None.
         lower: of ratings and weights or None.
@@ -38,6 +39,7 @@ class Measure:
     name: str
     label: str
     chance: float
+    lowest: float
     model: _OfModel
     lower: _OfPeople
     upper: _OfPeople
@@ -47,6 +49,7 @@ ACCURACY = Measure(
     "accuracy",
     "share of human choices predicted",
     0.5,
+    0.0,
     measures.accuracy,
     ceilings.accuracy_lower,
     ceilings.accuracy_upper,
@@ -55,6 +58,7 @@ COSINE = Measure(
     "signed-rank-cosine",
     "signed-rank cosine with human ratings",
     0.0,
+    -1.0,
     measures.signed_rank_cosine,
     ceilings.cosine_lower,
     ceilings.cosine_upper,

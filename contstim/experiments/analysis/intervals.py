@@ -79,6 +79,8 @@ class Estimator:
         shares: (n_groups,), how much each group counts in a mean.
         level: of the intervals, such as 0.95.
         resampled: percentiles of these resamples take the place of Student's t.
+        lowest: of the measure, whose highest value is 1: limits go no further, nor those of a
+            difference further than from one end to the other.
     """
 
     def __init__(
@@ -87,9 +89,10 @@ class Estimator:
         shares: FloatArray,
         level: float,
         resampled: Bootstrap | None = None,
+        lowest: float = -np.inf,
     ) -> None:
         self._moves, self._shares, self._level = moves, shares, level
-        self._resampled = resampled
+        self._resampled, self._lowest = resampled, lowest
 
     def of(self, side: Side) -> Uncertainty:
         """The interval of a value or difference."""
@@ -104,6 +107,10 @@ class Estimator:
             return Uncertainty(_percentiles(self._resampled, side, self._level), scatter)
         estimate = sum(float(block.weights @ block.values) for block in blocks)
         variances = ((scatter.variance, scatter.freedom), scatter.of_items, scatter.of_people)
+        is_value = side.second is None and not side.ceiling
+        lowest, highest = self._lowest, 1.0
+        if not is_value:
+            lowest, highest = self._lowest - 1.0, 1.0 - self._lowest
         limits = [
             estimate + sign * t_quantile(self._level, freedom) * variance**0.5
             for variance, freedom in variances
@@ -111,7 +118,7 @@ class Estimator:
         ]
         return Uncertainty(
             Interval(
-                *_six(limits),
+                *_six(np.clip(limits, lowest, highest).tolist()),
                 standard_error=scatter.variance**0.5,
                 degrees_of_freedom=scatter.freedom,
                 population=scatter.population,
@@ -128,22 +135,27 @@ def t_quantile(level: float, freedom: float) -> float:
     return float(student.ppf((1 + level) / 2, freedom))
 
 
-def equivalence_p_value(difference: float, variance: float, freedom: float, margin: float) -> float:
+def equivalence_p_value(
+    difference: float, variance: float, freedom: float, margin: float, items: int
+) -> float:
     """The larger p-value of two one-sided t-tests: is a difference smaller than a margin?
 
-    Schuirmann (1987). Significant at .05 where the 90 % interval lies within the margin.
+    Schuirmann (1987). Significant at .05 where the 90 % interval lies within the margin. Where the
+    two are the same on every answer nothing scatters: were they to differ by the margin, k items
+    would show it with probability 1 - (1 - margin)^k at least.
 
     Args:
         difference: estimated.
         variance: of the difference; nan, and so is the p-value, where it cannot be known.
         freedom: its degrees of freedom.
         margin: the smallest difference, of either sign, that matters.
+        items: how many the difference is a mean over.
     """
     from scipy.stats import t as student
 
     inside = margin - abs(difference)
     if variance == 0:
-        return float(inside <= 0)
+        return float((1 - margin) ** items) if inside > 0 else 1.0
     return float(student.sf(inside / variance**0.5, freedom))
 
 

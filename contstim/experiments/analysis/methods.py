@@ -106,7 +106,7 @@ def _tests(analysis: Analysis) -> Iterator[str]:
     stated = "; ".join(
         f"{counted(size, 'contrast')} ({counted(pairs, 'pair')} of models, "
         f"{counted(size - pairs, 'model')} against the lower noise ceiling) in "
-        f"{counted(number, 'family', 'families')}"
+        f"{'one family' if number == 1 else f'each of {number} families'}"
         for (size, pairs), number in sizes.items()
     )
     kind, _, author = CORRECTIONS[sampling.correction].rstrip(")").partition(" (")
@@ -124,10 +124,14 @@ def _tests(analysis: Analysis) -> Iterator[str]:
     yield (
         f"Differences below {sampling.smallest_effect:g} were taken not to matter: each contrast "
         "was also tested for being smaller than that, by two one-sided t-tests (Schuirmann 1987) "
-        "with the standard error of its interval, adjusted likewise. What is neither different nor "
-        "equivalent is undecided."
+        "with the variance of two factors (Schütt et al. 2023), adjusted likewise. What is neither "
+        "different nor equivalent is undecided, or untestable with so few units."
     )
     if units != "crossed":
+        yield (
+            "A test and an interval may disagree: signed-rank tests compare ranks of "
+            f"{units}, intervals hold by Student's t over people and items."
+        )
         yield (
             "Beside signed-rank tests stands their own effect size, the matched-pairs "
             "rank-biserial correlation (Kerby 2014), with a score interval (as Newcombe's, 2006, "
@@ -151,8 +155,8 @@ def _intervals(analysis: Analysis) -> Iterator[str]:
         "people and new items, such as these. It is what the corrected two-factor bootstrap "
         "estimates (Schütt et al. 2023), in closed form: the scatter of items, found by leaving "
         "each out (a jackknife), and the scatter of people beyond what single answers explain. "
-        "Degrees of freedom are Satterthwaite's (1946), and fewer where few items move a result "
-        "most (O'Neill 2014)."
+        "Degrees of freedom are Satterthwaite's (1946), and fewer where a few items decide a "
+        "result (O'Neill 2014)."
     )
     freedom = [interval.degrees_of_freedom for interval in intervals]
     finite = [value for value in freedom if math.isfinite(value)]

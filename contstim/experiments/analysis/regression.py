@@ -221,7 +221,7 @@ def _fit(
     if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
         raise InputError("The predictors determine each other; leave some of them out.")
     separated = InputError(
-        "The predictors never speak against the choices, so that no finite coefficient fits "
+        "The predictors separate the choices perfectly, so that no finite coefficient fits "
         "best. Add trials, or leave predictors out."
     )
     # If, and only if, some sum of the predictors has the sign of every choice, zeros allowed, the

@@ -12,12 +12,14 @@ it:
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.scopes import Scope
@@ -26,8 +28,10 @@ from contstim.experiments.design.golan2023 import (
     PUBLISHED_CEILINGS,
     PUBLISHED_FOLLOWING,
     PUBLISHED_LEANING,
+    PUBLISHED_RATERS,
 )
 from contstim.experiments.design.population import AS_MEASURED, PeopleSpread, Population
+from contstim.records import record_path
 from contstim.tables import read_table
 
 if TYPE_CHECKING:
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
+_LOWEST, _HIGHEST = 0.51, 0.99  # where all people of a small pilot agree, nearly all people do
 _MOST_ITEMS = 8.0  # standard deviation of items beyond which people agree on every item
 _RIDGE = (0.0005, 0.05)  # keeps models that say much the same from weights of contrary sign
 _CLOSE = 0.01  # how far accuracies and ceilings may lie from what was measured
@@ -52,10 +57,12 @@ class MeasuredPeople:
             of the model that people followed most.
         accuracies: scope → share of their choices that this model predicts.
         of_models: scope → model → the same of every model, where the study evaluated them.
-        raters: how many people saw each trial there.
+        ceilings_of_models: scope → model → the ceiling on its own trials, likewise.
+        raters: scope → how many people saw each trial there.
         spread: how much people differ.
         source: where this was measured.
         best: the model that people followed most.
+        simulated: whether participants of that study were artificial.
     """
 
     ceilings: Mapping[Scope, float] = field(
@@ -65,12 +72,16 @@ class MeasuredPeople:
         default_factory=lambda: {Scope(name): value for name, value in PUBLISHED_ACCURACIES.items()}
     )
     of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
-    raters: int = 10
+    ceilings_of_models: Mapping[Scope, Mapping[str, float]] = field(default_factory=dict)
+    raters: Mapping[Scope, int] = field(
+        default_factory=lambda: {Scope(name): PUBLISHED_RATERS for name in PUBLISHED_CEILINGS}
+    )
     spread: PeopleSpread = field(
         default_factory=lambda: PeopleSpread(PUBLISHED_LEANING, PUBLISHED_FOLLOWING)
     )
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
+    simulated: bool = False
 
     def with_random(self, value: float) -> MeasuredPeople:
         """The same with another ceiling on random natural pairs."""
@@ -115,10 +126,12 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
                 scope, name = Scope(row["scope"]), row["model"]
                 accuracies.setdefault(scope, {})[name] = float(row["value"])
                 ceilings.setdefault(scope, {})[name] = float(row["lower"])
+        if not all(0 <= x <= 1 for of_scope in accuracies.values() for x in of_scope.values()):
+            raise ValueError("an accuracy is not a share from 0 to 1")
         overall = accuracies[Scope.OVERALL]
         best = max(overall, key=lambda name: overall[name])
         kinds = [scope for scope in _KINDS if best in accuracies.get(scope, {})]
-        raters = round(float(np.mean([float(row["n_participants"]) for row in groups])))
+        sizes = [int(row["n_participants"]) for row in groups]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder} does not hold what `analyze` writes of an experiment: {error}. Give the "
@@ -130,16 +143,40 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
             f"{folder} has no noise ceilings of {best} for {', '.join(lacking) or 'any trials'}: "
             "they need two participants or more in a group."
         )
+    # Nobody is compared with others where a participant is alone.
+    raters = round(float(np.mean([size for size in sizes if size > 1])))
+    notes = [
+        f"; {scope}: {min(max(ceilings[scope][best], _LOWEST), _HIGHEST):g} in place of "
+        f"{ceilings[scope][best]:g}"
+        for scope in kinds
+        if not _LOWEST <= ceilings[scope][best] <= _HIGHEST
+    ]
+    others = [str(scope) for scope in _KINDS if scope not in kinds]
+    notes += [f"; {', '.join(others)}, which it lacks: as published"] if others else []
+    for of_models in ceilings.values():
+        for name, ceiling in of_models.items():
+            of_models[name] = min(max(ceiling, _LOWEST), _HIGHEST)
     published = MeasuredPeople()
     return replace(
         published,
         ceilings={**published.ceilings, **{scope: ceilings[scope][best] for scope in kinds}},
         accuracies={**published.accuracies, **{scope: accuracies[scope][best] for scope in kinds}},
         of_models={scope: accuracies[scope] for scope in kinds},
-        raters=raters,
-        source=f"{folder}, on the trials of {best}, {_BEST}",
+        ceilings_of_models={scope: ceilings[scope] for scope in kinds},
+        raters={**published.raters, **dict.fromkeys(kinds, raters)},
+        source=f"{folder}, on the trials of {best}, {_BEST}{''.join(notes)}",
         best=best,
+        simulated=bool(_record(Path(folder)).get("simulated_participants", 0)),
     )
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """What `analyze` noted of itself; empty where the record is gone."""
+    path = record_path(folder / "report.html")
+    if not path.is_file():
+        return {}
+    facts = json.loads(read_text(path))
+    return facts if isinstance(facts, dict) else {}
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -183,10 +220,11 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> Calibration
     """
     kinds = [scope for scope in _KINDS if scope in study.evaluates]
     for scope in kinds:
-        if not 0.5 < measured.ceilings[scope] < 1 or measured.raters < 2:
+        if not 0.5 < measured.ceilings[scope] < 1 or measured.raters[scope] < 2:
             raise InputError(
-                "A noise ceiling lies between .5 and 1, and compares 2 participants or more; that "
-                f"of {scope} is {measured.ceilings[scope]}, with {measured.raters}."
+                "A noise ceiling is more than .5 and less than 1, and compares 2 participants or "
+                f"more; that of {scope} is {measured.ceilings[scope]:g}, with "
+                f"{measured.raters[scope]}."
             )
     if measured.knows(study):
         fits = {AS_MEASURED: _as_measured(study, measured, kinds)}
@@ -227,6 +265,7 @@ def _planted(
             np.array([measured.accuracies[scope]]),
             measured.ceilings[scope],
             0,
+            measured.raters[scope],
         )
         accepting = scope is Scope.ACCEPT and rejecting is not None
         fitted = _fit(aim, measured, None if rejecting is None or not accepting else rejecting[0])
@@ -248,12 +287,14 @@ def _as_measured(
         targeted = [m for m, own in enumerate(trials.evaluates.T) if own.any()]
         names = [trials.models[m] for m in targeted]
         judge = measured.best if measured.best in names else max(names, key=lambda n: of_models[n])
+        ceilings = measured.ceilings_of_models.get(scope, {})
         aim = _Aim(
             _signals(trials)[:, targeted],
             trials.evaluates[:, targeted],
             np.array([of_models[name] for name in names]),
-            measured.ceilings[scope],
+            ceilings.get(judge, measured.ceilings[scope]),
             names.index(judge),
+            measured.raters[scope],
         )
         fitted = _fit(aim, measured)
         signal, item_sd = aim.signals @ fitted.weights, np.full(len(aim.signals), fitted.item_sd)
@@ -270,6 +311,7 @@ class _Aim:
         accuracies: (n_models,).
         ceiling: the lower noise ceiling, on the trials of model `judge`.
         judge: its place.
+        raters: how many people saw each trial where that was measured.
     """
 
     signals: FloatArray
@@ -277,6 +319,7 @@ class _Aim:
     accuracies: FloatArray
     ceiling: float
     judge: int
+    raters: int
 
 
 class _Fitted(NamedTuple):
@@ -292,7 +335,7 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
 
     Args:
         aim: what should come out.
-        measured: how many raters, and how people differ.
+        measured: how people differ.
         weights: (n_models,), if they are fixed; accuracies are then not looked at.
     """
     from scipy.optimize import brentq, least_squares
@@ -320,7 +363,7 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
         of_judged = population(best_weights(item_sd, ridge), item_sd).of_trials(judged)
-        return of_judged.lower_ceiling(measured.raters) - aim.ceiling
+        return of_judged.lower_ceiling(aim.raters) - aim.ceiling
 
     # The ceiling grows with the spread of items, from what models' signals alone make up. Where
     # these alone make up more, weights of contrary sign do: a firmer ridge keeps them smaller.

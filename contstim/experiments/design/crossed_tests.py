@@ -147,6 +147,7 @@ def _contrast(groups: list[GroupProducts], a: int, b: int) -> ContrastVariance:
     else:
         variance, all_freedom = items, items_freedom
     variance = np.where(variance < _TINY, 0.0, variance)
+    all_freedom = np.maximum(1.0, all_freedom)
     return ContrastVariance(difference, variance, all_freedom, items, people, answers)
 
 

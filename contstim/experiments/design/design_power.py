@@ -23,7 +23,7 @@ from contstim.experiments.design.power import (
     thin,
     thinned,
 )
-from contstim.experiments.design.simulated import preferences_by_scope
+from contstim.experiments.design.simulated import preferences_by_scope, with_trials
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 _SHARES = (8, 4, 2)
+ARTIFICIAL_PILOT = (
+    "Participants of the pilot are artificial: these numbers say what follows from its simulation, "
+    "not what people do."
+)
 _COLUMNS = (
     *("scope", "people", "model", "other", "expected_accuracy", "expected_other"),
     *("significantly_better", "first"),
@@ -95,10 +99,11 @@ class DesignPower:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What limits the tests."""
+        """What limits the tests, and the pilot."""
+        pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
-            return (crossed_instead(self.groups),)
-        return tuple(family_cautions(self.reach.items(), self.units, self.alpha))
+            return (*pilot, crossed_instead(self.groups))
+        return (*pilot, *family_cautions(self.reach.items(), self.units, self.alpha))
 
     def to_frame(self) -> DataFrame:
         """A row for each scope, population and comparison; see `power_table`."""
@@ -153,10 +158,23 @@ def design_power(
     calibration = calibrate(preferences, measured)
     designed = 1 + int(preferences.every.groups.max())
     groups = groups or designed
-    kinds = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
+    # A kind of trials compares the models that it has trials of.
+    of_scopes = {scope: preferences.of_scope(scope) for scope in preferences.evaluates}
+    kinds = {scope: with_trials(trials_) for scope, trials_ in of_scopes.items()}
+    kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
+    if not kinds:
+        raise InputError("No kind of trials evaluates two models, so that none can be compared.")
+    populations_of = {
+        scope: [
+            people
+            for people in calibration.populations[scope]
+            if people.name in (AS_MEASURED, *kind.models)
+        ]
+        for scope, kind in kinds.items()
+    }
     # Each kind of trial as planned; with fewer trials a group; with other numbers of groups and of
     # people. Averaged over all comparisons and populations, these need fewer simulations.
-    n_populations = len(next(iter(calibration.populations.values())))
+    n_populations = max(map(len, populations_of.values()))
     fewer = max(1, simulations // (4 * min(4, n_populations)))
     plans = [
         _Plan(scope, None, groups_, people, simulations if as_planned else fewer)
@@ -175,7 +193,7 @@ def design_power(
         if progress is not None:
             progress(done, len(plans))
         kind = kinds[plan.scope]
-        populations: Sequence[Population] = calibration.populations[plan.scope]
+        populations: Sequence[Population] = populations_of[plan.scope]
         size = plan.groups, plan.participants
         if size not in reaches:
             reaches[size] = {s: family_reach(k, *size, alpha) for s, k in kinds.items()}
@@ -225,7 +243,7 @@ def design_power(
         reaches[groups, participants],
         {
             scope: measure_precision(
-                kind, calibration.populations[scope], participants=participants, seed=seed
+                kind, populations_of[scope], participants=participants, seed=seed
             )
             for scope, kind in kinds.items()
         },
@@ -286,9 +304,9 @@ def power_table(power: DesignPower) -> dict[str, list[Any]]:
         )
         for scope, result in power.scopes.items()
         for p, people in enumerate(result.populations)
-        for i, model in enumerate(power.models)
+        for i, model in enumerate(result.models)
         if people in (model, AS_MEASURED)
-        for j, other in enumerate(power.models)
+        for j, other in enumerate(result.models)
         if i != j
     ]
     return {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
@@ -309,7 +327,7 @@ def size_table(power: DesignPower) -> dict[str, list[Any]]:
             size.units,
             size.mean_better,
             float(size.first.mean()),
-            *single_test(power, scope, size),
+            *("" if np.isnan(x) else x for x in single_test(power, scope, size)),
         )
         for scope, planned in power.scopes.items()
         for size in (planned, *power.sizes[scope])

@@ -1,6 +1,7 @@
 """What the 2023 study measured of its participants, and new designs are reckoned with."""
 
 PUBLISHED_CEILING = 0.748889  # lower noise ceiling on random natural pairs, ten raters each
+PUBLISHED_RATERS = 10
 # Experiment 1, on the trials that evaluate GPT-2, the model that people followed most: the lower
 # noise ceilings of accuracy, ten raters a trial, and its accuracies. `analyze` computes both from
 # the published ratings.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -166,10 +166,13 @@ def measure_precision(
     study, rng = _Study.of(comparisons, None), np.random.default_rng(seed)
     n_models, people = len(study.comparisons.models), max(2, participants)
     pairs = list(combinations(range(n_models), 2)) if pair is None else [pair]
-    first, second = np.array(pairs).T
     has = np.array([own.any(axis=0) for own in study.own])  # (n_groups, n_models)
+    pairs = [(i, j) for i, j in pairs if (has[:, i] & has[:, j]).any()]
+    if not pairs:
+        return Precision(*np.full((6, 1), np.nan))
+    first, second = np.array(pairs).T
     groups_of = (has[:, first] & has[:, second]).sum(axis=0)  # (n_pairs,)
-    parts = []
+    parts, freedoms = [], []
     for population in populations:
         rows = study.draw(-(-_FOR_PRECISION // len(populations)), rng)
         of_groups = [
@@ -179,26 +182,48 @@ def measure_precision(
             )
             for of_group, own in zip(rows, study.own, strict=True)
         ]
-        contrasts = contrast_variances(of_groups, first[groups_of > 0], second[groups_of > 0])
-        of_items = contrasts.items * groups_of[groups_of > 0]
-        parts.append(np.stack([of_items, contrasts.people, contrasts.answers]).mean(axis=1))
-    # Means over pairs of models. Items and people are seen through single answers: what these add
-    # is taken away.
-    if not (groups_of > 0).any():
-        return Precision(np.nan, np.nan, np.nan, np.nan)
-    of_items, of_people, answers = np.mean(parts, axis=(0, 2)).tolist()
+        contrasts = contrast_variances(of_groups, first, second)
+        of_means = contrasts.variance * groups_of
+        parts.append(np.stack([of_means, contrasts.people, contrasts.answers]).mean(axis=1))
+        freedoms.append(contrasts.freedom)
+    # Of a group's mean; people and their answers are seen in it too: what they add is taken away.
+    of_means, of_people, answers = np.mean(parts, axis=0)
+    items = of_means - of_people / people
+    used = np.array([_used(study.own, i, j) for i, j in pairs])
+    items[(groups_of == 1) & (used < 1)] = np.nan  # one trial: nothing tells how items scatter
+    even = Precision(
+        np.maximum(0.0, items),
+        np.maximum(0.0, of_people - answers),
+        answers,
+        used,
+        np.ones(len(pairs)),
+        np.array([_widest(study, i, j) for i, j in pairs]),
+    )
+    median = np.median(np.concatenate(freedoms), axis=0)
+    normal = [even.freedom(int(n), people)[k] for k, n in enumerate(groups_of)]
+    share = median / np.array(normal)
+    return replace(even, evenness=np.clip(np.nan_to_num(share, nan=1.0), 0.0, 1.0))
+
+
+def _used(owns: Sequence[BoolArray], i: int, j: int) -> float:
+    """Trials of a group that evaluate either of two models, less what their means use up."""
     used = [
-        (own[:, i] | own[:, j]).sum() - 1 - (own[:, i] != own[:, j]).any()
-        for own in study.own
-        for i, j in zip(first, second, strict=True)
+        int((own[:, i] | own[:, j]).sum()) - 1 - int((own[:, i] != own[:, j]).any())
+        for own in owns
         if own[:, i].any() and own[:, j].any()
     ]
-    return Precision(
-        max(0.0, of_items - answers / people),
-        max(0.0, of_people - answers),
-        answers,
-        float(np.mean(used)),
-    )
+    return float(np.mean(used))
+
+
+def _widest(study: _Study, i: int, j: int) -> float:
+    """The largest difference that two models' accuracies can have, whatever people choose."""
+    widest = []
+    for places, own in zip(study.places, study.own, strict=True):
+        if own[:, i].any() and own[:, j].any():
+            shares = study.sides(places)[:, [i, j]] * own[:, [i, j]] / own[:, [i, j]].sum(axis=0)
+            # A choice moves the difference by half its shares' difference, to either side.
+            widest.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
+    return float(np.mean(widest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +248,7 @@ class _Study:
             np.flatnonzero(comparisons.groups == group % designed)
             for group in range(groups or designed)
         ]
+        places = [of_group for of_group in places if len(of_group)]
         same = np.column_stack([comparisons.strata, comparisons.evaluates])
         kinds = np.unique(same, axis=0, return_inverse=True)[1].ravel()
         return cls(comparisons, tuple(places), kinds)
@@ -330,11 +356,12 @@ def thinned(comparisons: TrialPreferences, per_group: int, *, seed: int = 0) -> 
 
 
 def _orders(strata: IntArray, simulations: int, rng: np.random.Generator) -> IntArray:
-    """Random orders of trials, (n_simulations, n_trials): no stratum twice before all once."""
-    # A key's whole part is the round in which a trial comes, its fraction the place within: the k
-    # trials of a stratum get the rounds 0 to k - 1 at random, in every simulation anew.
+    """Random orders of trials, (n_simulations, n_trials), strata as evenly as possible."""
+    # The k trials of a stratum get the places (0 + u) / k, (1 + u) / k, … at random, in every
+    # simulation anew: strata of one size come round by round, larger ones as much more often.
     keys = rng.random((simulations, len(strata)))
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
         keys[:, members] += np.argsort(np.argsort(keys[:, members], axis=1), axis=1)
+        keys[:, members] /= len(members)
     return np.argsort(keys, axis=1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contstim.files import writing
 from contstim.reporting.canvas import (
     BLACK,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _FACTORS = (0.25, 0.5, 1, 2, 4, 8)
 _ACROSS = 3
 _DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+_SHOWN = (0.008, 1.0)
 ALTERNATIVE = (
     "The smallest difference of accuracies that is found in 80 % of experiments, by participants: "
     "where these rate the items that there are, and where they rate new items in new groups"
@@ -77,7 +80,9 @@ def power_figure(power: DesignPower) -> Figure:
             linestyle="--",
             label=f"smallest effect of interest, {power.smallest_effect:g}",
         )
-        panel.set(title=str(scope), xscale="log", yscale="log")
+        if not np.isfinite(planned):
+            panel.text(0.5, 0.5, "none can be found", ha="center", transform=panel.transAxes)
+        panel.set(title=str(scope), xscale="log", yscale="log", ylim=_SHOWN)
         for axis, places in ((panel.xaxis, [each * n for n in more]), (panel.yaxis, _DIFFERENCES)):
             axis.set_ticks(places, [f"{place:,g}" for place in places])
             axis.set_minor_locator(NullLocator())

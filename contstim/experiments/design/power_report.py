@@ -34,14 +34,14 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
     first: list[tuple[Value, ...]] = []
     significant: list[tuple[Value, ...]] = []
     for scope, result in scopes:
-        needed = (result.trials_needed(rate) or "more" for rate in _RATES)
         trials, often = result.first_by_trials.shape[1], float(result.first.mean())
-        first.append((scope, trials, often, *needed))
+        needed = (result.trials_needed(rate) or f"more than {trials:,}" for rate in _RATES)
+        first.append((scope, trials, often, f"{1 / len(result.models):.3f}", *needed))
         significant += [(scope, n, rate) for n, rate in power.smaller[scope].items()]
         significant.append((scope, "all", result.mean_better))
+    names = dict.fromkeys(name for _, result in scopes for name in result.populations)
     accuracy: list[tuple[Value, ...]] = [
-        (people, *(_accuracy(result, p) for _, result in scopes))
-        for p, people in enumerate(next(iter(power.scopes.values())).populations)
+        (name, *(_accuracy(result, name) for _, result in scopes)) for name in names
     ]
     best = "the best model" if power.as_measured else "the planted model"
     return Report(
@@ -54,7 +54,10 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
                 "How often it has the highest accuracy with all trials, and how many trials "
                 "suffice for that to happen at a given rate."
             ),
-            Table(("scope", "trials", "first", *(f"trials for {r:.0%}" for r in _RATES)), first),
+            Table(
+                ("scope", "trials", "first", "chance", *(f"trials for {r:.0%}" for r in _RATES)),
+                first,
+            ),
             Heading("Is it significantly better?"),
             Paragraph(
                 f"Share of comparisons of {best} with another one that become significant in its "
@@ -70,11 +73,13 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
     )
 
 
-def _accuracy(result: Power, population: int) -> str:
+def _accuracy(result: Power, name: str) -> str:
+    if name not in result.populations:
+        return "–"  # no trial of this kind evaluates the model
+    population = result.populations.index(name)
     favourite = int(result.favourites[population])
     of_model = f"{result.accuracy[population, favourite]:.3f}"
-    named = result.populations[population] == AS_MEASURED
-    return f"{result.models[favourite]} {of_model}" if named else of_model
+    return f"{result.models[favourite]} {of_model}" if name == AS_MEASURED else of_model
 
 
 def _purchases(power: DesignPower) -> Iterator[Part]:
@@ -94,14 +99,17 @@ def _purchases(power: DesignPower) -> Iterator[Part]:
         results = {(size.groups, size.participants): size for size in power.sizes[scope]}
         results[groups, each] = planned
         found = [power.precision[scope].detectable(*size) for size in sizes]
-        buys.append("items" if found[2] < found[1] else "people")
+        known = np.isfinite(found).all() and found[1] != found[2]
+        buys.append(("items" if found[2] < found[1] else "people") if known else "–")
         rates = (results[size].mean_better for size in sizes)
-        rows.append((scope, *rates, *(f"{least:.3f}" for least in found), strong(buys[-1])))
-    names = (f"{groups} × {each}", f"{groups} × {2 * each}", f"{2 * groups} × {each}")
+        rows.append((scope, *rates, *map(_known, found), strong(buys[-1])))
+    names = [f"{groups_} × {people}" for groups_, people in sizes]
+    # The same tests in all scopes: they depend on numbers of groups alone.
+    tests = [results[size].units for size in sizes]
     yield Table(
         (
             "scope",
-            *(f"significant, {name}" for name in names),
+            *(f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True)),
             *(f"found from, {name}" for name in names),
             "buy",
         ),
@@ -113,9 +121,18 @@ def _purchases(power: DesignPower) -> Iterator[Part]:
     )
     yield Paragraph(
         "Groups × participants in each: as planned, twice the people, twice the groups with items "
-        "of their own." + advice * (set(buys) == {"items"}),
+        "of their own; (groups): signed-rank tests over groups, (crossed): crossed tests, as "
+        "analyze chooses them. A difference found is of one crossed test, not adjusted for others; "
+        "–: the models cannot differ by so much, since they prefer the same sentence in too many "
+        "trials, or too few trials tell how items scatter." + advice * (set(buys) == {"items"}),
         note=True,
     )
+    if len(set(tests)) > 1:
+        warning = (
+            "The tests change with the number of groups, and signed-rank tests of few groups find "
+            "less: to keep crossed tests, analyse with --units crossed."
+        )
+        yield Paragraph((strong(warning),))
 
 
 def _smallest(power: DesignPower) -> Iterator[Part]:
@@ -126,10 +143,11 @@ def _smallest(power: DesignPower) -> Iterator[Part]:
     for scope, planned in power.scopes.items():
         error, least, _, detects, shows = single_test(power, scope, planned)
         enough = _groups_for(power, scope)
-        rows.append((scope, f"{error:.4f}", f"{least:.3f}", detects, shows, *enough))
+        rates = (_known(detects), _known(shows))
+        rows.append((scope, _known(error, 4), _known(least), *rates, *enough))
     yield Table(
         (
-            *("scope", "standard error", "found in 80 %", f"finds {effect:g}"),
+            *("scope", "standard error", "found from", f"finds {effect:g}"),
             *("shows equivalence", "groups to find it in 80 %", "groups to rule it out in 80 %"),
         ),
         rows,
@@ -137,28 +155,39 @@ def _smallest(power: DesignPower) -> Iterator[Part]:
     yield Paragraph(
         f"One crossed test at .05 of two models whose accuracies differ by {effect:g}; and, where "
         f"they do not differ, how often the 90 % interval lies within ±{effect:g}, so that the two "
-        "are shown to be equivalent (two one-sided tests, Schuirmann 1987). Groups of "
+        "are shown to be equivalent (two one-sided tests, Schuirmann 1987). Means over pairs of "
+        "models. Single tests: analyze adjusts both over all contrasts of a kind of trials, which "
+        "asks for more, unless few contrasts are planned. Groups of "
         f"{counted(power.participants, 'participant')}, with items of their own."
     )
 
 
+def _known(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else "–"
+
+
 def _groups_for(power: DesignPower, scope: Scope) -> list[Value]:
     """Groups for which a difference is found, and its absence shown, in 80 % of experiments."""
-    precision, effect, needed = power.precision[scope], power.smallest_effect, []
+    precision, effect = power.precision[scope], power.smallest_effect
+    needed: list[Value] = []
     for rate in (precision.power, precision.equivalence):
-        most = 1
-        while rate(effect, most, power.participants) < _RATES[0] and most < _MOST_GROUPS:
-            most *= 2
-        # Between half of that, too few, and that, enough
-        few, enough = most // 2, most
+        if not np.isfinite(rate(effect, power.groups, power.participants)):
+            needed.append("–")
+            continue
+        few, enough = 0, 1
+        while rate(effect, enough, power.participants) < _RATES[0] and enough < _MOST_GROUPS:
+            few, enough = enough, 2 * enough
+        if rate(effect, enough, power.participants) < _RATES[0]:
+            needed.append(f"more than {_MOST_GROUPS:,}")
+            continue
         while enough - few > 1:
             middle = (few + enough) // 2
             if rate(effect, middle, power.participants) < _RATES[0]:
                 few = middle
             else:
                 enough = middle
-        needed.append("more" if most >= _MOST_GROUPS else enough)
-    return [*needed]
+        needed.append(f"{enough:,}")
+    return needed
 
 
 def _assumptions(power: DesignPower) -> Iterator[Part]:
@@ -177,13 +206,14 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
         )
     yield Paragraph(
         (
-            f"{whom}. On its trials people agree with one another as often as there "
-            f"({counted(power.measured.raters, 'participant')} a trial): items vary, beyond what "
-            f"models say, by as much as makes that up. {counted(power.groups, 'group')} of "
+            f"{whom}. On its trials people agree with one another as often as there: items vary, "
+            f"beyond what models say, by as much as makes that up. "
+            f"{counted(power.groups, 'group')} of "
             f"{counted(power.participants, 'participant')}, new people and new items in each of "
-            f"{counted(simulations, 'simulated experiment')} of each kind, analysed as the real "
-            f"one will be: {tests}. ",
-            *(code("overall"), " is all trials but catch trials."),
+            f"{counted(simulations, 'simulated experiment')} of each kind (fewer for other sizes), "
+            f"analysed with the defaults of analyze: {tests}, all pairs of models and noise "
+            f"ceilings, a false-discovery rate of {power.alpha:g}. ",
+            *(code("overall"), " is all trials but catch trials, which analyze counts there too."),
         )
     )
     spread = power.measured.spread
@@ -194,7 +224,7 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
     )
     if not power.as_measured:
         yield Paragraph(
-            "What is assumed, and flatters: beyond the planted model people share nothing with the "
+            "An optimistic assumption: beyond the planted model people share nothing with the "
             "others, which come out worse than real rivals do. In that experiment two models were "
             "within .01 of the best on synthetic sentences. For rivals as close as yours, give the "
             "analysis of a pilot (--pilot), and see below for the smallest difference that the "
@@ -205,21 +235,34 @@ def _assumptions(power: DesignPower) -> Iterator[Part]:
         if scope not in power.measured.ceilings:
             continue
         items = np.concatenate([people.item_sd for people in populations])
-        accuracy = "as measured" if power.as_measured else f"{power.measured.accuracies[scope]:.3f}"
-        if scope is Scope.ACCEPT and not power.as_measured:
-            accuracy = "–"  # its weight is that of the trials in which it rejects
+        spread_of = sorted({f"{items.min():.2f}", f"{items.max():.2f}"})
         rows.append(
             (
                 scope,
                 f"{power.measured.ceilings[scope]:.3f}",
-                accuracy,
-                f"{items.min():.2f} to {items.max():.2f}",
+                f"{power.measured.raters[scope]}",
+                _aim(power, scope),
+                " to ".join(spread_of),
             )
         )
-    yield Table(("scope", "noise ceiling", "accuracy", "spread of items"), rows)
+    yield Table(("scope", "noise ceiling", "raters", "accuracy", "spread of items"), rows)
+    yield Paragraph(
+        "Spread of items: standard deviation beyond what models say, in that of single answers.",
+        note=True,
+    )
     if power.calibration.unreached:
         named = ", ".join(f"{name} in {scope}" for scope, name in power.calibration.unreached)
         yield Paragraph(
-            "No spread of items and no weight of models gives both accuracy and ceiling: "
-            f"{named}. There people are as near to both as can be."
+            "Accuracy and noise ceiling cannot both be met, and the nearest values were taken: "
+            f"{named}."
         )
+
+
+def _aim(power: DesignPower, scope: Scope) -> str:
+    """The accuracies that people were calibrated to."""
+    if power.as_measured:
+        values = power.measured.of_models[scope].values()
+        return f"{min(values):.3f} to {max(values):.3f}"
+    if scope is Scope.ACCEPT:
+        return "–"  # its weight is that of the trials in which it rejects
+    return f"{power.measured.accuracies[scope]:.3f}"

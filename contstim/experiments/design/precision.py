@@ -23,50 +23,68 @@ _NODES = 400  # values of an estimated standard error
 LEVEL = 0.05  # of tests, two-sided; each of the two one-sided tests of equivalence has it as well
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Precision:
-    """What one group contributes to the variance of a difference, averaged over pairs of models.
+    """What one group contributes to the variance of differences, pair by pair of models.
 
     Attributes:
-        items: of its items, with all people's answers.
-        people: of a person, on these items.
-        answers: of a person's single answers.
-        trials: of a group that evaluate either of the two models, less what their means use up.
+        items: (n_pairs,) of its items, with all people's answers.
+        people: (n_pairs,) of a person, on these items.
+        answers: (n_pairs,) of a person's single answers.
+        trials: (n_pairs,) of a group that evaluate either of the two models, less what their means
+            use up.
+        evenness: (n_pairs,) the share of their degrees of freedom that estimated variances have,
+            since some items move a result more than others.
+        widest: (n_pairs,) the largest difference that can be: models that prefer the same sentence
+            in most trials cannot differ by much.
     """
 
-    items: float
-    people: float
-    answers: float
-    trials: float
+    items: FloatArray
+    people: FloatArray
+    answers: FloatArray
+    trials: FloatArray
+    evenness: FloatArray
+    widest: FloatArray
 
-    def standard_error(self, groups: int, participants: int) -> float:
-        """Of a difference of accuracies.
+    def standard_errors(self, groups: int, participants: int) -> FloatArray:
+        """(n_pairs,) of a difference of accuracies.
 
         Args:
             groups: each with items of its own.
             participants: in each group.
         """
         people = (self.people + self.answers) / participants
-        return float(np.sqrt((self.items + people) / groups))
+        errors: FloatArray = np.sqrt((self.items + people) / groups)
+        return errors
 
-    def freedom(self, groups: int, participants: int) -> float:
-        """Degrees of freedom of the crossed test, by Satterthwaite; see `analysis.crossed`."""
+    def standard_error(self, groups: int, participants: int) -> float:
+        """The root mean square of those of all pairs."""
+        return float(np.sqrt(np.mean(self.standard_errors(groups, participants) ** 2)))
+
+    def freedom(self, groups: int, participants: int) -> FloatArray:
+        """(n_pairs,) degrees of freedom of the crossed test; see `analysis.crossed`."""
+        between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
             # Nobody stands beside: groups are compared, or items where there is one group.
-            return max(1.0, groups - 1 if groups > 1 else self.trials)
+            return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
         answers = self.answers / participants
-        each = (
-            items**2 / max(1.0, self.trials)
-            + people**2 / (participants - 1)
-            + answers**2 / ((participants - 1) * max(1.0, self.trials))
-        )
+        trials = np.maximum(1.0, self.trials)
+        each = items**2 / trials + people**2 / (participants - 1)
+        each = each + answers**2 / ((participants - 1) * trials)
         total = items + people - answers
-        return groups * total**2 / each if each > 0 else 1.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            crossed = np.where(each > 0, groups * total**2 / each, 1.0) * self.evenness
+        # With one trial a group nothing tells how items scatter: groups are compared.
+        freedom: FloatArray = np.maximum(1.0, np.where(self.trials > 0, crossed, between))
+        return freedom
 
     def power(self, effect: float, groups: int, participants: int) -> float:
         """How often a single crossed test at .05 calls models that differ by so much different.
+
+        The mean over pairs of models; nan where any answers' scatter is unknown, or where no pair
+        can differ by so much.
 
         Args:
             effect: difference of accuracies.
@@ -75,17 +93,18 @@ class Precision:
         """
         from scipy.special import ndtr
 
-        error = self.standard_error(groups, participants)
-        if error == 0:
-            return float(effect != 0)
-        limits, shift = self._limits(LEVEL / 2, groups, participants), effect / error
-        return float((ndtr(shift - limits) + ndtr(-shift - limits)).mean())
+        errors = self._usable(effect, groups, participants)[:, None]
+        limits = self._limits(LEVEL / 2, groups, participants)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shift = effect / errors
+            rates = (ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1)
+        return _mean(rates)
 
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
         """How often two models that do not differ are shown to differ by less than a margin.
 
         Both of two one-sided tests at .05 have to reject (Schuirmann 1987): the 90 % interval lies
-        within the margin.
+        within the margin. The mean over pairs of models.
 
         Args:
             margin: difference of accuracies.
@@ -94,26 +113,38 @@ class Precision:
         """
         from scipy.special import ndtr
 
-        error = self.standard_error(groups, participants)
-        if error == 0:
-            return float(margin > 0)
-        inside = margin / error - self._limits(LEVEL, groups, participants)
-        return float(np.maximum(0.0, 2 * ndtr(inside) - 1).mean())
+        errors = self._usable(0.0, groups, participants)[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            inside = margin / errors - self._limits(LEVEL, groups, participants)
+            rates = np.maximum(0.0, 2 * ndtr(inside) - 1).mean(axis=1)
+        return _mean(rates)
 
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
-        """The smallest difference of accuracies that a single test at .05 finds at a given rate."""
+        """The smallest difference of accuracies that a single test at .05 finds at a given rate.
+
+        nan where models cannot differ by so much, or nothing is known of answers' scatter.
+        """
         from scipy.optimize import brentq
 
-        error = self.standard_error(groups, participants)
-        if not error > 0:
-            return error
-        most = error * (10 + self._limits(LEVEL / 2, groups, participants).max())
-        return float(
-            brentq(lambda d: self.power(d, groups, participants) - rate, 0.0, most, xtol=1e-6)
-        )
+        def excess(effect: float) -> float:
+            found = self.power(effect, groups, participants)
+            return (found if np.isfinite(found) else 1.0) - rate
+
+        most = float(np.nanmax(self.widest, initial=0.0))
+        if most == 0 or not np.isfinite(self.power(most, groups, participants)):
+            return np.nan
+        if excess(most) < 0:
+            return np.nan
+        return float(brentq(excess, 0.0, most, xtol=1e-6))
+
+    def _usable(self, effect: float, groups: int, participants: int) -> FloatArray:
+        """Standard errors of pairs that can differ by so much, nan for others."""
+        errors = self.standard_errors(groups, participants)
+        usable: FloatArray = np.where((errors > 0) & (self.widest >= effect), errors, np.nan)
+        return usable
 
     def _limits(self, tail: float, groups: int, participants: int) -> FloatArray:
-        """(n,) how many true standard errors a difference must exceed to be significant.
+        """(n_pairs, n) how many true standard errors a difference must exceed to be significant.
 
         It is Student's limit times the estimated standard error, whose square has a chi-squared
         distribution: n equally likely values of it.
@@ -121,7 +152,12 @@ class Precision:
         from scipy.stats import chi2
         from scipy.stats import t as student
 
-        freedom = self.freedom(groups, participants)
+        freedom = self.freedom(groups, participants)[:, None]
         estimated = np.sqrt(chi2.ppf((np.arange(_NODES) + 0.5) / _NODES, freedom) / freedom)
         limits: FloatArray = student.isf(tail, freedom) * estimated
         return limits
+
+
+def _mean(rates: FloatArray) -> float:
+    known = rates[np.isfinite(rates)]
+    return float(known.mean()) if len(known) else np.nan

@@ -32,7 +32,7 @@ class TrialPreferences:
         evaluates: (n_trials, n_models) whether the trial evaluates the model: those that target it,
             and all models where a trial targets none.
         groups: (n_trials,) 0-based group that sees it.
-        strata: (n_trials,) trials of one model pair have one number.
+        strata: (n_trials,) trials of one condition and model pair have one number.
     """
 
     models: tuple[str, ...]
@@ -69,6 +69,18 @@ class ScopedPreferences:
             every.groups[rows],
             every.strata[rows],
         )
+
+
+def with_trials(comparisons: TrialPreferences) -> TrialPreferences:
+    """The same without models that no trial evaluates."""
+    kept = np.flatnonzero(comparisons.evaluates.any(axis=0))
+    return TrialPreferences(
+        tuple(comparisons.models[model] for model in kept),
+        comparisons.differences[:, kept],
+        comparisons.evaluates[:, kept],
+        comparisons.groups,
+        comparisons.strata,
+    )
 
 
 def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPreferences:
@@ -115,13 +127,14 @@ def _preferences(trials: list[Trial], table: ScoreTable) -> TrialPreferences:
     # over the last axis, which the two sentences move to.
     places = [[table.rows[trial.sentence_1], table.rows[trial.sentence_2]] for trial in trials]
     pairs = [(trial.model_1, trial.model_2) for trial in trials]
-    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+    kinds = [(trial.condition, *pair) for trial, pair in zip(trials, pairs, strict=True)]
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     return TrialPreferences(
         table.models,
         log_ratios(np.moveaxis(table.log_probs[places], 1, 2)),
         np.array([[pair == ("", "") or m in pair for m in table.models] for pair in pairs]),
         np.array([trial.group - 1 for trial in trials]),
-        np.array([numbers[pair] for pair in pairs]),
+        np.array([numbers[kind] for kind in kinds]),
     )
 
 

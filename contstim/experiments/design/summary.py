@@ -115,9 +115,9 @@ def _catch_notes(numbers: tuple[int, ...]) -> Iterator[str]:
         honest, guessing = (100 * DEFAULT_RULE.dropped(number, share) for share in (LAPSES, 1.0))
         needed = DEFAULT_RULE.required(number)
         yield (
-            f"Unless told otherwise, 'contstim analyze' leaves out who has fewer than {needed} of "
-            f"{counted(number, 'catch trial')} right: {honest:.1f} of 100 people who lapse in "
-            f"{LAPSES:.0%} of trials, {guessing:.1f} of 100 who guess."
+            f"Unless told otherwise, 'contstim analyze' leaves out participants with fewer than "
+            f"{needed} of {counted(number, 'catch trial')} right: {honest:.1f} of 100 people who "
+            f"lapse in {LAPSES:.0%} of trials, {guessing:.1f} of 100 who guess."
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.experiments.analysis.inference import every_contrast
+from contstim.experiments.design.population import AS_MEASURED
 from contstim.reporting.report import Bullets, Heading, Paragraph, Report
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import PowerSettings
@@ -217,31 +218,45 @@ def _power(power: PowerSettings) -> list[str]:
         return []
     tests = "signed-rank tests over groups" if row["test"] == "groups" else "crossed tests"
     groups, each = int(row["groups"]), int(row["participants_per_group"])
+    table = read_table(Path(f"{TRIALS}.power.csv"))
+    as_measured = AS_MEASURED in table.get("people", [])
     whom = (
-        "as each model predicts them in the pilot"
-        if power.pilot is not None
-        else "with each model in turn as the one that people follow"
+        "with people whom each model predicts as well as in the pilot"
+        if as_measured
+        else "with each model in turn as the one that people follow, which puts its rivals further "
+        "behind than real ones would be"
     )
-    first, better, equivalent = (
-        f"{100 * float(row[name]):.1f} %"
-        for name in ("first", "significantly_better", "shows_equivalence")
+    first, better = (
+        f"{100 * float(row[name]):.1f} %" for name in ("first", "significantly_better")
     )
-    return [
+    text = (
         f"In {power.simulations:,} simulated experiments of {counted(groups, 'group')} of "
         f"{counted(each, 'participant')}, {whom}, with new people and new items and all trials but "
         "catch trials together, the model that predicts people best had the highest accuracy in "
         f"{first}, and was significantly better than another model in {better} of the comparisons "
-        f"({tests}). A difference of {float(row['detectable_difference']):.3f} in accuracy is "
-        "found in 80 % of experiments by a single test at .05; two models that do not differ are "
-        f"shown to differ by less than {float(row['smallest_effect']):g} in {equivalent}."
-    ]
+        f"({tests})."
+    )
+    # Empty where models cannot differ by so much, or too little is known of how items scatter
+    if row["detectable_difference"] != "":
+        text += (
+            f" A difference of {float(row['detectable_difference']):.3f} in accuracy is found in "
+            "80 % of experiments by a single test at .05."
+        )
+    if row["shows_equivalence"] != "":
+        text += (
+            " Two models that do not differ are shown to differ by less than "
+            f"{float(row['smallest_effect']):g} in {100 * float(row['shows_equivalence']):.1f} % "
+            "by a single test that is not adjusted for others."
+        )
+    return [text]
 
 
 def _variables(facts: StudyFacts) -> list[Part]:
     rivals = [condition for condition in facts.conditions if condition in CONTROVERSIAL]
     manipulated = (
         f"Condition ({', '.join(facts.conditions)}) and, in {', '.join(rivals)}, the pair of "
-        f"models that a trial sets against each other ({len(facts.model_pairs):,} pairs of "
+        "models that a trial sets against each other "
+        f"({counted(len(facts.model_pairs), 'pair')} of "
         f"{', '.join(_models(facts))})."
         if facts.trials
         else "Condition, and the pair of models that a trial sets against each other."

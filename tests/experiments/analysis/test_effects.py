@@ -275,9 +275,16 @@ def test_equivalence_is_a_ninety_percent_interval_within_the_margin(
     """The property of two one-sided tests at .05 (Schuirmann 1987)."""
     reach = float(student.ppf(0.95, freedom)) * variance**0.5
     within = difference - reach > -margin and difference + reach < margin
-    p_value = equivalence_p_value(difference, variance, freedom, margin)
+    p_value = equivalence_p_value(difference, variance, freedom, margin, 10)
     if abs(p_value - 0.05) > 1e-9:
         assert (p_value < 0.05) == within
+
+
+def test_models_that_agree_on_few_items_are_not_shown_to_be_alike() -> None:
+    """By hand: models that part on 3 % of items agree on k items with probability .97^k."""
+    assert equivalence_p_value(0.0, 0.0, 1.0, 0.03, 10) == pytest.approx(0.97**10)
+    assert equivalence_p_value(0.0, 0.0, 1.0, 0.03, 99) < 0.05 < 0.97**98
+    assert equivalence_p_value(0.5, 0.0, 1.0, 0.03, 1000) == 1.0
 
 
 def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
@@ -304,7 +311,8 @@ def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
         scores.sentences, models, np.column_stack([scores.log_probs, scores.log_probs[:, 0]])
     )
     ratings = gather(made.trials, made.responses, doubled)
-    result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), Sampling(samples=0))
+    tenth = Sampling(samples=0, smallest_effect=0.1)
+    result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), tenth)
     verdicts = {(row.first, row.second): row.verdict for row in result.comparisons}
     assert verdicts["a", "same"] == "equivalent"
     assert verdicts["a", "b"] == "different"

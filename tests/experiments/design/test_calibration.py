@@ -56,7 +56,8 @@ def shown(
 def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_as_often() -> None:
     """Witness: accuracy and ceiling of drawn answers, counted as `analyze` does."""
     study = preferences_by_scope(DESIGN.trials, scores())
-    measured = replace(MeasuredPeople(), ceilings=CEILINGS, accuracies=ACCURACIES, raters=6)
+    raters = dict.fromkeys(CEILINGS, 6)
+    measured = replace(MeasuredPeople(), ceilings=CEILINGS, accuracies=ACCURACIES, raters=raters)
     found = calibrate(study, measured)
     assert not found.unreached
     for scope, populations in found.populations.items():
@@ -112,7 +113,8 @@ def test_what_a_pilot_measured_is_read(
     """Witness: the analysis itself."""
     _, found, folder = pilot
     measured = read_measured(folder)
-    assert measured.raters == 6
+    assert set(measured.raters.values()) == {6}
+    assert not measured.simulated
     assert measured.best == "a"
     assert "model that people followed most" in measured.source
     for scope in measured.ceilings:
@@ -145,6 +147,6 @@ def test_what_ties_forbid_is_named() -> None:
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])
 def test_impossible_ceilings_are_refused(ceiling: float, raters: int) -> None:
     study = preferences_by_scope(DESIGN.trials, scores())
-    measured = replace(MeasuredPeople().with_random(ceiling), raters=raters)
-    with pytest.raises(InputError, match=r"between \.5 and 1, and compares 2 participants"):
+    measured = replace(MeasuredPeople().with_random(ceiling), raters={Scope.RANDOM: raters})
+    with pytest.raises(InputError, match=r"more than \.5 and less than 1, and compares 2"):
         calibrate(study, measured)

@@ -134,7 +134,8 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     for row in sorted(result.models, key=lambda row: -row.value):
         to_ceiling = ("–", "–", "–")  # where the family has no such contrast
         if test := against.get(row.model):
-            mark = "*" if test.significant else ""
+            above = " (above)" if test.difference > 0 else "*"
+            mark = above if test.significant else ""
             q_value = p_text(test.p_holm if holm else test.q_value) + mark
             q_value = q_value if test.testable else "untestable"
             to_ceiling = _number(test.difference), _range(test.interval), q_value
@@ -160,6 +161,7 @@ def _verdict(result: Result, units: str) -> str:
         for second in ordered[place + 1 :]
         if second in result.equivalent_to(first)
     ]
+    alike += [f"{model} ≈ its ceiling" for model in ordered if model in result.at_ceiling()]
     equivalent = f" Shown to differ by less than {margin:g}: {'; '.join(alike) or 'none'}."
     if cannot:
         # With so few units "none" would read as if it had been looked for and not seen
@@ -178,8 +180,9 @@ def _verdict(result: Result, units: str) -> str:
     none = f"none (none can be {limit})" if limit and not below and not beats else "none"
     return (
         f"Significantly below the noise ceiling: {', '.join(below) or none}. "
-        f"Significant differences between models: {'; '.join(beats) or none}.{equivalent}"
+        f"Significant differences between models: {'; '.join(beats) or none}."
         + (" All this holds for these very items." if units == "participants" else "")
+        + equivalent
     )
 
 
