@@ -143,6 +143,7 @@ class PageContent:
             n_items=len(self.items),
             has_changes=any(any(each["changed"]) for each in self.facts["items"]),
             has_numbers=any(each["columns"] for each in self.facts["items"]),
+            has_answers=any(each["answers"] for each in self.facts["items"]),
         )
 
 
