@@ -13,6 +13,7 @@ also those of the installed transformers that small settings can be guessed for,
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -103,7 +104,8 @@ def outcomes(folder: Path) -> list[str]:
         try:
             errors = compare(folder, precision)
         except ModelError as error:
-            cells.append(str(error).removeprefix(f"{folder} ").split(":")[0])
+            reason = str(error).removeprefix(f"{folder} ")
+            cells.append(re.split(r"[:;,.]| although", reason.partition(") ")[2] or reason)[0])
             if precision == "float32":
                 return ["refused", *cells, ""]
             continue
@@ -130,7 +132,7 @@ def print_guessed() -> None:
                 outcome = guessed(head, config, Path(folder))
             except ModelError as error:
                 outcome = f"refused: {str(error).removeprefix(f'{folder} ')[:90]}"
-            except Exception as error:  # noqa: BLE001  # the guess fits no network
+            except Exception as error:  # the guess fits no network
                 outcome = f"not built: {type(error).__name__}"
         first = outcome.partition(":")[0].partition(" ")[0]
         counts[first] = counts.get(first, 0) + 1

@@ -8,7 +8,7 @@ padding, no cache, nothing of contstim.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -456,7 +456,7 @@ class Witness:
         Each order is gone through as it stands: uncover one token after the other.
         """
         ends = [len(self._ids(" ".join(sentence.words[:n]))) for n in range(len(sentence) + 1)]
-        words = [range(1 + a, 1 + b) for a, b in zip(ends, ends[1:], strict=False)]
+        words = [range(1 + a, 1 + b) for a, b in pairwise(ends)]
         ids = self._framed(sentence.text)
         totals = []
         for order in permutations(words):
@@ -538,9 +538,10 @@ def compare(folder: Path, dtype: Precision) -> Errors:
     Raises:
         ModelError: it is refused.
     """
+    model = load_model(f"hf:{folder}", device="cpu", dtype=dtype)
     witness = Witness(folder, dtype)
-    rule = "" if witness.is_causal else "@pll-original"
-    model = load_model(f"hf:{folder}{rule}", device="cpu", dtype=dtype)
+    if not witness.is_causal:
+        model = load_model(f"hf:{folder}@pll-original", device="cpu", dtype=dtype)
     truth = witness.scores(TRIED)
     replaced, below, longest = [], [0.0], [float(np.abs(truth).max())]
     sentence = TRIED[1]

@@ -9,7 +9,8 @@ read one side. Two rows that differ in one token, read in one pass, show which p
     logits differ    causal: at the token and after it; masked: before it too
 
 Masked networks and classifiers read sentences of several lengths in one batch, the short ones
-filled up with tokens that they are told to ignore. Two rows that differ in these alone must not differ elsewhere:
+filled up with tokens that they are told to ignore. Two rows that differ in these alone must not
+differ elsewhere:
 
     row 0            the old house | for for for for    what follows | is to be ignored
     row 1            the old house | the the the the
