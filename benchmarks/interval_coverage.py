@@ -1,6 +1,6 @@
 """Do 95 % intervals cover, and do tests keep their level? Six designs, people and items at random.
 
-    python benchmarks/interval_coverage.py [--quick] [--experiments 2000] [--people-sd .15] [--seed 0]
+    python benchmarks/interval_coverage.py [--quick] [--experiments 2000] [--seed 0]
 
 People and items are drawn anew in every simulated experiment: items vary by 1.50, people by .15
 log odds, as in experiment 1 of the 2023 study. The first two models are equally good, the last

@@ -1,10 +1,11 @@
-"""Host time of a search's visits: how many positions a second, and what tokenising anew would cost.
+"""Time of a search's visits within networks and around them, and what tokenising anew would cost.
 
     python benchmarks/visits.py [--quick] [--causal FOLDER] [--masked FOLDER] [--profile]
 
-A search with networks of a few thousand weights spends next to nothing in them, so that its seconds
-a visit are what everything around the networks takes. The tokenizers and the vocabulary are what
-counts: --causal and --masked name folders of checkpoints, by default those of gpt2 and roberta with
+A search with networks of a few thousand weights spends little in their layers; what remains of the
+network is its output over a vocabulary of 50,000 tokens, which is counted apart. The rest is host
+time: what everything around the networks takes. The tokenizers and the vocabulary are what counts:
+--causal and --masked name folders of checkpoints, by default those of gpt2 and roberta with
 their real tokenizers and tiny networks beside the published data, or small ones built on the spot
 where these are absent. Every pair is searched in both directions under the default recipe; then a
 few visits are timed again with all words tokenised anew at each, as though no word's tokens could
@@ -26,7 +27,7 @@ from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
 from tempfile import mkdtemp
-from time import process_time
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
 from contstim.models import words as tokenization
 from contstim.models.catalog import load_model
 from contstim.models.causal import candidates as causal_candidates
+from contstim.models.costs import Tally, counting
 from contstim.models.masked import adapter as masked_adapter
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
@@ -95,8 +97,8 @@ def natural_sentence(words: Vocabulary) -> Sentence:
 
 def visits(
     accept: LanguageModel, reject: LanguageModel, words: Vocabulary, most: int
-) -> tuple[int, float]:
-    """How many visits were made, up to about that many, and the CPU seconds that they took."""
+) -> tuple[int, float, float]:
+    """How many visits were made (about `most`), their CPU seconds, and the share of networks."""
     natural = natural_sentence(words)
     made = [0]
     propose = type(DEFAULT.proposer).propose
@@ -109,14 +111,15 @@ def visits(
 
     proposer: Any = type(DEFAULT.proposer)
     proposer.propose = counted
-    start = process_time()
-    try:
-        synthesize(accept, reject, natural, words, recipe=DEFAULT)
-    except Enough:
-        pass
-    finally:
-        proposer.propose = propose
-    return made[0], process_time() - start
+    start, wall = process_time(), perf_counter()
+    with counting(Tally()) as tally:
+        try:
+            synthesize(accept, reject, natural, words, recipe=DEFAULT)
+        except Enough:
+            pass
+        finally:
+            proposer.propose = propose
+    return made[0], process_time() - start, tally.seconds / (perf_counter() - wall)
 
 
 @contextmanager
@@ -161,7 +164,7 @@ def main() -> None:
         words = Vocabulary(words.initial[:200], words.inner[:1_000], words.repeatable)
     most, few = (6, 1) if options.quick else (options.visits, 2)
     print(f"{len(words.words):,} words, {causal}, {masked}")
-    print("                                visits/s   ms a visit   anew: ms a visit   ratio")
+    print("                                visits/s   ms a visit   network %   host ms   anew: ms")
     pairs = [("causal", rules[0]), rules, ("causal", "3-gram")]
     for pair in pairs:
         for accept, reject in permutations(pair):
@@ -169,17 +172,17 @@ def main() -> None:
             if options.profile:
                 profile = cProfile.Profile()
                 profile.enable()
-            made, seconds = visits(models[accept], models[reject], words, most)
+            made, seconds, network = visits(models[accept], models[reject], words, most)
             if options.profile:
                 profile.disable()
                 pstats.Stats(profile).sort_stats("tottime").print_stats(25)
             with tokenised_anew():
                 slow = load()
-            n_slow, seconds_slow = visits(slow[accept], slow[reject], words, few)
+            n_slow, seconds_slow, _ = visits(slow[accept], slow[reject], words, few)
             each, each_slow = 1000 * seconds / made, 1000 * seconds_slow / n_slow
             print(
-                f"{accept + ' / ' + reject:30}{1000 / each:10.1f}{each:13.1f}{each_slow:19.1f}"
-                f"{each_slow / each:8.1f}",
+                f"{accept + ' / ' + reject:30}{1000 / each:10.1f}{each:13.1f}{100 * network:12.0f}"
+                f"{each * (1 - network):10.1f}{each_slow:11.1f}",
                 flush=True,
             )
 

@@ -33,6 +33,21 @@ REPEATABLE_ENGLISH = frozenset(
 _HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 
 
+class WordTuple(tuple[str, ...]):
+    """Words that compute their hash once: caches are asked about all of them at every visit."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[WordTuple], tuple[tuple[str, ...]]]:
+        # Without the hash, which is another one in another process
+        return WordTuple, (tuple(self),)
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """Words by where they may stand, in a fixed order without duplicates.
@@ -53,8 +68,8 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         # A frozen dataclass: its own fields are normalised once, before anybody sees them
-        object.__setattr__(self, "initial", tuple(dict.fromkeys(self.initial)))
-        object.__setattr__(self, "inner", tuple(dict.fromkeys(self.inner)))
+        object.__setattr__(self, "initial", WordTuple(dict.fromkeys(self.initial)))
+        object.__setattr__(self, "inner", WordTuple(dict.fromkeys(self.inner)))
         object.__setattr__(self, "repeatable", frozenset(map(str.lower, self.repeatable)))
         if not self.initial and not self.inner:
             raise VocabularyError("A vocabulary needs at least one word.")

@@ -60,6 +60,9 @@ def score(
     sentence counts as one more), word, token (by word: tokens, how many), log_prob and surprisal,
     in nats. A model's rows add up to its score of the sentence, corrected or not.
 
+    A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
+    read from the environment variable CONTSTIM_SERVER_KEY.
+
     Example: `contstim score --model kenlm:bigram.arpa --model hf:gpt2@chain
     --sentences natural.txt --out scores.csv`
     """

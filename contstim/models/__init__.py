@@ -21,6 +21,7 @@ transformer     causal or masked, as the checkpoint's configuration says
 causal/         transformers that predict the next token
 masked/         transformers that predict hidden tokens
 classifier/     classifiers of acceptability
+server/         causal transformers on an inference server
 checkpoints/    network and tokenizer from a folder or the hub
 training/       from a text to a recurrent network or a small transformer
 

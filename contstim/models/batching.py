@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.costs import count
+from contstim.models.costs import count, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -114,7 +114,7 @@ def out_of_memory(error: Exception) -> bool:
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """Within a `with` statement networks are not trained, and float32 means float32.
+    """Within a `with` statement networks are not trained, float32 means float32, and time counts.
 
     GPUs would round float32 products to TF32's ten bits: those of recurrent layers unless told
     otherwise, those of others where a program has asked for it.
@@ -123,7 +123,7 @@ def computing() -> Iterator[None]:
     before = cudnn.allow_tf32, matmul.allow_tf32
     cudnn.allow_tf32 = matmul.allow_tf32 = False
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), timed():
             yield
     finally:
         cudnn.allow_tf32, matmul.allow_tf32 = before

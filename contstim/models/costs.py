@@ -1,10 +1,14 @@
-"""What was computed: every sequence that passed through a network, counted where it happens."""
+"""What was computed: every sequence that passed through a network, counted where it happens.
+
+So are the seconds that networks took. They are no part of a `Cost`, which is the same in every run.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,10 +37,16 @@ class Cost:
 
 
 class Tally:
-    """A running total of costs."""
+    """A running total of costs.
+
+    Attributes:
+        total: what networks computed.
+        seconds: how long they took, from their inputs to log-probabilities.
+    """
 
     def __init__(self) -> None:
         self.total = Cost()
+        self.seconds = 0.0
 
 
 # A context variable, so that jobs in several threads do not count into each other's tallies
@@ -62,3 +72,15 @@ def count(rows: int, tokens: int, calls: int = 1) -> None:
     """Report what passes through a network."""
     for tally in _ACTIVE.get():
         tally.total += Cost(rows, tokens, calls)
+
+
+@contextmanager
+def timed() -> Iterator[None]:
+    """Report how long a network computes within a `with` statement."""
+    start = perf_counter()
+    try:
+        yield
+    finally:
+        seconds = perf_counter() - start
+        for tally in _ACTIVE.get():
+            tally.seconds += seconds

@@ -82,6 +82,15 @@ FAMILIES: dict[str, Family] = {
             rules=CLASSIFIER_RULES,
             options=("device", "dtype", "trust_remote_code"),
         ),
+        Family(
+            name="server",
+            summary="causal transformer on an inference server (vLLM, SGLang and others)",
+            loader="contstim.models.server.model:load_server",
+            checker="contstim.models.server.model:check_server",
+            rules=("log-likelihood",),
+            options=("prompt", "trust_remote_code", "weights"),
+            is_path=False,
+        ),
         *(
             Family(
                 name=kind,

@@ -103,7 +103,16 @@ class WordTokens:
 
     def followed_by(self, rest: Tokens) -> BoolArray:
         """Which words are followed by exactly these tokens, (n_words,)."""
-        return np.fromiter((tokens == rest for tokens in self.rest), np.bool_, len(self.rest))
+        numbers, number_of_word = self._distinct_rests
+        followed: BoolArray = number_of_word == numbers.get(rest, -1)
+        return followed
+
+    @cached_property
+    def _distinct_rests(self) -> tuple[dict[Tokens, int], IntArray]:
+        # Nearly all words have the same tokens after them
+        numbers: dict[Tokens, int] = {}
+        of_words = (numbers.setdefault(rest, len(numbers)) for rest in self.rest)
+        return numbers, np.fromiter(of_words, np.int64, len(self.rest))
 
 
 class WordsInPlaces:
@@ -124,7 +133,8 @@ class WordsInPlaces:
         Raises:
             ModelError: a word cannot be read.
         """
-        return self._remembered(tuple(words), place)
+        # A tuple stays itself: a vocabulary's computes its hash once
+        return self._remembered(words if isinstance(words, tuple) else tuple(words), place)
 
     def _look_up(self, words: tuple[str, ...], place: PlaceKind) -> WordTokens:
         # Words are kept singly: most words of the next call were in the last one too

@@ -266,8 +266,11 @@ def search_triplets(
             for triplet in results.unchanged
         ],
         **contamination_facts(seen),
+        **({"time": asdict(results.time)} if results.time.text else {}),
     )
     watch.remark(f"{out}: {counted(len(results.triplets), 'triplet')}.")
+    if results.time.text:
+        watch.remark(results.time.text)
     if reviews is not None or results.gone:
         watch.remark(
             f"As before: {results.unaltered:,}; gone: {results.gone:,}; new: {results.new:,}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any
@@ -71,13 +71,16 @@ class Trail:
 class Outcome:
     """What became of a job: a triplet and the two ways to it, or the reason why there is none.
 
-    A triplet whose three sentences are not all different has a reason besides.
+    A triplet whose three sentences are not all different has a reason besides. How long its
+    searches took, and how much of that networks did, is not kept.
     """
 
     state: JobState
     reason: str = ""
     triplet: Triplet | None = None
     trails: tuple[Trail, ...] = ()
+    wall_seconds: float = field(default=0.0, compare=False)
+    network_seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)

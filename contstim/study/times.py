@@ -32,7 +32,7 @@ _SHORT = {
     "export": 0.5,
     "analysis": 20.0,
 }
-_SIMULATION = 0.002  # of an experiment with a model as the human
+_SIMULATION = 0.004  # of a simulated experiment
 
 
 @dataclass(frozen=True)

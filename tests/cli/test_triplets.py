@@ -57,8 +57,13 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
     assert f"{mean:.2f}" in done.stdout
     assert "1 pair of models × 3 are 3; of the 20 given, every pair can" in done.stderr
     assert (folder / "steps.jsonl.meta.json").exists()
+    # N-gram models have no network
+    assert record["time"]["wall_seconds"] > record["time"]["network_seconds"] == 0
+    assert "0 % in networks, 100 % in everything around them" in done.stderr
     again = triplets("--seed", "4", "--restarts", "2", "-q")
     assert again.output == ""
+    # Nothing was searched
+    assert "time" not in json.loads((folder / "t.csv.meta.json").read_text())
     assert read_triplets(folder / "t.csv") == found
 
 
@@ -131,6 +136,7 @@ def test_searches_that_find_nothing_are_counted_named_and_no_results(
         assert all(name in one["reason"] for name in failed)
     again = triplets(inputs=inputs)
     assert again.exit_code == 3
+    del record["time"]  # of the searches of a run, of which the second has none
     assert json.loads((folder / "t.csv.meta.json").read_text()) == record
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from contstim.models.batching import computing
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Cost, Tally, count, counting
@@ -83,3 +84,19 @@ def test_tallies_nest_and_end() -> None:
     assert inner.total == Cost(2, 5, 1)
     assert outer.total == Cost(3, 18, 2)
     assert outer.total - inner.total == Cost(1, 13, 1)
+
+
+def test_seconds_of_networks_count_in_every_tally_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Witness: a clock that goes on by one at every look."""
+    ticks = iter(range(100))
+    monkeypatch.setattr("contstim.models.costs.perf_counter", lambda: float(next(ticks)))
+    with computing():  # while nobody counts
+        pass
+    with counting(Tally()) as outer:
+        with counting(Tally()) as inner, computing():
+            pass
+        with pytest.raises(ValueError, match="broken"), computing():
+            raise ValueError("broken")
+    assert (outer.seconds, inner.seconds) == (2.0, 1.0)

@@ -24,6 +24,7 @@ _TIMES = {
     "seconds",
     "cpu_seconds",
     "wall_seconds",
+    "network_seconds",
     "training_seconds",
     "tokens_per_second",
 }

@@ -8,9 +8,12 @@ verification     an independent check of the finished trials; certificate: that 
 presentation     what each participant sees: order and sides
 summary          a design in numbers, as a page and as a figure
 simulated        participants that are a model plus noise; artificial: one by one, what each rates
-power            what an experiment would show if one of the models were human
-calibration      how often people agree, in 2023 or in a pilot, which the noise is set to
-discoveries      which of a simulated experiment's differences are more than chance
-power_report     the power of a whole design, as a page and a table
+population       people and items that simulated experiments draw from: a mixed model of choices
+calibration      populations by what was measured of people, in 2023 or in a pilot
+power            what experiments with new people and new items would show, for one kind of trial
+discoveries      which of their differences are more than chance; crossed_tests: many at once
+precision        how exactly a difference is measured, by people and by items
+design_power     all kinds of trials, with more and fewer people and items; its page and figure:
+                 power_report, power_figure
 golan2023        numbers of the 2023 experiment that serve as defaults
 """

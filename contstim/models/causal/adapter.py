@@ -6,7 +6,7 @@ import hashlib
 import json
 from copy import copy
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from contstim.models.batching import Budget
 from contstim.models.boundaries import word_completing
 from contstim.models.causal.bounds import bounds
 from contstim.models.causal.candidates import CandidateTokens
+from contstim.models.causal.context import context_tokens, wants_space
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import in_float32, precision_of, tolerance_of
@@ -89,8 +90,14 @@ class CausalModel(LanguageModel):
         self._tokenizer = checkpoint.tokenizer
         self._rule = rule
         self._prompt = prompt
-        self._context = _context(checkpoint, prompt)
-        self._space = (rule == "chain" or (prompt or "").endswith(" ")) and _wants_space(
+        self._context = context_tokens(
+            self._tokenizer,
+            checkpoint.location,
+            prompt=prompt,
+            window=checkpoint.window,
+            config=checkpoint.model.config.get_text_config(),
+        )
+        self._space = (rule == "chain" or (prompt or "").endswith(" ")) and wants_space(
             self._tokenizer
         )
         if checkpoint.has_weights:
@@ -310,55 +317,3 @@ class CausalModel(LanguageModel):
         if not before:
             return self._network.begin(self._context)
         return self._network.extend(self._after(()), before)
-
-
-def _context(checkpoint: Checkpoint, prompt: str | None) -> Tokens:
-    tokenizer = checkpoint.tokenizer
-    if prompt is None:
-        context = _beginning(checkpoint)
-    elif not prompt.strip():
-        raise ModelError(f"The prompt {prompt!r} is blank; give a text such as '. ', or none.")
-    else:
-        framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
-        ids, special = framed["input_ids"], framed["special_tokens_mask"]
-        while special and special[-1]:  # what closes a text, such as an end-of-sequence token
-            ids, special = ids[:-1], special[:-1]
-        context = tuple(ids)
-    if not context:
-        raise ModelError(
-            f"{checkpoint.location} has nothing to read before the first word: its tokenizer "
-            f"names no beginning of a sequence. Give a prompt, such as '. '."
-        )
-    if checkpoint.window is not None and len(context) >= checkpoint.window:
-        raise ModelError(
-            f"The prompt has {len(context):,} tokens and {checkpoint.location} reads at most "
-            f"{checkpoint.window:,}: shorten it."
-        )
-    return context
-
-
-def _beginning(checkpoint: Checkpoint) -> Tokens:
-    """The tokens that begin a sequence: those that the tokenizer puts before every text.
-
-    If it puts none, the beginning-of-sequence token; models without it (Qwen) begin with the end of
-    another text.
-    """
-    # What comes before the tokens of a text, such as GLM's `[gMASK]<sop>`
-    tokenizer = checkpoint.tokenizer
-    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
-    starts = range(len(framed) - len(plain) + 1)
-    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
-    if start:
-        return tuple(framed[:start])
-    config = checkpoint.model.config.get_text_config()
-    of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
-    for option in (tokenizer.bos_token_id, *of_network):
-        token = option[0] if isinstance(option, list) else option
-        if token is not None:
-            return (int(token),)
-    return ()
-
-
-def _wants_space(tokenizer: Any) -> bool:
-    """Whether a word at the start of a text is cut otherwise than after a space."""
-    return not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))

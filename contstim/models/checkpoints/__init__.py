@@ -1,6 +1,6 @@
 """Transformer checkpoints from a folder or the hub: complete and sound, or refused.
 
-loading      load_checkpoint, new_classifier
+loading      load_checkpoint, load_tokenizer, new_classifier
 source       a folder, the local cache or the hub, and the code that may run from there
 weights      whether configuration and weights belong together
 tokenizers   whether the tokenizer belongs to the network
@@ -13,7 +13,11 @@ foreign      what `transformers` says while it loads: kept quiet, or raised as a
 from contstim.models.checkpoints.checkpoint import Checkpoint, Kind
 from contstim.models.checkpoints.devices import Device, Precision, resolve_device
 from contstim.models.checkpoints.foreign import silence
-from contstim.models.checkpoints.loading import load_checkpoint, new_classifier
+from contstim.models.checkpoints.loading import (
+    load_checkpoint,
+    load_tokenizer,
+    new_classifier,
+)
 
 __all__ = [
     "Checkpoint",
@@ -21,6 +25,7 @@ __all__ = [
     "Kind",
     "Precision",
     "load_checkpoint",
+    "load_tokenizer",
     "new_classifier",
     "resolve_device",
     "silence",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from contstim.errors import ModelError
@@ -13,7 +13,7 @@ from contstim.models.checkpoints.devices import resolve_device, resolve_precisio
 from contstim.models.checkpoints.foreign import UnavailableError, foreign_errors, silence
 from contstim.models.checkpoints.probes import check_behaviour
 from contstim.models.checkpoints.source import Source, check_folder, check_hub, stamp
-from contstim.models.checkpoints.tokenizers import check_tokenizer
+from contstim.models.checkpoints.tokenizers import check_tokenizer, check_words
 from contstim.models.checkpoints.weights import check_sizes, check_weights, without_weights
 
 if TYPE_CHECKING:
@@ -108,6 +108,45 @@ def new_classifier(
     return _load(
         location, "cpu", "float32", "new classifier", labels, trust_remote_code=trust_remote_code
     )
+
+
+def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[Any, Any]:
+    """Load a tokenizer without its network, which may be elsewhere.
+
+    Args:
+        location: a folder with the tokenizer's files, or a name on the hub.
+        trust_remote_code: as of `load_checkpoint`.
+
+    Returns:
+        The tokenizer, and the network's text configuration, None where a folder has none.
+
+    Raises:
+        ModelError: see `load_checkpoint`.
+    """
+    if not Path(location).is_dir():
+        check_folder(location)
+    source = Source(location, local=True, trust_remote_code=trust_remote_code)
+    with silence():
+        try:
+            return _open_tokenizer(source)
+        except UnavailableError:
+            if Path(location).is_dir():
+                raise
+        check_hub(location)
+        return _open_tokenizer(replace(source, local=False))
+
+
+def _open_tokenizer(source: Source) -> tuple[Any, Any]:
+    import transformers
+
+    folder, config = Path(source.location), None
+    with foreign_errors(source.location):
+        if not folder.is_dir() or (folder / "config.json").is_file():
+            source.check()
+            config = source.load(transformers.AutoConfig).get_text_config()
+        tokenizer = source.load(transformers.AutoTokenizer)
+        check_words(source.location, tokenizer)
+    return tokenizer, config
 
 
 def _load(

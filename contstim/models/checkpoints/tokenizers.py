@@ -40,7 +40,7 @@ def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
     embedding = model.get_input_embeddings()
     n_rows = int(getattr(embedding, "weight", embedding).shape[0])
     _check_size(location, tokenizer, tokens, n_rows)
-    _check_words(location, tokenizer)
+    check_words(location, tokenizer)
     _check_capitals(location, tokenizer, tokens)
     if Path(location).is_dir() and not (Path(location) / "tokenizer.json").is_file():
         _check_merges(location, tokenizer)
@@ -65,7 +65,12 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
         )
 
 
-def _check_words(location: str, tokenizer: Any) -> None:
+def check_words(location: str, tokenizer: Any) -> None:
+    """Refuse a tokenizer that reads ordinary words as unknown.
+
+    Raises:
+        ModelError: see above.
+    """
     unknown = tokenizer.unk_token_id
     rows = tokenizer(list(_WORDS), add_special_tokens=False)["input_ids"]
     unread = [w for w, row in zip(_WORDS, rows, strict=True) if not row or unknown in row]

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +83,24 @@ class _Frame:
     complete: bool
 
 
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Weighted sums of log p over the passes of a frame with k masks, nats.
+
+    Attributes:
+        of_word: of every token at each mask, over the plan's questions, (k, n_outputs).
+        one_context: log p of every token at each mask in the one context, (k, n_outputs).
+        others: over the plan's questions about other words, whose tokens are known.
+    """
+
+    of_word: FloatArray
+    one_context: FloatArray
+    others: float
+
+
+_OTHER_WORD = -1  # the group of a question about another word
+
+
 def estimate(
     passes: Passes,
     plan_of: Callable[[Pattern], Plan],
@@ -103,7 +122,8 @@ def estimate(
     estimates = Estimates(*np.full((4, len(words)), np.nan))
     mask, groups = passes.network.mask, words.by_length
     frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
-    for group, frame, sums in zip(groups.values(), frames, _sums(passes, frames), strict=True):
+    all_sums = _sums(passes, frames)
+    for group, frame, sums in zip(groups.values(), frames, all_sums, strict=True):
         _fill(estimates, group.words, frame, sums, group.tokens)
     return estimates
 
@@ -137,56 +157,72 @@ def _frame(
     )
 
 
-def _sums(passes: Passes, frames: list[_Frame]) -> list[FloatArray]:
-    """For each frame, weighted sums of log p over its passes, for every token of the vocabulary.
-
-    Returns:
-        for each frame (n_tokens + k, n_outputs), nats: entry p of the first n_tokens is the plan's
-        weighted sum of log p at place p; entry n_tokens + i is log p of the i-th mask in the one
-        context.
-    """
+def _sums(passes: Passes, frames: list[_Frame]) -> list[_Sums]:
+    """The weighted sums of log p over the passes of each frame."""
     if not frames:
         return []
     mask = passes.network.mask
     # All frames go through the network together: rows of token ids, one frame after the other
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
-    n_groups = np.array([len(frame.ids) + len(frame.gap) for frame in frames])
-    first_group = np.cumsum(n_groups) - n_groups
-    row, place, group, weight = [], [], [], []
-    for i, frame in enumerate(frames):
-        size = len(frame.gap)
-        one_context = first_row[i + 1] - 1  # the frame's last row
-        row += [first_row[i] + frame.row, np.full(size, one_context)]
-        place += [frame.place, frame.gap]
-        group += [first_group[i] + frame.place, first_group[i] + len(frame.ids) + np.arange(size)]
-        weight += [frame.weight, np.ones(size)]
-    sums = passes.weighted_sums(
-        rows,
-        row=np.concatenate(row),
-        place=np.concatenate(place),
-        group=np.concatenate(group),
-        weight=np.concatenate(weight),
-    )
-    return np.split(sums, first_group[1:])
+    sizes = np.array([len(frame.gap) for frame in frames])
+    # Groups of questions about the word, two for each of its masks: the plan's, then that in the
+    # one context. Questions about other words have no group: their tokens are those of the
+    # sentence, whatever the candidate
+    first_group = np.cumsum(2 * sizes) - 2 * sizes
+    columns = []
+    for i, (frame, size) in enumerate(zip(frames, sizes.tolist(), strict=True)):
+        in_gap = np.isin(frame.place, frame.gap)
+        group = np.where(in_gap, first_group[i] + frame.place - frame.gap[0], _OTHER_WORD)
+        one_context = np.full(size, first_row[i + 1] - 1)  # the frame's last row
+        in_context = first_group[i] + size + np.arange(size)
+        columns += [
+            (first_row[i] + frame.row, frame.place, group, frame.weight, frame.ids[frame.place]),
+            (one_context, frame.gap, in_context, np.ones(size), frame.ids[frame.gap]),
+        ]
+    row, place, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
+    frame_of = np.searchsorted(first_row, row, side="right") - 1
+    totals = np.zeros((2 * sizes.sum(), passes.network.n_outputs))
+    others = np.zeros(len(frames))
+
+    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+        about_word = group[questions] != _OTHER_WORD
+        # entry (g, s): the weight of the s-th spot about the word in group g
+        asked = questions[about_word]
+        used, index = np.unique(spots[about_word], return_inverse=True)
+        weights = np.zeros((len(totals), len(used)), np.float32)
+        np.add.at(weights, (group[asked], index), weight[asked])
+        part = torch.from_numpy(weights).to(log_probs)
+        part = part @ log_probs[torch.from_numpy(used).to(log_probs.device)]
+        np.add(totals, part.cpu().numpy(), out=totals)
+        asked, spots = questions[~about_word], spots[~about_word]
+        there = log_probs[
+            torch.from_numpy(spots).to(log_probs.device),
+            torch.from_numpy(token[asked]).to(log_probs.device),
+        ]
+        np.add.at(others, frame_of[asked], weight[asked] * there.double().cpu().numpy())
+
+    passes.distributions(rows, row, place, use)
+    sums = []
+    for part, of_others in zip(np.split(totals, first_group[1:]), others.tolist(), strict=True):
+        of_word, one_context = np.split(part, 2)
+        sums.append(_Sums(of_word, one_context, of_others))
+    return sums
 
 
 def _fill(
-    estimates: Estimates, words: IntArray, frame: _Frame, sums: FloatArray, tokens: IntArray
+    estimates: Estimates, words: IntArray, frame: _Frame, sums: _Sums, tokens: IntArray
 ) -> None:
     """Fill in the estimates of some words, (n,), whose tokens are (n, k)."""
-    n_tokens, size = len(frame.ids), len(frame.gap)
-    # The other words' terms: their tokens are those of the sentence, whatever the candidate
-    others = np.setdiff1d(np.unique(frame.place), frame.gap)
-    fixed = sums[others, frame.ids[others]].sum()
     # The candidates' terms: each column is a mask, each entry looked up at the candidate's token
-    word_terms = sums[frame.gap, tokens]  # (n, k)
-    alone = sums[n_tokens + np.arange(size), tokens]  # (n, k): in the one context
+    masks = range(len(frame.gap))
+    word_terms = np.stack([sums.of_word[i].take(tokens[:, i]) for i in masks], axis=1)  # (n, k)
+    alone = np.stack([sums.one_context[i].take(tokens[:, i]) for i in masks], axis=1)
     # A token's weights add up to 1 over the whole plan, here to a share of it
-    share = np.bincount(frame.place, frame.weight, n_tokens)[frame.gap]  # (k,)
+    share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap]  # (k,)
     filled = np.where(share > 0, word_terms / np.where(share > 0, share, 1), alone)
     estimates.one_context[words] = alone.sum(axis=1)
-    estimates.shared_terms[words] = fixed + filled.sum(axis=1)
-    estimates.upper_bound[words] = fixed + word_terms.sum(axis=1)
+    estimates.shared_terms[words] = sums.others + filled.sum(axis=1)
+    estimates.upper_bound[words] = sums.others + word_terms.sum(axis=1)
     if frame.complete:
         estimates.exact[words] = estimates.upper_bound[words]

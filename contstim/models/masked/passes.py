@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contstim.models.boundaries import Normaliser
     from contstim.models.masked.network import MaskedNetwork
 
-    _Use: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], None]
+    UseLogits: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], None]
 
 
 @dataclass(frozen=True)
@@ -65,41 +65,25 @@ class Passes:
         self._forward(rows, row, place, use)
         return answers
 
-    def weighted_sums(
-        self,
-        rows: Sequence[Row],
-        row: IntArray,
-        place: IntArray,
-        group: IntArray,
-        weight: FloatArray,
-    ) -> FloatArray:
-        """Weighted sums of log p over groups of questions, for every token of the vocabulary.
+    def distributions(
+        self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits
+    ) -> None:
+        """Log p of every token of the vocabulary at places of rows, batch by batch.
 
         Args:
             rows: see `answer`.
             row: see `answer`.
             place: see `answer`.
-            group: the group of each question, (n_questions,).
-            weight: the weight of each question, (n_questions,).
-
-        Returns:
-            (n_groups, n_outputs), nats
+            use: called for each batch with log p at its spots, (n_spots, n_outputs), nats, the
+                questions that they answer, (q,), and the spot of each of these questions, (q,).
         """
-        n_groups = int(group.max(initial=-1)) + 1
-        sums = np.zeros((n_groups, self.network.n_outputs))
 
-        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
-            # entry (g, s): the weight of spot s of this batch in group g
-            weights = np.zeros((n_groups, len(logits)), np.float32)
-            np.add.at(weights, (group[questions], spots), weight[questions])
-            log_probs = self.normaliser.log_softmax(logits)  # (n_spots, n_outputs)
-            part = torch.from_numpy(weights).to(log_probs) @ log_probs
-            np.add(sums, part.cpu().numpy(), out=sums)
+        def normalise(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+            use(self.normaliser.log_softmax(logits), questions, spots)
 
-        self._forward(rows, row, place, use)
-        return sums
+        self._forward(rows, row, place, normalise)
 
-    def _forward(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: _Use) -> None:
+    def _forward(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits) -> None:
         """Run the distinct rows in batches.
 
         For each batch `use` is called with the logits of its spots, (n_spots, n_outputs), the

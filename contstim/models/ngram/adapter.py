@@ -18,7 +18,7 @@ from contstim.models.caching import WORDS, SizedCache
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
 from contstim.models.ngram.precautions import check_file
-from contstim.models.ngram.replace import log10_of_replacements
+from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import TrainingText
 
@@ -143,12 +143,18 @@ class KenlmModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        ids = np.concatenate([[BEGIN], self.tables.ids(sentence.words), [END]])
+        ids = (BEGIN, *self.tables.ids(sentence.words).tolist(), END)
         # <s> stands at index 0, so a word at `position` has the index position + 1
-        of_vocabulary = log10_of_replacements(self.tables, ids, position + 1)
+        of_vocabulary = self._with_each_word(ids, position + 1)
         # (n_words of the model,) -> (n_words asked about,)
-        scores: FloatArray = of_vocabulary[self._candidate_ids(tuple(words))] * _NATS
+        asked = words if isinstance(words, tuple) else tuple(words)
+        scores: FloatArray = of_vocabulary[self._candidate_ids(asked)] * _NATS
         return scores
+
+    @cached_property
+    def _with_each_word(self) -> ReplacementScores:
+        assert self.tables is not None
+        return ReplacementScores(self.tables)
 
     @cached_property
     def _candidate_ids(self) -> Callable[[tuple[str, ...]], IntArray]:

@@ -36,11 +36,16 @@ KenLM's bit for bit; their sums are float64.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.models.caching import SizedCache
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from contstim.arrays import Float32Array, FloatArray, IntArray
     from contstim.models.ngram.tables import NgramTables
 
@@ -53,25 +58,55 @@ class _Matches:
     rows: IntArray  # (n,): the n-gram's row in the table of its order
 
 
-def log10_of_replacements(tables: NgramTables, ids: IntArray, place: int) -> FloatArray:
-    """Log10 probability of a sentence with each word of the vocabulary at one place, (n_words,).
+_CACHED_NGRAMS = 2**16
+_CACHED_BYTES = 2**26  # of changed probabilities
+
+
+class ReplacementScores:
+    """Log10 probability of a sentence with each word of the vocabulary at one place.
+
+    A search asks about the same places again and again while words change elsewhere. What depends
+    on the neighbours of a place alone is cached, in 64 MB at most; tables never change, so that
+    nothing cached becomes wrong.
 
     Args:
         tables: the model.
-        ids: the sentence as word ids, with <s> first and </s> last.
-        place: index into `ids` of the word to replace, 1 or more.
     """
-    total = np.zeros(len(tables.words))
-    neighbourhood = _Neighbourhood(tables, ids, place)
-    for target in range(1, len(ids)):
-        if place <= target < place + tables.order:
-            total += neighbourhood.log10_prob(target - place)
-        else:
-            total += _log10_prob(tables, ids[: target + 1])
-    return total
+
+    def __init__(self, tables: NgramTables) -> None:
+        self._tables = tables
+        self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables))
+        self._changed = SizedCache(self._around, lambda probs: probs.nbytes, _CACHED_BYTES)
+
+    def __call__(self, ids: tuple[int, ...], place: int) -> FloatArray:
+        """Log10 probabilities, (n_words,).
+
+        Args:
+            ids: the sentence as word ids, with <s> first and </s> last.
+            place: index into `ids` of the word to replace, 1 or more.
+        """
+        order = self._tables.order
+        before, after = ids[max(0, place + 1 - order) : place], ids[place + 1 : place + order]
+        changed = self._changed(before, after)
+        # Terms are added from left to right, as KenLM's are
+        total = np.zeros(len(self._tables.words))
+        for target in range(1, len(ids)):
+            if place <= target < place + order:
+                total += changed[target - place]
+            else:
+                total += self._log10_prob(ids[max(0, target + 1 - order) : target + 1])
+        return total
+
+    def _around(self, before: tuple[int, ...], after: tuple[int, ...]) -> Float32Array:
+        """Log10 probabilities of each word between others, and of those after it.
+
+        (1 + len(after), n_words): a row for the word itself, and for each word after it.
+        """
+        neighbourhood = _Neighbourhood(self._tables, np.array([*before, 0, *after]), len(before))
+        return np.stack([neighbourhood.log10_prob(right) for right in range(len(after) + 1)])
 
 
-def _log10_prob(tables: NgramTables, ids: IntArray) -> np.float32:
+def _log10_prob(tables: NgramTables, ids: Sequence[int] | IntArray) -> np.float32:
     """Log10 probability of the last word given the others."""
     last = int(ids[-1])
     prob = np.float32(tables.orders[0].log10_prob[last])
@@ -87,9 +122,9 @@ def _log10_prob(tables: NgramTables, ids: IntArray) -> np.float32:
     return prob
 
 
-def _row(tables: NgramTables, ids: IntArray) -> int:
+def _row(tables: NgramTables, ids: Sequence[int] | IntArray) -> int:
     """Row of an n-gram in the table of its order; -1 where the model does not have it."""
-    rows = ids[:1]
+    rows = np.array(ids[:1])
     for order, word in enumerate(ids[1:], start=2):
         rows = tables.find(order, rows, int(word))
         if rows[0] < 0:

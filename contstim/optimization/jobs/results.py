@@ -46,6 +46,7 @@ class TripletResults:
             hold a word that has been excluded since, or a model, the words or the natural sentences
             have changed.
         new: triplets that did not stand there.
+        time: how long the searches of this run took that came to an end.
     """
 
     triplets: tuple[Triplet, ...]
@@ -60,11 +61,36 @@ class TripletResults:
     unaltered: int = field(compare=False)
     gone: int = field(compare=False)
     new: int = field(compare=False)
+    time: SearchTime = field(compare=False)
 
     @property
     def complete(self) -> bool:
         """Whether every triplet that was wanted is there."""
         return not any(pair.failed or pair.unchanged or pair.missing for pair in self.pairs)
+
+
+@dataclass(frozen=True)
+class SearchTime:
+    """How long searches took, all workers together.
+
+    Attributes:
+        wall_seconds: from their beginnings to their ends.
+        network_seconds: within networks; the rest is the work of everything around them.
+    """
+
+    wall_seconds: float = 0.0
+    network_seconds: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The shares of networks and of everything else in percent; empty if nothing was done."""
+        if not self.wall_seconds:
+            return ""
+        network = round(100 * self.network_seconds / self.wall_seconds)
+        return (
+            f"Searches took {self.wall_seconds:,.0f} s, all workers together: {network} % in "
+            f"networks, {100 - network} % in everything around them."
+        )
 
 
 @dataclass(frozen=True)

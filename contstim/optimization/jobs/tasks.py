@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
 from contstim.models.base import ROUNDING
-from contstim.models.costs import Cost
+from contstim.models.costs import Cost, Tally, counting
 from contstim.optimization.search.constraints import (
     NO_LIMITS,
     Candidates,
@@ -214,26 +215,35 @@ class TripletTask(SynthesisTask):
                 judge_model = copy(judge_model)
                 judge_model.name = f"{judge_model.name} (judge)"
             fluency = (judge_model, self.judge.floor)
+        began = perf_counter()
         try:
-            triplet, *syntheses = synthesize_triplet(
-                models[0],
-                models[1],
-                self.natural,
-                vocabulary,
-                recipe=recipe_named(self.recipe),
-                constraints=constraints,
-                fluency=fluency,
-                seed=self.seed,
-                seeds=SEEDS,
-                restarts=self.restarts,
-            )
+            with counting(Tally()) as tally:
+                triplet, *syntheses = synthesize_triplet(
+                    models[0],
+                    models[1],
+                    self.natural,
+                    vocabulary,
+                    recipe=recipe_named(self.recipe),
+                    constraints=constraints,
+                    fluency=fluency,
+                    seed=self.seed,
+                    seeds=SEEDS,
+                    restarts=self.restarts,
+                )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
             for model in loaded.values():
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome(JobState.INADMISSIBLE, f"{model.name} gives it probability zero")
             raise
-        return Outcome(JobState.FOUND, triplet.alike, triplet, tuple(map(_trail, syntheses)))
+        return Outcome(
+            JobState.FOUND,
+            triplet.alike,
+            triplet,
+            tuple(map(_trail, syntheses)),
+            wall_seconds=perf_counter() - began,
+            network_seconds=tally.seconds,
+        )
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
         constraints = self.limits.constraints(self.natural, every_fix=False)

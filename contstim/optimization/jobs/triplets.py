@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +15,7 @@ from contstim.optimization.jobs.allotment import (
 )
 from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW
 from contstim.optimization.jobs.plausibility import floors_of, reference_sentences
-from contstim.optimization.jobs.results import TripletResults, pair_statistics
+from contstim.optimization.jobs.results import SearchTime, TripletResults, pair_statistics
 from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
 from contstim.optimization.jobs.store_changes import NO_CHANGES, AllowedChanges, StoreChange
@@ -24,7 +25,7 @@ from contstim.optimization.jobs.words import shared_words
 from contstim.reviews import Decision, ItemKind
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
-from contstim.store.triplets import Job, JobState, StoreEdit, TripletStore
+from contstim.store.triplets import Job, JobState, Outcome, StoreEdit, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.executors.base import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Floors
-    from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
     from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.reviews import Review
     from contstim.store.database import Database
@@ -175,6 +176,12 @@ def find_triplets(
         # What was found under these exclusions does not hold an excluded word, so that only what
         # was found before a word was excluded is searched again.
         store.forget_holding(plan.limits.exclude)
+        times: list[SearchTime] = []
+
+        def save(task: TripletTask, outcome: Outcome) -> None:
+            times.append(SearchTime(outcome.wall_seconds, outcome.network_seconds))
+            store.keep(task.models, task.place, task.natural.text, outcome)
+
         waves = None if plan.cap is None else Waves(plan.cap, plan.pairs, plan.per_pair, store)
         # Without a cap on words there is one wave of all searches.
         while True:
@@ -183,9 +190,7 @@ def find_triplets(
                 profiles,
                 allocator,
                 settled=store.jobs(),
-                save=lambda task, outcome: store.keep(
-                    task.models, task.place, task.natural.text, outcome
-                ),
+                save=save,
                 progress=progress,
                 floors=floors,
                 unsuitable=partial(_unsuitable, plan.limits.exclude, waves),
@@ -226,6 +231,7 @@ def find_triplets(
         unaltered=len(before & after),
         gone=len(before - after),
         new=len(after - before),
+        time=SearchTime(*map(sum, zip(*map(astuple, times), strict=True))),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -352,6 +353,11 @@ class Position:
         """The word that stands there."""
         return self.sentence.words[self.index]
 
+    @property
+    def column(self) -> int:
+        """The index among `words` of the word that stands there."""
+        return _places(self.words)[self.word]
+
     def replace(self, word: str) -> Sentence:
         """The sentence with another word there."""
         return self.sentence.replace(self.index, word)
@@ -371,7 +377,7 @@ class Candidates:
     natural: Sentence
     constraints: tuple[Constraint, ...] = ()
 
-    @property
+    @cached_property
     def positions(self) -> tuple[int, ...]:
         """The 0-based positions that are not fixed."""
         every = range(len(self.natural))
@@ -391,8 +397,7 @@ class Candidates:
         allowed = np.ones(len(words), np.bool_)
         for constraint in self.constraints:
             allowed &= constraint.allowed(self.natural, sentence, index, words)
-        if sentence.words[index] in words:
-            allowed[words.index(sentence.words[index])] = False
+        allowed[_places(words).get(sentence.words[index], [])] = False
         return allowed
 
     def broken(self, sentence: Sentence) -> list[str]:
@@ -420,6 +425,10 @@ def _listed(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
     return listed
 
 
+def _find_places(words: tuple[str, ...]) -> dict[str, int]:
+    return {word: index for index, word in enumerate(words)}
+
+
 def _places_by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, word in enumerate(words):
@@ -436,6 +445,7 @@ def _which_are(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
 
 
 # A vocabulary's tens of thousands of words are asked about at every visit: computed once.
+_places = SizedCache(_find_places, len, WORDS)
 _by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
 _lengths = SizedCache(_count_characters, len, WORDS)
 _members = SizedCache(_which_are, len, WORDS)

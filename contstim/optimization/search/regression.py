@@ -62,7 +62,7 @@ class RegressionProposer(Proposer):
 
         # Lines for the models that only estimate begin with three points: the candidates with the
         # highest and the lowest estimate, and the word that stands there (column `here`).
-        here = position.words.index(position.word)
+        here = position.column
         lines = _Lines(
             exact,
             estimates=np.stack([screening.estimate[chosen] for screening in screenings]),

@@ -63,7 +63,7 @@ class PositionEstimates:
         # Estimated differences from the word that stands there, by the stage they came from.
         self._differences = {stage: np.full(shape, np.nan) for stage in Stage}
         bounds = np.empty(shape)
-        here = position.words.index(position.word)  # the column of the word that stands there
+        here = position.column  # the column of the word that stands there
         for number in range(len(evaluator.models)):
             screening = evaluator.screen(number, position)
             bounds[number] = screening.upper_bound

@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from contstim.errors import ModelError
 from contstim.models.base import LanguageModel, Scorer
 from contstim.models.ngram.adapter import KenlmModel
-from contstim.models.ngram.replace import log10_of_replacements
+from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN
 from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
@@ -56,9 +55,10 @@ def test_probabilities_of_all_words_sum_to_one(trigram: KenlmModel) -> None:
     assert trigram.tables is not None
     ids = trigram.tables.ids(["The", "old"])
     # Scoring "<s> The old ?" without an end: the last place's conditional probability varies.
-    context = np.concatenate([[BEGIN], ids])
-    totals = log10_of_replacements(trigram.tables, np.append(context, 0), 3)
-    before = log10_of_replacements(trigram.tables, context, 2)[ids[1]]
+    context = (BEGIN, *ids.tolist())
+    with_each_word = ReplacementScores(trigram.tables)
+    totals = with_each_word((*context, 0), 3)
+    before = with_each_word(context, 2)[ids[1]]
     probabilities = 10 ** (totals - before)
     probabilities[BEGIN] = 0
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)

@@ -1,0 +1,300 @@
+"""HTTP with retries, time limits, several requests at once, and connections that are kept.
+
+What may pass is tried again: refused and broken connections, time limits, status 408, 425, 429 and
+500 to 504, answers that are cut off. The pauses double from half a second to half a minute, unless
+the server says how long to wait (`Retry-After`), until the patience for the request is at an end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR
+from threading import Event, Lock
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from weakref import finalize
+
+from contstim.errors import ModelError
+from contstim.models.server.faults import ServerFault, ServerFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_Result = TypeVar("_Result")
+
+FIRST_PATIENCE = 10.0
+"""Seconds for a server that may not be there at all, or not speak the dialect."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRIES = 3  # of a request whose answers are whole and lack something
+_LONGEST_TEXT = 300  # characters of a server's message that are repeated
+
+
+class PassingError(Exception):
+    """A failure after which the same request may succeed.
+
+    Args:
+        message: what happened.
+        pause: seconds that the server asks to wait; None if it does not say.
+        few: whether it is a whole answer that lacks something, so that few tries are enough.
+    """
+
+    def __init__(self, message: str, pause: float | None = None, *, few: bool = False) -> None:
+        super().__init__(message)
+        self.pause, self.few = pause, few
+
+
+class StatusError(ModelError):
+    """The server refuses a request, and would again.
+
+    Attributes:
+        status: of HTTP.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Client:
+    """Requests to one server.
+
+    Args:
+        url: of the server.
+        key: sent as a bearer token; it is in no message, nor in the object's text.
+        timeout: seconds that one answer may take.
+        patience: seconds for which a request is tried again.
+        concurrency: how many requests are under way at once.
+        key_hint: what to do where the server wants a key, a sentence.
+
+    Attributes:
+        openings: how many connections were opened so far: behind one that was kept is the same
+            process as before.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None,
+        timeout: float,
+        patience: float,
+        concurrency: int,
+        key_hint: str,
+    ) -> None:
+        parts = urlsplit(url)
+        self.url = url
+        self.openings = 0
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._place = (parts.hostname or "", parts.port)
+        self._key, self._key_hint = key, key_hint
+        self._timeout, self._patience, self._concurrency = timeout, patience, concurrency
+        self._idle: list[HTTPConnection] = []
+        self._busy: set[HTTPConnection] = set()
+        self._lock = Lock()
+        # Sockets that nobody closes are reported as leaks when the object is dropped
+        finalize(self, _close_all, self._idle)
+
+    def close(self) -> None:
+        """Close all connections; the next request opens new ones."""
+        with self._lock:
+            _close_all(self._idle)
+
+    def ask_all(
+        self,
+        url: str,
+        bodies: Sequence[object],
+        read: Callable[[int, Any], _Result],
+        *,
+        longest: float = math.inf,
+    ) -> list[_Result]:
+        """Post each body as JSON, several at once, and read the answers, in the bodies' order.
+
+        Args:
+            url: where to.
+            bodies: what.
+            read: a function of a body's number and its answer; it raises `PassingError` for an
+                answer that is worth asking for again.
+            longest: seconds after which patience is at an end in any case.
+
+        Raises:
+            ModelError: a request was refused, failed until patience was at an end, or `read`
+                raised it.
+        """
+        stop = Event()
+
+        def ask(number: int) -> _Result:
+            body = bodies[number]
+            return self._ask(url, body, lambda answer: read(number, answer), stop, longest)
+
+        if len(bodies) == 1:
+            return [ask(0)]
+        with ThreadPoolExecutor(min(self._concurrency, len(bodies) or 1)) as pool:
+            futures = [pool.submit(ask, number) for number in range(len(bodies))]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                # After the first failure, and after Ctrl-C: nothing new is begun, and neither a
+                # pause nor an answer is waited for
+                stop.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                with self._lock:
+                    for connection in self._busy:
+                        with suppress(OSError, AttributeError):
+                            connection.sock.shutdown(SHUT_RDWR)
+                raise
+
+    def get(self, url: str) -> Any | None:
+        """The JSON at an address of the server, or None where there is none.
+
+        Raises:
+            StatusError: the server wants a key.
+            ModelError: it cannot be reached.
+        """
+        try:
+            return self._ask(url, None, lambda answer: answer, Event(), FIRST_PATIENCE)
+        except StatusError as error:
+            if error.status in {401, 403}:
+                raise
+            return None
+
+    def _ask(
+        self,
+        url: str,
+        body: object | None,
+        read: Callable[[Any], _Result],
+        stop: Event,
+        longest: float = math.inf,
+    ) -> _Result:
+        patience = min(self._patience, longest)
+        began, pause, n_incomplete = monotonic(), _FIRST_PAUSE, 0
+        while True:
+            try:
+                return read(self._exchange(url, body))
+            except PassingError as problem:
+                n_incomplete += problem.few
+                if n_incomplete == _TRIES:
+                    raise ServerFaultError(
+                        self.url,
+                        ServerFault.INCOMPLETE,
+                        f"Asked {_TRIES} times, the last time {problem} Does the server speak the "
+                        f"dialect of its address, and does it give log-probabilities?",
+                    ) from None
+                # With a share of chance, so that requests that failed together do not come back
+                # together
+                wait = pause * random.uniform(0.5, 1.0)
+                if problem.pause is not None:
+                    wait = max(problem.pause, wait / 10)  # a server may well say 0, and mean it
+                if stop.is_set() or monotonic() - began + wait > patience:
+                    raise ModelError(
+                        f"{self.url} gave no answer that can be used, for {patience:g} "
+                        f"seconds: {problem} Scores so far are kept. Start the work again when the "
+                        f"server is well, or wait for longer with '&patience=SECONDS' in its "
+                        f"address."
+                    ) from None
+            stop.wait(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _exchange(self, url: str, body: object | None) -> Any:
+        """Send one request over an idle connection or a new one, and read its answer as JSON."""
+        with self._lock:
+            connection = (
+                self._idle.pop() if self._idle else self._kind(*self._place, timeout=self._timeout)
+            )
+            self._busy.add(connection)
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        content = None if body is None else json.dumps(body).encode()
+        # From the URL, everything but the server: path and query
+        target = urlsplit(url)._replace(scheme="", netloc="").geturl() or "/"
+        deadline = monotonic() + self._timeout
+        is_new = connection.sock is None
+        try:
+            if is_new:
+                connection.connect()
+                with self._lock:
+                    self.openings += 1
+            connection.request("GET" if body is None else "POST", target, content, headers)
+            response = connection.getresponse()
+            chunks = []
+            # In chunks: the socket's limit is for each of them, and a server that sends a byte now
+            # and then would keep within it for ever
+            while chunk := response.read1(1 << 16):
+                chunks.append(chunk)
+                if monotonic() > deadline:
+                    raise TimeoutError
+            if response.length:  # bytes that were promised and did not come
+                raise HTTPException("the answer is cut off")
+            response.read()  # leaves the connection ready for the next request
+            with self._lock:
+                # A connection that the server has closed has no socket any more
+                if connection.sock is not None:
+                    self._idle.append(connection)
+        except TimeoutError:
+            connection.close()
+            raise PassingError(f"an answer took more than {self._timeout:g} seconds.") from None
+        except (OSError, HTTPException) as error:
+            connection.close()
+            # A server may close a connection that was idle for a while, and does no wrong
+            pause = None if is_new else 0.0
+            raise PassingError(f"{self._plain(error)}.", pause) from None
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            with self._lock:
+                self._busy.discard(connection)
+        text = b"".join(chunks).decode("utf-8", "replace")
+        if response.status != 200:
+            raise self._refusal(response.status, text, response.getheader("Retry-After"))
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise PassingError("an answer is not JSON, or is cut off.") from None
+
+    def _refusal(
+        self, status: int, text: str, retry_after: str | None
+    ) -> PassingError | StatusError:
+        said = " ".join(self._plain(text).split())[:_LONGEST_TEXT]
+        if status in _PASSING:
+            return PassingError(f"status {status}: {said}.", _seconds(retry_after))
+        if status in {401, 403}:
+            return StatusError(status, f"{self.url} wants a key or refuses it. {self._key_hint}")
+        return StatusError(
+            status,
+            f"{self.url} refuses a request with status {status}: {said}. Look at the address, the "
+            f"model's name and the dialect.",
+        )
+
+    def _plain(self, error: object) -> str:
+        """A foreign message, in which the server may have repeated the key."""
+        text = str(error) or type(error).__name__
+        return text.replace(self._key, "…") if self._key else text
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """The pause of a `Retry-After` header, which is a number of seconds or a date."""
+    if retry_after is None:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time())
+    except ValueError:
+        return None
+
+
+def _close_all(connections: list[HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()

@@ -1,0 +1,274 @@
+"""A causal model on an inference server, as a language model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from contstim.errors import ModelError
+from contstim.models.base import Convention, LanguageModel, TokenScore
+from contstim.models.causal.candidates import CandidateTokens
+from contstim.models.causal.context import context_tokens, wants_space
+from contstim.models.costs import count
+from contstim.models.fingerprints import fingerprint_of_tokenizer
+from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of, parse_address
+from contstim.models.server.client import Client
+from contstim.models.server.handshake import check_unchanged, shake_hands
+from contstim.models.server.service import ScoringService
+from contstim.models.special_tokens import readable
+from contstim.models.words import END_MARK, Encoding, encode_batch, unscorable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.base import Continuation
+    from contstim.models.server.address import ServerAddress
+    from contstim.models.server.handshake import Handshake
+    from contstim.sentence import Sentence
+
+    Tokens: TypeAlias = tuple[int, ...]
+
+UNKNOWN_PRECISION = "unknown"
+"""Of weights that are elsewhere; results are held to the tolerance of the address."""
+
+_UNCONFIRMED, _SECONDS = 64, 30.0  # sentences and seconds without another look at the model
+
+
+class ServerModel(LanguageModel):
+    """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
+
+    As `CausalModel` under the rule `log-likelihood`, with the network elsewhere: sentences are cut
+    here, and the server is sent token ids. It is tried out when the model is made (`handshake`).
+
+    A search knows nothing of a sentence but its score, and asks a draft where there is one.
+
+    Args:
+        address: of the server and its model.
+        tokenizer: a `transformers` tokenizer, the model's own.
+        prompt: a text before the sentence, instead of the beginning-of-sequence token.
+        name: the model's name, by default the address.
+        config: the network's text configuration, where it is at hand.
+        draft: a local model whose scores resemble the server's.
+        connected: whether to try the server out; without it the model scores nothing, and tells
+            how it reads words.
+
+    Raises:
+        ServerFaultError: the server has a fault; says which.
+        ModelError: it cannot be reached, or there is no context.
+    """
+
+    reports_passes = True
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        tokenizer: Any,
+        *,
+        prompt: str | None = None,
+        name: str | None = None,
+        config: Any = None,
+        draft: LanguageModel | None = None,
+        connected: bool = True,
+    ) -> None:
+        self.name = name or address.text
+        self._address, self._tokenizer = address, tokenizer
+        self._prompt, self._draft = prompt, draft
+        self._window = address.window
+        self._context = context_tokens(
+            tokenizer, address.text, prompt=prompt, window=self._window, config=config
+        )
+        self._space = (prompt or "").endswith(" ") and wants_space(tokenizer)
+        self._candidates = CandidateTokens(tokenizer, self._encode)
+        self._agreed: Handshake | None = None
+        if connected:
+            self._client = Client(
+                address.url,
+                key=key_of(address),
+                timeout=address.timeout,
+                patience=address.patience,
+                concurrency=address.concurrency,
+                key_hint=f"Set the environment variable {host_variable(address)} or "
+                f"{KEY_VARIABLE} to it; it is not part of the address.",
+            )
+            self._service = ScoringService(address, tokenizer, self._client)
+            self._agreed = shake_hands(self._service, tokenizer, self._context)
+            self._window = self._window or self._agreed.window
+            self._confirmed()
+
+    @cached_property
+    def convention(self) -> Convention:
+        """The rule, the context, and the tolerance within which the server agreed with itself."""
+        # How sentences are cut and what stands before them, as in local causal models
+        reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
+        if self._agreed is None:
+            digest = hashlib.sha256(json.dumps(reading).encode()).hexdigest()[:24]
+        else:
+            tolerance = self._address.tolerance
+            digest = self._agreed.fingerprint(self._address.model, tolerance, reading)
+        beginning = " ".join(self._tokenizer.convert_ids_to_tokens(list(self._context)))
+        return Convention(
+            rule="log-likelihood",
+            context=beginning if self._prompt is None else self._prompt,
+            end_scored=True,
+            fingerprint=f"{'tokenizer' if self._agreed is None else 'server'}-{digest}",
+            precision=UNKNOWN_PRECISION,
+            tolerance=self._address.tolerance,
+        )
+
+    def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """See `LanguageModel.log_probs`.
+
+        Raises:
+            ServerFaultError: the server has a fault, or its model has changed.
+            ModelError: a sentence is too long, or the server cannot be reached for long.
+        """
+        rows = self._terms([encoding.ids for encoding in self._encode(sentences)])
+        return np.array([row.sum() for row in rows], np.float64)
+
+    def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
+        """See `LanguageModel.token_log_probs`."""
+        encodings = self._encode(sentences)
+        rows = self._terms([encoding.ids for encoding in encodings])
+        return [
+            [
+                TokenScore(word, token, value)
+                for word, token, value in zip(
+                    encoding.word_of,
+                    self._tokenizer.convert_ids_to_tokens(list(encoding.ids)),
+                    row.tolist(),
+                    strict=True,
+                )
+            ]
+            for encoding, row in zip(encodings, rows, strict=True)
+        ]
+
+    def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
+        """See `LanguageModel.token_counts`; the end mark counts."""
+        return np.array([len(encoding) for encoding in self._encode(sentences)], np.int64)
+
+    def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
+        """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
+        encodings = self._encode([item.sentence for item in continuations], end_apart=True)
+        words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
+        rows = self._terms([e.ids[: len(w)] for e, w in zip(encodings, words, strict=True)])
+        totals = [
+            row[np.array(word_of) >= item.start].sum()
+            for item, word_of, row in zip(continuations, words, rows, strict=True)
+        ]
+        return np.array(totals, np.float64)
+
+    def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
+        """The local model that the address names, or None."""
+        return self._draft
+
+    def forget_prefixes(self) -> None:
+        """See `LanguageModel.forget_prefixes`: those of the draft."""
+        if self._draft is not None:
+            self._draft.forget_prefixes()
+
+    def knows(self, words: Sequence[str]) -> BoolArray:
+        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
+        return readable(self._tokenizer, words)
+
+    def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
+        """See `LanguageModel.tokens_per_word`."""
+        return self._candidates.in_place(words, initial=initial).lengths.copy()
+
+    def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
+        """See `Scorer.unscorable`."""
+        return unscorable(self._encode, sentences)
+
+    def _encode(self, sentences: Sequence[Sentence], *, end_apart: bool = False) -> list[Encoding]:
+        encodings = encode_batch(
+            self._tokenizer,
+            sentences,
+            leading_space=self._space,
+            special_tokens=False,
+            end_apart=end_apart,
+        )
+        if self._window is not None:
+            for sentence, encoding in zip(sentences, encodings, strict=True):
+                # A server also keeps room for the token that it is asked to generate
+                needed = len(self._context) + len(encoding) + 1
+                if needed > self._window:
+                    raise ModelError(
+                        f"{sentence.text[:60]!r} needs {needed:,} tokens; {self.name} reads at "
+                        f"most {self._window:,}. Leave the sentence out or use another model."
+                    )
+        return encodings
+
+    def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
+        """Log-probabilities of the tokens of each row in context, nats."""
+        if self._agreed is None:
+            raise ModelError(
+                f"{self.name} was loaded to ask how it reads words, without its server. Load it "
+                f"with weights=True to score sentences."
+            )
+        if not rows:
+            return []
+        before = len(self._context)
+        terms = [
+            values[before:] for values in self._service.echo([self._context + r for r in rows])
+        ]
+        self._n_unconfirmed += len(rows)
+        # Behind a connection that was kept is the process that was there before. Behind a new one
+        # may be another model, and then none of these values are given out.
+        if (
+            self._client.openings > self._openings
+            or self._n_unconfirmed >= _UNCONFIRMED
+            or monotonic() - self._moment > _SECONDS
+        ):
+            check_unchanged(self._service, self._agreed)
+            self._confirmed()
+        count(len(rows), sum(map(len, rows)) + before * len(rows))
+        return terms
+
+    def _confirmed(self) -> None:
+        """The model was the one of the handshake a moment ago."""
+        self._openings, self._n_unconfirmed, self._moment = self._client.openings, 0, monotonic()
+
+
+def check_server(location: str, *, trust_remote_code: bool = False) -> None:
+    """Refuse an address that cannot be read; the server is not asked.
+
+    Raises:
+        ModelError: see `parse_address`.
+    """
+    del trust_remote_code
+    parse_address(location)
+
+
+def load_server(
+    location: str,
+    *,
+    name: str,
+    prompt: str | None = None,
+    trust_remote_code: bool = False,
+    weights: bool = True,
+) -> ServerModel:
+    """Load the tokenizer of a served model, and try its server out.
+
+    Raises:
+        ModelError: see `parse_address` and `ServerModel`; or the tokenizer cannot be loaded.
+    """
+    from contstim.models.catalog import load_model
+    from contstim.models.checkpoints import load_tokenizer
+
+    address = parse_address(location)
+    tokenizer, config = load_tokenizer(address.tokenizer, trust_remote_code=trust_remote_code)
+    draft = load_model(address.draft) if address.draft and weights else None
+    return ServerModel(
+        address,
+        tokenizer,
+        prompt=prompt,
+        name=name,
+        config=config,
+        draft=draft,
+        connected=weights,
+    )

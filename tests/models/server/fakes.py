@@ -1,0 +1,253 @@
+"""Servers in threads that speak the three dialects, healthy or sick in a way that is theirs.
+
+A fake reads rows of token ids with a network of this process. Each sickness changes one step of
+`FakeServer`: what is read, what is answered, or what HTTP does.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+
+Row = list[int]
+Network = Callable[[Row], np.ndarray]  # ids -> (n_tokens, n_vocabulary) nats of what follows
+
+MODEL = "tiny/gpt2"
+
+
+@dataclass
+class Reply:
+    """What goes over the wire: a status, JSON or raw bytes, and headers."""
+
+    body: Any
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False  # close in the middle of the body
+    pause: float = 0.0  # seconds before it
+
+
+class FakeServer:
+    """A healthy server; subclasses are sick.
+
+    Args:
+        network: reads token ids.
+        tokenizer: writes token ids as texts.
+        key: which requests must bear.
+        window: how many tokens it says that it reads.
+        tells_ids: whether tokens of `completions` are told as ids if asked for.
+    """
+
+    cap = 20  # alternatives that it is willing to tell
+    version = "9.9"
+    is_tired = False  # some fall sick only after the handshake
+
+    def __init__(
+        self,
+        network: Network,
+        tokenizer: Any,
+        *,
+        key: str = "",
+        window: int = 64,
+        tells_ids: bool = True,
+    ) -> None:
+        self.network, self.tokenizer = network, tokenizer
+        self.key, self.window, self.tells_ids = key, window, tells_ids
+        self.requests: list[tuple[str, Any]] = []
+        self.rng = np.random.default_rng(0)
+        self.lock = threading.Lock()
+
+    # What a sick server does otherwise
+
+    def reads(self, row: Row) -> Row:
+        """The tokens that it reads in place of those that it was sent."""
+        return row
+
+    def values(self, row: Row, log_probs: np.ndarray) -> list[float | None]:
+        """Of the tokens that it read, given (n_tokens, n_vocabulary) of what follows each."""
+        return [None, *(float(log_probs[i - 1, row[i]]) for i in range(1, len(row)))]
+
+    def answers(self, values: list[float | None], row: Row) -> tuple[list[float | None], Row]:
+        """What it tells of them."""
+        return values, row
+
+    def next_values(self, log_probs: np.ndarray) -> np.ndarray:
+        """Of all tokens that may come next, (n_vocabulary,)."""
+        following: np.ndarray = log_probs[-1]
+        return following
+
+    def replies(self, reply: Reply) -> Reply:
+        """What becomes of a reply on its way."""
+        return reply
+
+    # The three dialects
+
+    def respond(self, path: str, body: Any, key: str) -> Reply:
+        with self.lock:  # one request at a time: networks of tests are small
+            self.requests.append((path, body))
+            if self.key and key != f"Bearer {self.key}":
+                return Reply({"error": f"bad key {key}"}, 401)
+            if path == "/v1/models":
+                entry = {"id": MODEL, "object": "model", "max_model_len": self.window}
+                return Reply({"object": "list", "data": [entry]})
+            if path in {"/version", "/server_info"}:
+                return Reply({"version": self.version})
+            if path == "/v1/completions":
+                return self.replies(self.completions(body))
+            if path == "/generate":
+                return self.replies(self.generate(body))
+            return Reply({"error": "there is nothing here"}, 404)
+
+    def read(self, row: Row) -> tuple[list[float | None], Row, np.ndarray, int]:
+        row = self.reads(row)
+        log_probs = self.network(row)
+        # At random, by the model's own probabilities
+        shares = np.exp(log_probs[-1]).cumsum()
+        drawn = int(np.searchsorted(shares, self.rng.random() * shares[-1]))
+        values, told = self.answers(self.values(row, log_probs), row)
+        return values, told, self.next_values(log_probs), drawn
+
+    def likeliest(self, following: np.ndarray, n: int, drawn: int) -> dict[int, float]:
+        n = min(n, self.cap)
+        order = sorted(np.argpartition(-following, n)[:n].tolist(), key=lambda t: -following[t])
+        return {token: float(following[token]) for token in (*order, drawn)}
+
+    def completions(self, body: Any) -> Reply:
+        if body.get("model") != MODEL:
+            return Reply({"error": "there is no such model"}, 404)
+        n = body.get("logprobs")
+        if n is not None and n > self.cap:
+            return Reply({"error": f"logprobs is {n}, at most {self.cap}"}, 400)
+        as_ids = self.tells_ids and body.get("return_tokens_as_token_ids", False)
+        choices, n_prompt = [], 0
+        for index, row in enumerate(body["prompt"]):
+            if len(row) + body["max_tokens"] > self.window:
+                return Reply({"error": f"at most {self.window} tokens"}, 400)
+            values, told, following, drawn = self.read(row)
+            n_prompt += len(told)
+            generated = [drawn][: body["max_tokens"]]
+            shown = [*told, *generated] if body.get("echo") else generated
+            drawn_values = [float(following[token]) for token in generated]
+            choice: dict[str, Any] = {"index": index, "finish_reason": "length"}
+            choice["text"] = self.tokenizer.decode(shown)
+            if n is not None:
+                name = self.tokenizer.decode if not as_ids else (lambda ids: f"token_id:{ids[0]}")
+                top = self.likeliest(following, n, drawn)
+                choice["logprobs"] = {
+                    "tokens": [name([token]) for token in shown],
+                    "token_logprobs": [*values, *drawn_values]
+                    if body.get("echo")
+                    else drawn_values,
+                    "top_logprobs": [{name([t]): v for t, v in top.items()}],
+                }
+            if "prompt_logprobs" in body:
+                choice["prompt_logprobs"] = [
+                    None if value is None else self.entry(token, value)
+                    for token, value in zip(told, values, strict=True)
+                ]
+            choices.append(choice)
+        usage = {"prompt_tokens": n_prompt, "completion_tokens": len(choices)}
+        return Reply({"model": MODEL, "choices": choices, "usage": usage})
+
+    def entry(self, token: int, value: float) -> dict[str, Any]:
+        facts = {"logprob": value, "rank": 3, "decoded_token": self.tokenizer.decode([token])}
+        likeliest = {"logprob": -0.1, "rank": 1, "decoded_token": "x"}
+        return {str(token): facts, **({} if token == 1 else {"1": likeliest})}
+
+    def generate(self, body: Any) -> Reply:
+        parts = []
+        for row in body["input_ids"]:
+            values, told, following, drawn = self.read(row)
+            texts = [self.tokenizer.decode([token]) for token in told]
+            top = self.likeliest(following, body.get("top_logprobs_num", 0), drawn)
+            meta = {
+                "prompt_tokens": len(told),
+                "weight_version": "default",
+                "input_token_logprobs": [list(e) for e in zip(values, told, texts, strict=True)],
+                "output_token_logprobs": [[float(following[drawn]), drawn, "x"]],
+                "output_top_logprobs": [[[v, t, "x"] for t, v in top.items()]],
+            }
+            parts.append({"text": "x", "meta_info": meta})
+        return Reply(parts)
+
+    @contextmanager
+    def running(self, port: int = 0) -> Iterator[str]:
+        """The address of the server, without the model, while it runs."""
+        server = _Http(("127.0.0.1", port), _Handler)
+        server.fake = self
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            server.hang_up()
+            server.server_close()
+            thread.join()
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    fake: FakeServer
+
+    def __init__(self, *arguments: Any) -> None:
+        self.sockets: set[socket.socket] = set()
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.sockets.add(request)
+        super().process_request(request, client_address)
+
+    def hang_up(self) -> None:
+        """As when the process dies: connections that were kept break."""
+        for kept in self.sockets:
+            with suppress(OSError):
+                kept.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hung up is no news; a mistake in a fake is."""
+        del request, client_address
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            traceback.print_exception(error)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        self._reply(None)
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self._reply(json.loads(self.rfile.read(length)))
+
+    def _reply(self, body: Any) -> None:
+        assert isinstance(self.server, _Http)
+        reply = self.server.fake.respond(self.path, body, self.headers.get("Authorization", ""))
+        if reply.pause:
+            threading.Event().wait(reply.pause)
+        content = json.dumps(reply.body).encode()
+        self.send_response(reply.status)
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if reply.cut:
+            self.wfile.write(content[: len(content) // 2])
+            self.close_connection = True
+        else:
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+        """Nothing is printed."""

@@ -1,0 +1,164 @@
+"""Addresses of servers, and keys, which are nowhere but in the environment."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models.catalog import check_model, load_model, load_scorer
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.server.address import (
+    KEY_VARIABLE,
+    ServerAddress,
+    host_variable,
+    key_of,
+    parse_address,
+)
+from contstim.models.specifications import parse_models, parse_specification
+from contstim.sentence import Sentence
+from contstim.steps.scoring import score
+from tests.models.server.fakes import MODEL, FakeServer, Network
+
+SECRET = "sk-Not.For/Anybody_77"
+
+
+def test_every_part_is_read() -> None:
+    address = parse_address(
+        "https://host:8000/v1/#org/model?tokenizer=a%2Bb&dialect=vllm&batch=3&timeout=2.5"
+        "&concurrency=4&tolerance=0.01&window=512&max_tokens=0&draft=hf:x%40chain&patience=9"
+    )
+    assert address == ServerAddress(
+        url="https://host:8000/v1",
+        model="org/model",
+        tokenizer="a+b",
+        dialect="vllm",
+        concurrency=4,
+        batch=3,
+        timeout=2.5,
+        patience=9.0,
+        tolerance=0.01,
+        window=512,
+        max_tokens=0,
+        draft="hf:x@chain",
+    )
+    assert address.root == "https://host:8000"
+
+
+def test_the_tokenizer_is_that_of_the_models_name_unless_another_is_named() -> None:
+    assert parse_address("http://h/v1#gpt2").tokenizer == "gpt2"
+
+
+def test_a_specification_leads_to_the_address_with_a_name_and_a_transform() -> None:
+    (named,) = parse_models(["big=server:http://h:8000/v1#org/m?tokenizer=gpt2+mean"])
+    parsed = parse_specification(named.specification)
+    assert (named.name, parsed.family, parsed.transform) == ("big", "server", "mean")
+    assert parsed.location == "http://h:8000/v1#org/m?tokenizer=gpt2"
+
+
+def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
+    with pytest.raises(ModelError, match="server models have no rule 'chain'"):
+        parse_specification("server:http://h/v1#m?tokenizer=gpt2@chain")
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("host:8000/v1#m", "not the address of a server"),
+        ("ftp://host/v1#m", "not the address of a server"),
+        ("http://host:port/v1#m", "not the address of a server"),
+        ("http:///v1#m", "not the address of a server"),
+        ("http://host/v1", "not followed by the name of a model"),
+        ("http://host/v1#m?colour=red", "'colour' is not an option"),
+        ("http://host/v1#m?batch=0", "'batch'.* a whole number, at least 1"),
+        ("http://host/v1#m?batch=2&batch=3", "'batch'.* given once"),
+        ("http://host/v1#m?batch", "'batch'.* given once"),
+        ("http://host/v1#m?timeout=nan", "'timeout'.* seconds above 0"),
+        ("http://host/v1#m?tolerance=0.5", "'tolerance'.* at most 0.05"),
+        ("http://host/v1#m?dialect=morse", "'dialect'.* one of completions, vllm, sglang"),
+        ("http://host/v1#m?tokenizer=", "'tokenizer'"),
+        ("http://host/v1#m?max_tokens=2", "'max_tokens'.* 0 or 1"),
+    ],
+)
+def test_what_is_not_an_address_is_refused(location: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        check_model(f"server:{location}")
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"http://me:{SECRET}@host/v1#m",
+        f"http://host/v1?key={SECRET}#m",
+        f"http://host/v1#m?api_key={SECRET}",
+        f"http://host/v1#m?key={SECRET}",
+    ],
+)
+def test_a_key_in_an_address_is_refused_and_not_repeated(location: str) -> None:
+    with pytest.raises(ModelError, match=KEY_VARIABLE) as caught:
+        check_model(f"server:{location}")
+    assert SECRET not in str(caught.value)
+
+
+def test_the_key_of_a_server_comes_before_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = parse_address("http://api.example.com:8000/v1#m")
+    assert host_variable(address) == "CONTSTIM_SERVER_KEY_API_EXAMPLE_COM_8000"
+    assert key_of(address) is None
+    monkeypatch.setenv(KEY_VARIABLE, "for all")
+    assert key_of(address) == "for all"
+    monkeypatch.setenv(host_variable(address), "for this")
+    assert key_of(address) == "for this"
+
+
+def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
+    checkpoint: Checkpoint,
+    network: Network,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("She sleeps.\nWe go home.\n", encoding="utf-8")
+    fake = FakeServer(network, checkpoint.tokenizer, key=SECRET)
+    with fake.running() as url:
+        specification = f"tiny=server:{url}#{MODEL}?tokenizer={checkpoint.location}"
+        for key in (None, f"wrong {SECRET}"):
+            if key is not None:
+                monkeypatch.setenv(KEY_VARIABLE, key)
+            with pytest.raises(ModelError, match=f"wants a key.*{KEY_VARIABLE}") as caught:
+                load_model(specification)
+            assert SECRET not in repr(caught.getrepr(showlocals=False))
+        monkeypatch.setenv(KEY_VARIABLE, SECRET)
+        score([specification], sentences, tmp_path / "scores.csv")
+        assert SECRET not in repr(vars(load_model(specification)))
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in written} > {"scores.csv", "contstim.sqlite"}
+    for path in written:
+        assert SECRET.encode() not in path.read_bytes()
+    assert SECRET not in "".join(capfd.readouterr()) + caplog.text
+    record = json.loads((tmp_path / "scores.csv.meta.json").read_text(encoding="utf-8"))
+    assert record["models"]["tiny"]["tolerance"] == 1e-3
+    assert record["models"]["tiny"]["fingerprint"].startswith("server-")
+
+
+def test_means_are_exact_and_words_are_told_without_a_server(
+    checkpoint: Checkpoint, healthy: FakeServer
+) -> None:
+    sentence = Sentence.parse("The old teacher reads a book.")
+    with healthy.running() as url:
+        specification = f"server:{url}#{MODEL}?tokenizer={checkpoint.location}"
+        whole = load_model(specification)
+        mean = load_scorer(f"{specification}+mean").scores([sentence])[0]
+        count = whole.token_counts([sentence])[0]
+        assert mean == pytest.approx(whole.log_probs([sentence])[0] / count, abs=1e-5)
+    # With the server gone, it still says how words are read, and scores nothing
+    reader = load_scorer(specification, weights=False)
+    assert reader.convention.fingerprint.startswith("tokenizer-")
+    assert reader.knows(["dog", "<|endoftext|>"]).tolist() == [True, False]
+    with pytest.raises(ModelError, match="weights=True"):
+        reader.scores([sentence])

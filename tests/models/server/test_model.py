@@ -1,0 +1,80 @@
+"""Served models against the same network in this process, in all dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.models.base import LanguageModel
+from contstim.models.catalog import load_model
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence
+from contstim.testing.contract import LanguageModelContract
+from contstim.vocabulary import Vocabulary
+from tests.models.server.fakes import MODEL, FakeServer
+from tests.models.tiny import TEXTS, train_ngrams
+
+if TYPE_CHECKING:
+    from contstim.models.causal.adapter import CausalModel
+    from contstim.models.checkpoints import Checkpoint
+
+PARSED = [Sentence.parse(text) for text in TEXTS]
+WAYS = ("completions", "completions&max_tokens=0", "vllm", "sglang")
+
+
+@pytest.fixture(scope="module", params=["completions", "vllm", "sglang"])
+def served(
+    healthy: FakeServer, checkpoint: Checkpoint, request: pytest.FixtureRequest
+) -> Iterator[LanguageModel]:
+    with healthy.running() as url:
+        options = f"tokenizer={checkpoint.location}&dialect={request.param}"
+        yield load_model(f"server:{url}#{MODEL}?{options}")
+
+
+class TestContract(LanguageModelContract):
+    @pytest.fixture
+    def model(self, served: LanguageModel) -> LanguageModel:
+        return served
+
+    def reads_as_text(self, model: object, sentence: Sentence, position: int) -> bool:
+        """Sentences are cut as for the local model, whose own contract covers this."""
+        del model, sentence, position
+        return True
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_scores_are_those_of_the_local_network(
+    way: str, healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel
+) -> None:
+    with healthy.running() as url:
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}&dialect={way}")
+        scores = served.log_probs(PARSED)
+        np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
+
+
+def test_a_search_knows_scores_alone_and_asks_the_draft(
+    healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel, tmp_path: Path
+) -> None:
+    """Witness: the result's scores under the network in this process."""
+    words = Vocabulary.from_sentences(PARSED[:3])
+    bigram, trigram = (
+        load_model(f"kenlm:{train_ngrams(n, tmp_path / f'{n}.arpa')}") for n in (2, 3)
+    )
+    with healthy.running() as url:
+        options = f"tokenizer={checkpoint.location}&draft=kenlm:{tmp_path / '2.arpa'}"
+        served = load_model(f"server:{url}#{MODEL}?{options}")
+        answer = served.replacements(PARSED[1], 1, ["sleeps", "walks"])
+        assert np.isnan(answer.exact).all()
+        assert np.isinf(answer.upper_bound).all()
+        draft = served.draft()
+        assert draft is not None
+        np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
+        result = synthesize(served, trigram, PARSED[1], words, seed=0)
+    natural, synthetic = local.log_probs([PARSED[1], result.synthetic])
+    assert result.log_probs[0] == pytest.approx(synthetic, abs=1e-3)
+    assert synthetic >= natural - 1e-3
+    assert result.log_probs[1] < result.natural_log_probs[1]
