@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
-from transformers.models.auto import configuration_auto, modeling_auto
 
 from contstim.errors import ModelError
 
@@ -104,8 +103,8 @@ def outcomes(folder: Path) -> list[str]:
         try:
             errors = compare(folder, precision)
         except ModelError as error:
-            reason = str(error).removeprefix(f"{folder} ")
-            cells.append(re.split(r"[:;,.]| although", reason.partition(") ")[2] or reason)[0])
+            reason = re.sub(r"^(\([^)]*\) )", "", str(error).removeprefix(f"{folder} "))
+            cells.append(re.split(r"[:;,.]| although", reason)[0])
             if precision == "float32":
                 return ["refused", *cells, ""]
             continue
@@ -118,15 +117,16 @@ def outcomes(folder: Path) -> list[str]:
 
 def print_guessed() -> None:
     """Compare every causal and masked network of the library that small settings fit."""
+    auto = hf.models.auto
     causal, masked = (
-        modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        auto.modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
     pairs = [*causal.items(), *(pair for pair in masked.items() if pair not in causal.items())]
     counts: dict[str, int] = {}
     print("\nwith guessed settings, float32:")
     for kind, head in pairs:
-        config = configuration_auto.CONFIG_MAPPING_NAMES.get(kind, "")
+        config = auto.configuration_auto.CONFIG_MAPPING_NAMES.get(kind, "")
         with TemporaryDirectory() as folder:
             try:
                 outcome = guessed(head, config, Path(folder))
