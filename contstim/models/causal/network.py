@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Tokens: TypeAlias = tuple[int, ...]
 
 
+_TRIAL = "the old house was not good for people but the small dog had water"
+_TRIAL_LENGTH = 12  # tokens by which it is tried out whether a network can go on from its cache
+
+
 @dataclass(frozen=True, eq=False)
 class Prefix:
     """Tokens that the network has read: a context, and words after it.
@@ -69,6 +73,8 @@ class CausalNetwork:
         size = int(self._model.config.get_text_config().vocab_size)
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)
+        self._keeps_prefixes = True
+        self._keeps_prefixes = self._continues_its_cache(checkpoint)
 
     def begin(self, context: Tokens) -> Prefix:
         """Read a context of at least one token; its log-probability is 0."""
@@ -191,7 +197,32 @@ class CausalNetwork:
         )
         logits = output.logits[:, -places:]
         cache = getattr(output, "past_key_values", None)
-        return logits, cache if _can_be_shared(cache) else None
+        return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
+
+    def _continues_its_cache(self, checkpoint: Checkpoint) -> bool:
+        """Whether a row read in two pieces, the second after the cache of the first, is one row.
+
+        Where it is not (Moshi's cache forgets what its attention still reads), rows after a prefix
+        are read with the prefix anew.
+        """
+        ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
+        length = min(_TRIAL_LENGTH, len(ids), checkpoint.window or len(ids))
+        if length < 3:
+            return False
+        row = torch.tensor([ids[:length]], device=self._device)
+        half = 2 * length // 3
+        empty = Prefix((), 0.0, np.empty(0), None)
+        with computing():
+            whole, _ = self._forward(empty, row)
+            _, cache = self._forward(empty, row[:, :half])
+            if cache is None:
+                return False
+            prefix = Prefix(tuple(ids[:half]), 0.0, np.empty(0), cache)
+            rest, _ = self._forward(prefix, row[:, half:])
+            difference = float((rest - whole[:, half:]).nan_to_num(0.0).abs().max())
+            # Beside stand-ins for infinity, which tokens without a use may have
+            size = float(whole.abs().float().median())
+        return difference <= max(1e-4, 32 * torch.finfo(whole.dtype).eps) * size
 
     def _next_log_probs(self, logits: torch.Tensor) -> FloatArray:
         log_probs: FloatArray = self._normaliser.log_softmax(logits).double().cpu().numpy()

@@ -7,6 +7,13 @@ read one side. Two rows that differ in one token, read in one pass, show which p
     row 0            the old house was not good for
     row 1            the old house had not good for
     logits differ    causal: at the token and after it; masked: before it too
+
+Masked networks and classifiers read sentences of several lengths in one batch, the short ones
+filled up with tokens that they are told to ignore. Two rows that differ in these alone must not
+differ elsewhere:
+
+    row 0            the old house | for for for for    what follows | is to be ignored
+    row 1            the old house | the the the the
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
+from contstim.models.checkpoints.foreign import first_line
 
 if TYPE_CHECKING:
     import torch
@@ -37,10 +45,23 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     """
     import torch
 
+    from contstim.models.batching import out_of_memory
+    from contstim.models.precision import precision_of
+
     rows, place = _rows(checkpoint)
     if rows is None:
         return
-    logits = _logits(checkpoint, rows)
+    try:
+        logits = _logits(checkpoint, rows)
+    except RuntimeError as error:
+        precision = precision_of(checkpoint.model)
+        if precision == "float32" or out_of_memory(error):
+            raise
+        # Some networks (DeBERTa, XLNet) hold tables that the library computes in float32 only
+        raise ModelError(
+            f"{checkpoint.location} does not compute in {precision}: use --dtype float32 "
+            f"({first_line(error)})."
+        ) from error
     # No nan and no infinity; tokens that only fill up an embedding may have minus infinity.
     if bool(torch.isnan(logits).any() | torch.isposinf(logits).any()) or bool(
         torch.isneginf(logits).all(dim=-1).any()
@@ -57,13 +78,15 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
         _require(checkpoint, changes, unit, "what it reads")
+        _refuse_filling(checkpoint, rows[0], place, _ROUNDINGS * unit)
         return
     before, after = changes[:place], changes[place + 1 :]  # of the token that differs
     _require(checkpoint, after, unit, "the words before")
+    allowed = min(_ROUNDINGS * unit, _FAINT * float(after.max()))
     if checkpoint.kind == "masked":
         _require(checkpoint, before, unit, "the words that follow")
+        _refuse_filling(checkpoint, rows[0], place, allowed)
         return
-    allowed = min(_ROUNDINGS * unit, _FAINT * float(after.max()))
     if float(before.max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} is not a causal language model: a later word changes what it "
@@ -104,6 +127,41 @@ def _logits(checkpoint: Checkpoint, rows: torch.Tensor) -> torch.Tensor:
             return torch.as_tensor(output.logits)
         # one at a time: GPT-2 as published knows no padding and refuses more
         return torch.cat([model(input_ids=row[None]).logits for row in rows])
+
+
+def _refuse_filling(checkpoint: Checkpoint, row: torch.Tensor, length: int, allowed: float) -> None:
+    """Refuse a network that reads what fills up a row behind its first `length` tokens.
+
+    Causal networks never read what follows. A classifier finds the end of a text by the padding
+    token alone, so that its short row is compared with the same one unfilled.
+    """
+    import torch
+
+    model: Any = checkpoint.model
+    filled = row.repeat(2, 1)  # (2, l)
+    attention = torch.ones_like(filled)
+    attention[:, length:] = 0
+    with torch.inference_mode():
+        if checkpoint.kind == "classifier":
+            pad = model.config.get_text_config().pad_token_id
+            if pad is None:  # then the adapter fills up nothing
+                return
+            filled[:, length:] = pad
+            whole = model(input_ids=filled[:1], attention_mask=attention[:1]).logits
+            bare = model(input_ids=row[None, :length], attention_mask=attention[:1, :length]).logits
+            difference = whole - bare
+        else:
+            filled[0, length:], filled[1, length:] = row[-1], row[0]
+            logits = model(input_ids=filled, attention_mask=attention).logits[:, :length]
+            difference = logits[0] - logits[1]
+    change = float(difference.nan_to_num(0.0).abs().max())
+    if change > allowed:
+        raise ModelError(
+            f"{checkpoint.location} reads the tokens that fill up a short sentence in a batch "
+            f"although it is told to ignore them; they change its answers by up to {change:.3g} in "
+            f"a logit. Scores of such networks (FNet, ConvBERT) would depend on the other "
+            f"sentences of a batch: use another model."
+        )
 
 
 def _require(checkpoint: Checkpoint, changes: torch.Tensor, unit: float, what: str) -> None:

@@ -1,0 +1,577 @@
+"""Tiny random checkpoints of many architectures, and plain forward passes that say what they hold.
+
+All have one tokenizer of a hundred tokens, which puts `<s>` before a text and `</s>` behind it.
+The witness loads a checkpoint by `from_pretrained` alone and reads one row at a time: no batch, no
+padding, no cache, nothing of contstim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, pre_tokenizers, processors, trainers
+from tokenizers import models as tokenizer_models
+
+from contstim.models.base import Continuation
+from contstim.models.catalog import load_model
+from contstim.sentence import Sentence
+from tests.models.tiny import TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import LanguageModel
+    from contstim.models.checkpoints import Precision
+
+hf: Any = transformers
+
+N_TOKENS = 100
+WIDTH = 32
+WINDOW = 4
+"""Tokens that sliding windows and local attention span, fewer than most sentences here have."""
+
+_SIZES: dict[str, Any] = {
+    "hidden_size": WIDTH,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+}
+_GROUPED = {**_SIZES, "num_key_value_heads": 2}
+_HEADS = {**_GROUPED, "head_dim": 8}
+_LAYERS = {"hidden_size": WIDTH, "n_layer": 2, "n_head": 4}
+_EMBEDDED = {"n_embd": WIDTH, "n_layer": 2, "n_head": 4, "n_positions": 64}
+_STATES = {"hidden_size": WIDTH, "num_hidden_layers": 2, "state_size": 4}
+_EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+_MAMBA2 = {
+    "mamba_d_state": 8,
+    "mamba_n_heads": 4,
+    "mamba_d_head": 16,
+    "mamba_n_groups": 1,
+    "mamba_chunk_size": 8,
+}
+_LINEAR = {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
+_LINEAR |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A network of `transformers`, by the beginning of the names of its classes.
+
+    Attributes:
+        head: the class of the network.
+        config: the class of its configuration.
+        settings: of the configuration, beside the vocabulary.
+        refused: the message with which it must be refused; empty if its scores must be right.
+        not_in: precisions in which the library cannot compute it, and it must be refused.
+    """
+
+    head: str
+    config: str
+    settings: dict[str, Any]
+    refused: str = ""
+    not_in: tuple[Precision, ...] = ()
+
+
+def _causal(stem: str, settings: dict[str, Any], config: str = "") -> Architecture:
+    return Architecture(f"{stem}ForCausalLM", config or f"{stem}Config", settings)
+
+
+def _masked(stem: str, settings: dict[str, Any]) -> Architecture:
+    return Architecture(f"{stem}ForMaskedLM", f"{stem}Config", settings)
+
+
+_READS_ON = "not a causal language model: a later word changes what it says of earlier ones"
+_READS_FILLING = "reads the tokens that fill up a short sentence in a batch"
+_NEITHER = "neither a causal nor a masked language model"
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "GPT-2": Architecture("GPT2LMHeadModel", "GPT2Config", _EMBEDDED),
+    "GPT-NeoX (Pythia)": _causal("GPTNeoX", _SIZES),
+    "GPT-Neo": _causal(
+        "GPTNeo",
+        {
+            "hidden_size": WIDTH,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": WINDOW,
+            "max_position_embeddings": 64,
+        },
+    ),
+    "GPT-J": _causal("GPTJ", {**_EMBEDDED, "rotary_dim": 4}),
+    "OPT": _causal("OPT", {**_SIZES, "ffn_dim": 48, "word_embed_proj_dim": WIDTH}),
+    "BLOOM": _causal("Bloom", _LAYERS),
+    "Falcon": _causal("Falcon", {**_SIZES, "ffn_hidden_size": 48}),
+    "Falcon with ALiBi": _causal("Falcon", {**_SIZES, "ffn_hidden_size": 48, "alibi": True}),
+    "MPT": _causal("Mpt", {"d_model": WIDTH, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}),
+    "Phi": _causal("Phi", _SIZES),
+    "Phi 3": _causal("Phi3", {**_GROUPED, "sliding_window": WINDOW, "pad_token_id": 2}),
+    "Llama": _causal("Llama", _GROUPED),
+    "Mistral": _causal("Mistral", {**_GROUPED, "sliding_window": WINDOW}),
+    "Qwen 2": _causal("Qwen2", _GROUPED),
+    "Qwen 2 with a sliding window": _causal(
+        "Qwen2",
+        {**_GROUPED, "use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1},
+    ),
+    "Qwen 3": _causal("Qwen3", _HEADS),
+    "Gemma": _causal("Gemma", _HEADS),
+    "Gemma 2": _causal("Gemma2", {**_HEADS, "sliding_window": WINDOW}),
+    "Gemma 3": _causal(
+        "Gemma3",
+        {
+            **_HEADS,
+            "sliding_window": WINDOW,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+        "Gemma3TextConfig",
+    ),
+    "OLMo 2": _causal("Olmo2", _GROUPED),
+    "Cohere 2": _causal(
+        "Cohere2",
+        {
+            **_GROUPED,
+            "sliding_window": WINDOW,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+    ),
+    "StableLM": _causal("StableLm", _GROUPED),
+    "Granite": _causal("Granite", _GROUPED),
+    "SmolLM 3": _causal("SmolLM3", _GROUPED),
+    "Mixtral (experts)": _causal(
+        "Mixtral",
+        {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
+    ),
+    "Qwen 3 (experts)": _causal("Qwen3Moe", {**_HEADS, **_EXPERTS}),
+    "OLMoE (experts)": _causal("Olmoe", {**_GROUPED, **_EXPERTS}),
+    "GPT-OSS (experts)": _causal(
+        "GptOss",
+        {
+            **_HEADS,
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "sliding_window": WINDOW,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+    ),
+    "Moshi": _causal(
+        "Moshi", {**_GROUPED, "num_key_value_heads": 4, "ffn_dim": 48, "sliding_window": WINDOW}
+    ),
+    "BART's decoder": _causal(
+        "Bart",
+        {
+            "d_model": WIDTH,
+            "decoder_layers": 2,
+            "decoder_attention_heads": 4,
+            "decoder_ffn_dim": 48,
+            "max_position_embeddings": 64,
+        },
+    ),
+    "DeepSeek 3 (experts)": _causal(
+        "DeepseekV3",
+        {
+            **_SIZES,
+            "num_key_value_heads": 4,
+            "n_routed_experts": 4,
+            "num_experts_per_tok": 2,
+            "n_group": 1,
+            "topk_group": 1,
+            "moe_intermediate_size": 16,
+            "first_k_dense_replace": 1,
+            "q_lora_rank": 16,
+            "kv_lora_rank": 8,
+            "qk_nope_head_dim": 8,
+            "qk_rope_head_dim": 8,
+            "v_head_dim": 8,
+        },
+    ),
+    "Mamba": _causal("Mamba", _STATES),
+    "Mamba 2": _causal(
+        "Mamba2",
+        {
+            **_STATES,
+            "state_size": 8,
+            "num_heads": 4,
+            "head_dim": 16,
+            "n_groups": 1,
+            "chunk_size": 8,
+        },
+    ),
+    "RWKV": _causal(
+        "Rwkv", {"hidden_size": WIDTH, "num_hidden_layers": 2, "attention_hidden_size": WIDTH}
+    ),
+    "RecurrentGemma (hybrid)": _causal(
+        "RecurrentGemma",
+        {
+            **_SIZES,
+            "num_key_value_heads": 1,
+            "lru_width": WIDTH,
+            "attention_window_size": WINDOW,
+            "block_types": ["recurrent", "attention"],
+        },
+    ),
+    "Jamba (hybrid)": _causal(
+        "Jamba",
+        {
+            **_GROUPED,
+            "num_experts": 2,
+            "attn_layer_period": 2,
+            "attn_layer_offset": 1,
+            "mamba_d_state": 4,
+            "mamba_dt_rank": 4,
+            "use_mamba_kernels": False,
+        },
+    ),
+    "Bamba (hybrid)": _causal("Bamba", {**_GROUPED, **_MAMBA2, "attn_layer_indices": [1]}),
+    "Falcon H1 (hybrid)": _causal("FalconH1", {**_HEADS, **_MAMBA2, "mamba_d_ssm": 64}),
+    "Qwen 3 Next (hybrid)": _causal(
+        "Qwen3Next",
+        {
+            **_HEADS,
+            **_EXPERTS,
+            **_LINEAR,
+            "shared_expert_intermediate_size": 16,
+            "layer_types": ["linear_attention", "full_attention"],
+        },
+    ),
+    "LFM 2 (hybrid)": _causal(
+        "Lfm2", {**_GROUPED, "layer_types": ["conv", "full_attention"], "block_ff_dim": 48}
+    ),
+    "ModernBERT decoder": _causal(
+        "ModernBertDecoder",
+        {**_SIZES, "local_attention": WINDOW, "global_attn_every_n_layers": 2},
+    ),
+    "BERT as a decoder": Architecture(
+        "BertLMHeadModel", "BertConfig", {**_SIZES, "is_decoder": True}
+    ),
+    "BERT": _masked("Bert", _SIZES),
+    "RoBERTa": _masked("Roberta", _SIZES),
+    "XLM-R": _masked("XLMRoberta", _SIZES),
+    "DistilBERT": _masked(
+        "DistilBert",
+        {
+            "dim": WIDTH,
+            "n_layers": 2,
+            "n_heads": 4,
+            "hidden_dim": 48,
+            "max_position_embeddings": 64,
+        },
+    ),
+    "ALBERT": _masked("Albert", {**_SIZES, "embedding_size": 16}),
+    "ELECTRA": _masked("Electra", {**_SIZES, "embedding_size": 16}),
+    "DeBERTa": Architecture(
+        "DebertaForMaskedLM",
+        "DebertaConfig",
+        {**_SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+        not_in=("bfloat16", "float16"),
+    ),
+    "DeBERTa 2 and 3": _masked(
+        "DebertaV2",
+        {
+            **_SIZES,
+            "relative_attention": True,
+            "pos_att_type": ["c2p", "p2c"],
+            "position_buckets": 8,
+            "share_att_key": True,
+            "norm_rel_ebd": "layer_norm",
+            "position_biased_input": False,
+        },
+    ),
+    "ModernBERT": _masked(
+        "ModernBert",
+        {**_SIZES, "local_attention": WINDOW, "global_attn_every_n_layers": 2},
+    ),
+    "MPNet": _masked("MPNet", _SIZES),
+    "FNet": Architecture(
+        "FNetForMaskedLM",
+        "FNetConfig",
+        {**_SIZES, "use_tpu_fourier_optimizations": False},
+        _READS_FILLING,
+        not_in=("bfloat16", "float16"),
+    ),
+    "ConvBERT": Architecture(
+        "ConvBertForMaskedLM", "ConvBertConfig", {**_SIZES, "embedding_size": 16}, _READS_FILLING
+    ),
+    "XLNet": Architecture(
+        "XLNetLMHeadModel",
+        "XLNetConfig",
+        {"d_model": WIDTH, "n_layer": 2, "n_head": 4, "d_inner": 48},
+        _READS_ON,
+        not_in=("bfloat16", "float16"),
+    ),
+    "BERT with a causal head": Architecture("BertLMHeadModel", "BertConfig", _SIZES, _READS_ON),
+    "RoBERTa with a causal head": Architecture(
+        "RobertaForCausalLM", "RobertaConfig", _SIZES, _READS_ON
+    ),
+    "ELECTRA with a causal head": Architecture(
+        "ElectraForCausalLM", "ElectraConfig", _SIZES, _READS_ON
+    ),
+    "T5 (encoder and decoder)": Architecture(
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {"d_model": WIDTH, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4},
+        _NEITHER,
+    ),
+    "BART (encoder and decoder)": Architecture(
+        "BartForConditionalGeneration",
+        "BartConfig",
+        {
+            "d_model": WIDTH,
+            **{f"{side}_layers": 2 for side in ("encoder", "decoder")},
+            **{f"{side}_attention_heads": 4 for side in ("encoder", "decoder")},
+            **{f"{side}_ffn_dim": 48 for side in ("encoder", "decoder")},
+        },
+        _NEITHER,
+    ),
+}
+
+
+def save_tokenizer(folder: Path) -> Any:
+    """Train and save the tokenizer that all architectures have: byte pairs of small letters."""
+    special = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"}
+    trained = Tokenizer(tokenizer_models.BPE(unk_token="<unk>"))
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=N_TOKENS, special_tokens=list(special.values()), show_progress=False
+    )
+    texts = [text.lower() for text in TEXTS] * 2
+    trained.train_from_iterator([*texts, " ".join("abcdefghijklmnopqrstuvwxyz")], trainer)
+    trained.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        special_tokens=[(token, trained.token_to_id(token)) for token in ("<s>", "</s>")],
+    )
+    tokenizer = hf.PreTrainedTokenizerFast(
+        tokenizer_object=trained,
+        model_input_names=["input_ids", "attention_mask"],
+        model_max_length=64,
+        cls_token="<s>",
+        sep_token="</s>",
+        **{f"{role}_token": token for role, token in special.items()},
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def save(name: str, folder: Path) -> Path:
+    """Save a checkpoint of that name (one of `ARCHITECTURES`) into a folder."""
+    architecture = ARCHITECTURES[name]
+    tokenizer = save_tokenizer(folder)
+    ids = {f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in _ROLES}
+    config = getattr(hf, architecture.config)(
+        **{"vocab_size": len(tokenizer), **ids, **architecture.settings}
+    )
+    torch.manual_seed(0)
+    model = getattr(hf, architecture.head)(config)
+    _sharpen(model)
+    model.save_pretrained(folder)
+    return folder
+
+
+_ROLES = ("bos", "eos", "pad", "cls", "sep", "mask")
+
+
+@torch.no_grad()
+def _sharpen(model: torch.nn.Module) -> None:
+    """Draw matrices at a scale where a word changes log-probabilities by nats.
+
+    Other weights, such as the rates at which recurrent networks forget, stay as they are drawn.
+    """
+    for name, weight in model.named_parameters():
+        of_states = any(part in name for part in ("A_log", "conv", "time_", "lru", "rg_lru"))
+        if weight.ndim >= 2 and not of_states:
+            weight.normal_(std=0.5 if "emb" in name or "wte" in name else 1.5 * WIDTH**-0.5)
+
+
+TRIED = tuple(
+    Sentence(tuple(text.split()))
+    for text in (
+        "she was here",
+        "the old teacher often reads the letters",
+        "birds sing",
+    )
+)
+"""Of several lengths, so that rows are padded; most are longer than a sliding window."""
+
+SHORT = (Sentence(("she", "was")),)
+"""With few orders of uncovering tokens, which the witness goes through one by one."""
+
+CANDIDATES = ("dogs", "the", "neighbour")
+"""Words of one to many tokens."""
+
+TOLERANCES: dict[Precision, float] = {"float32": 1e-6, "bfloat16": 1e-2}
+"""By how much of the longest score any may differ from the witness.
+
+bfloat16 rounds to one part in 256 at every step, and may send a token to other experts.
+"""
+
+POSITIONS = (0, 4, 6)
+"""The first, one behind the reach of a sliding window, and the last, beside the end mark."""
+
+
+class Witness:
+    """A checkpoint read by plain forward passes, one row at a time, in float32.
+
+    Args:
+        folder: the checkpoint.
+        dtype: what its weights are rounded to beforehand.
+    """
+
+    def __init__(self, folder: Path, dtype: Precision) -> None:
+        from transformers.models.auto import modeling_auto as auto
+
+        config = hf.AutoConfig.from_pretrained(folder)
+        causal = set(auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values())
+        self.is_causal = config.architectures[0] in causal
+        head = hf.AutoModelForCausalLM if self.is_causal else hf.AutoModelForMaskedLM
+        self._network = head.from_pretrained(folder, dtype=dtype).float().eval()
+        self._tokenizer = hf.AutoTokenizer.from_pretrained(folder)
+        self._mask = self._tokenizer.mask_token_id
+        self._passes: dict[tuple[int, ...], FloatArray] = {}  # those that ran already
+
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
+        """Log-probabilities, or original pseudo-log-likelihoods of a masked network, nats."""
+        score = self._left_to_right if self.is_causal else self._pseudo
+        return np.array([score(sentence.text) for sentence in sentences])
+
+    def continuations(self, items: Sequence[Continuation]) -> FloatArray:
+        """Log-probabilities of the words from a position on, nats."""
+        return np.array(
+            [
+                self._left_to_right(" ".join(sentence.words), " ".join(sentence.words[:start]))
+                for sentence, start in items
+            ]
+        )
+
+    def mean_over_orders(self, sentence: Sentence) -> float:
+        """The mean over all orders of the words, and of the tokens within each, nats.
+
+        Each order is gone through as it stands: uncover one token after the other.
+        """
+        ends = [len(self._ids(" ".join(sentence.words[:n]))) for n in range(len(sentence) + 1)]
+        words = [range(1 + a, 1 + b) for a, b in pairwise(ends)]
+        ids = self._framed(sentence.text)
+        totals = []
+        for order in permutations(words):
+            total, hidden = 0.0, {place for word in words for place in word}
+            for word in order:
+                ways = [self._uncover(ids, hidden, places) for places in permutations(word)]
+                total += float(np.mean(ways))
+                hidden = hidden - set(word)
+            totals.append(total)
+        return float(np.mean(totals))
+
+    def _uncover(self, ids: list[int], hidden: set[int], places: Sequence[int]) -> float:
+        total = 0.0
+        for place in places:
+            masked = [self._mask if i in hidden else token for i, token in enumerate(ids)]
+            total += self._log_probs(masked)[place, ids[place]]
+            hidden = hidden - {place}
+        return total
+
+    def _left_to_right(self, text: str, given: str = "") -> float:
+        first, ids = len(self._ids(given)), self._ids(text)
+        log_probs = self._log_probs([self._tokenizer.bos_token_id, *ids[:-1]])
+        return float(log_probs[np.arange(len(ids)), ids][first:].sum())
+
+    def _pseudo(self, text: str) -> float:
+        ids = self._framed(text)
+        total = 0.0
+        for place in range(1, len(ids) - 1):
+            masked = [*ids[:place], self._mask, *ids[place + 1 :]]
+            total += self._log_probs(masked)[place, ids[place]]
+        return total
+
+    def _log_probs(self, ids: list[int]) -> FloatArray:
+        """Log p of every token at every place, (n_tokens, N_TOKENS), nats."""
+        key = tuple(ids)
+        if key not in self._passes:
+            settings = {"use_cache": False} if self.is_causal else {}
+            with torch.inference_mode():
+                logits = self._network(input_ids=torch.tensor([ids]), **settings).logits[0]
+            self._passes[key] = torch.log_softmax(logits.double(), dim=-1).numpy()
+        return self._passes[key]
+
+    def _ids(self, text: str) -> list[int]:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _framed(self, text: str) -> list[int]:
+        return list(self._tokenizer(text)["input_ids"])
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The largest difference between a model and the witness in each kind of score, nats.
+
+    Attributes:
+        log_probs: of whole sentences, in one batch.
+        replaced: of sentences with a word replaced, at the first, a middle and the last position.
+        bounds: by which an upper bound lies below the truth.
+        continued: of continuations; of a masked model, of the mean over all orders.
+        float32: of whole sentences, computed in float32 whatever the precision.
+        longest: the largest of all scores compared, nats.
+    """
+
+    log_probs: float
+    replaced: float
+    bounds: float
+    continued: float
+    float32: float
+    longest: float
+
+    @property
+    def largest(self) -> float:
+        """The largest of the errors in the model's own precision."""
+        return max(self.log_probs, self.replaced, self.bounds, self.continued)
+
+
+def compare(folder: Path, dtype: Precision) -> Errors:
+    """Load a checkpoint as every command does, and compare its scores with the witness.
+
+    Raises:
+        ModelError: it is refused.
+    """
+    model = load_model(f"hf:{folder}", device="cpu", dtype=dtype)
+    witness = Witness(folder, dtype)
+    if not witness.is_causal:
+        model = load_model(f"hf:{folder}@pll-original", device="cpu", dtype=dtype)
+    truth = witness.scores(TRIED)
+    replaced, below, longest = [], [0.0], [float(np.abs(truth).max())]
+    sentence = TRIED[1]
+    for position in POSITIONS if witness.is_causal else POSITIONS[1:]:
+        true = witness.scores([sentence.replace(position, word) for word in CANDIDATES])
+        scores = model.replacement_log_probs(sentence, position, CANDIDATES)
+        bounds = model.replacements(sentence, position, CANDIDATES).upper_bound
+        replaced.append(_largest(scores - true))
+        below.append(float((true - bounds).max()))
+        longest.append(float(np.abs(true).max()))
+    return Errors(
+        _largest(model.log_probs(TRIED) - truth),
+        max(replaced),
+        max(below),
+        _continued(model, witness) if witness.is_causal else _ordered(folder, dtype, witness),
+        _largest(model.float32_log_probs(TRIED) - truth),
+        max(longest),
+    )
+
+
+def _continued(model: LanguageModel, witness: Witness) -> float:
+    items = [Continuation(sentence, start) for sentence in TRIED for start in range(len(sentence))]
+    return _largest(model.continuation_log_probs(items) - witness.continuations(items))
+
+
+def _ordered(folder: Path, dtype: Precision, witness: Witness) -> float:
+    model = load_model(f"hf:{folder}@chain-unrestricted", device="cpu", dtype=dtype)
+    true = np.array([witness.mean_over_orders(sentence) for sentence in SHORT])
+    return _largest(model.log_probs(SHORT) - true)
+
+
+def _largest(differences: FloatArray) -> float:
+    return float(np.abs(differences).max())

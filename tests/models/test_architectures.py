@@ -1,0 +1,113 @@
+"""Every architecture is scored right, or refused by name when it is loaded.
+
+The witness is a plain forward pass, see `architectures`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from contstim.errors import ModelError
+from contstim.models.base import Continuation
+from contstim.models.catalog import load_model
+from contstim.models.checkpoints import load_checkpoint
+from tests.models.architectures import (
+    ARCHITECTURES,
+    TOLERANCES,
+    TRIED,
+    compare,
+    save,
+    save_tokenizer,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.models.checkpoints import Precision
+
+hf: Any = transformers
+
+SCORED = [name for name, architecture in ARCHITECTURES.items() if not architecture.refused]
+REFUSED = [name for name, architecture in ARCHITECTURES.items() if architecture.refused]
+# Remarks of the library about configurations as small as these
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_scores_are_those_of_a_plain_forward_pass(name: str, tmp_path: Path) -> None:
+    architecture = ARCHITECTURES[name]
+    folder = save(name, tmp_path)
+    precisions: tuple[Precision, ...] = ("float32", "bfloat16")
+    for precision in precisions:
+        if precision in architecture.not_in:
+            with pytest.raises(ModelError, match=f"does not compute in {precision}: use --dtype"):
+                compare(folder, precision)
+            continue
+        errors = compare(folder, precision)
+        assert errors.largest <= TOLERANCES[precision] * errors.longest
+        # the scores of a result, whatever the precision of a search
+        assert errors.float32 <= TOLERANCES["float32"] * errors.longest
+    model = load_model(f"hf:{folder}", device="cpu")
+    if architecture.head.endswith("MaskedLM"):
+        with pytest.raises(ModelError, match="only the words before them"):
+            model.continuation_log_probs([Continuation(TRIED[0], 1)])
+        return
+    # A later word changes nothing before it; an earlier one can
+    sentence = TRIED[1]
+    plain, late, early = model.token_log_probs(
+        [sentence, sentence.replace(len(sentence) - 1, "dogs"), sentence.replace(0, "dogs")]
+    )
+    values = [np.array([term.log_prob for term in terms]) for terms in (plain, late, early)]
+    n_before = sum(0 <= term.word < len(sentence) - 1 for term in plain)
+    np.testing.assert_allclose(values[0][:n_before], values[1][:n_before], rtol=1e-4, atol=1e-5)
+    n_after = sum(term.word != 0 for term in plain)
+    assert np.abs(values[0][-n_after:] - values[2][-n_after:]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_has_no_probability_of_the_next_word_is_refused(
+    name: str, precision: Precision, tmp_path: Path
+) -> None:
+    folder = save(name, tmp_path)
+    architecture = ARCHITECTURES[name]
+    cannot = f"does not compute in {precision}: use --dtype"
+    reason = cannot if precision in architecture.not_in else architecture.refused
+    with pytest.raises(ModelError, match=reason):
+        load_model(f"hf:{folder}", device="cpu", dtype=precision)
+
+
+def test_a_network_to_which_earlier_words_make_no_difference_is_refused(tmp_path: Path) -> None:
+    """Without what attention puts out, each token is read by itself."""
+    n_tokens = len(save_tokenizer(tmp_path))
+    model = hf.LlamaForCausalLM(
+        hf.LlamaConfig(vocab_size=n_tokens, **ARCHITECTURES["Llama"].settings)
+    )
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.zero_()
+    model.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="the same whatever the words before may be"):
+        load_model(f"hf:{tmp_path}", device="cpu")
+
+
+@pytest.mark.parametrize("stem", ["Bert", "FNet", "XLNet"])
+def test_a_classifier_that_reads_padding_is_refused(stem: str, tmp_path: Path) -> None:
+    """XLNet looks for the end of a text where the padding is."""
+    tokenizer = save_tokenizer(tmp_path)
+    settings = dict(ARCHITECTURES["BERT" if stem == "Bert" else stem].settings)
+    config = getattr(hf, f"{stem}Config")(
+        vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **settings
+    )
+    torch.manual_seed(0)
+    getattr(hf, f"{stem}ForSequenceClassification")(config).save_pretrained(tmp_path)
+    if stem == "Bert":
+        assert load_checkpoint(str(tmp_path), device="cpu", classifier=True).kind == "classifier"
+        return
+    with pytest.raises(ModelError, match="reads the tokens that fill up a short sentence"):
+        load_checkpoint(str(tmp_path), device="cpu", classifier=True)
