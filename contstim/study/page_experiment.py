@@ -192,8 +192,8 @@ def power_part(files: StudyFiles) -> Iterator[Part]:
     for scope, *rates, least in columns:
         shares = [f"{float(rate):.0%}" for rate in rates]
         accuracy = f"{fmean(accuracies[scope]):.3f}"
-        found = f"{float(least):.3f}" if least != "" else "–"
-        planned.setdefault(scope, (scope, *shares, accuracy, found))
+        difference = f"{float(least):.3f}" if least != "" else "–"
+        planned.setdefault(scope, (scope, *shares, accuracy, difference))
     header = ("trials", "comes first", "significantly better", "its expected accuracy")
     yield Table((*header, "smallest difference found"), list(planned.values()))
     followed = dict.fromkeys(read_table(path)["people"])

@@ -190,7 +190,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class CalibratedPeople:
     """The people that experiments are simulated with.
 
     Attributes:
@@ -203,7 +203,7 @@ class Calibration:
     unreached: tuple[tuple[Scope, str], ...]
 
 
-def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> Calibration:
+def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> CalibratedPeople:
     """People who choose as models do, and agree with one another, as often as measured people.
 
     Where every model was measured on every kind of trial, people follow all models, weighted so
@@ -246,7 +246,7 @@ def calibrate(study: ScopedPreferences, measured: MeasuredPeople) -> Calibration
         if Scope.OVERALL in populations:
             every = Population(name, signal / counts, item_sd / counts, measured.spread)
             populations[Scope.OVERALL].append(every.of_trials(study.rows(Scope.OVERALL)))
-    return Calibration({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
+    return CalibratedPeople({s: tuple(own) for s, own in populations.items()}, tuple(unreached))
 
 
 def _planted(
@@ -356,10 +356,10 @@ def _fit(aim: _Aim, measured: MeasuredPeople, weights: FloatArray | None = None)
         if weights is not None:
             return weights
         start = np.full(len(aim.accuracies), 1.0 / len(aim.accuracies))
-        found: FloatArray = least_squares(
+        fitted: FloatArray = least_squares(
             lambda w: np.concatenate([misses(w, item_sd), ridge * w]), start
         ).x
-        return found
+        return fitted
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
         of_judged = population(best_weights(item_sd, ridge), item_sd).of_trials(judged)

@@ -13,7 +13,7 @@ from contstim.experiments.analysis.inference import (
     SMALLEST_EFFECT,
     family_cautions,
 )
-from contstim.experiments.design.calibration import Calibration, MeasuredPeople, calibrate
+from contstim.experiments.design.calibration import CalibratedPeople, MeasuredPeople, calibrate
 from contstim.experiments.design.discoveries import crossed_instead, family_reach, suited_units
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.design.power import (
@@ -80,7 +80,7 @@ class DesignPower:
 
     models: tuple[str, ...]
     measured: MeasuredPeople
-    calibration: Calibration
+    calibration: CalibratedPeople
     groups: int
     participants: int
     alpha: float

@@ -138,15 +138,15 @@ def significantly_better(
     significant = discoveries(p_values, alpha)
     better = np.zeros((n_models, n_models))
     pairs = second < n_models
-    for i, j, found, ahead in zip(
+    for i, j, discovered, ahead in zip(
         first[pairs],
         second[pairs],
         significant[:, pairs].T,
         differences[:, pairs].T,
         strict=True,
     ):
-        better[i, j] = (found & (ahead > 0)).sum()
-        better[j, i] = (found & (ahead < 0)).sum()
+        better[i, j] = (discovered & (ahead > 0)).sum()
+        better[j, i] = (discovered & (ahead < 0)).sum()
     return better
 
 
@@ -168,11 +168,11 @@ def discoveries(p_values: FloatArray, alpha: float) -> BoolArray:
     some = p_values[:, tested]
     if some.size:
         lacking = np.isnan(some).any(axis=1)
-        found = np.zeros(some.shape, dtype=np.bool_)
-        found[~lacking] = false_discovery_control(some[~lacking], axis=1) < alpha
+        of_tested = np.zeros(some.shape, dtype=np.bool_)
+        of_tested[~lacking] = false_discovery_control(some[~lacking], axis=1) < alpha
         for row in np.flatnonzero(lacking):
-            found[row] = false_discovery(some[row]) < alpha
-        significant[:, tested] = found
+            of_tested[row] = false_discovery(some[row]) < alpha
+        significant[:, tested] = of_tested
     return significant
 
 

@@ -98,11 +98,11 @@ def _purchases(power: DesignPower) -> Iterator[Part]:
     for scope, planned in power.scopes.items():
         results = {(size.groups, size.participants): size for size in power.sizes[scope]}
         results[groups, each] = planned
-        found = [power.precision[scope].detectable(*size) for size in sizes]
-        known = np.isfinite(found).all() and found[1] != found[2]
-        buys.append(("items" if found[2] < found[1] else "people") if known else "–")
+        detectable = [power.precision[scope].detectable(*size) for size in sizes]
+        differ = np.isfinite(detectable).all() and detectable[1] != detectable[2]
+        buys.append(("items" if detectable[2] < detectable[1] else "people") if differ else "–")
         rates = (results[size].mean_better for size in sizes)
-        rows.append((scope, *rates, *map(_known, found), strong(buys[-1])))
+        rows.append((scope, *rates, *map(_number, detectable), strong(buys[-1])))
     names = [f"{groups_} × {people}" for groups_, people in sizes]
     # The same tests in all scopes: they depend on numbers of groups alone.
     tests = [results[size].units for size in sizes]
@@ -143,8 +143,8 @@ def _smallest(power: DesignPower) -> Iterator[Part]:
     for scope, planned in power.scopes.items():
         error, least, _, detects, shows = single_test(power, scope, planned)
         enough = _groups_for(power, scope)
-        rates = (_known(detects), _known(shows))
-        rows.append((scope, _known(error, 4), _known(least), *rates, *enough))
+        rates = (_number(detects), _number(shows))
+        rows.append((scope, _number(error, 4), _number(least), *rates, *enough))
     yield Table(
         (
             *("scope", "standard error", "found from", f"finds {effect:g}"),
@@ -162,7 +162,7 @@ def _smallest(power: DesignPower) -> Iterator[Part]:
     )
 
 
-def _known(value: float, digits: int = 3) -> str:
+def _number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if np.isfinite(value) else "–"
 
 

@@ -127,8 +127,8 @@ class Precision:
         from scipy.optimize import brentq
 
         def excess(effect: float) -> float:
-            found = self.power(effect, groups, participants)
-            return (found if np.isfinite(found) else 1.0) - rate
+            share = self.power(effect, groups, participants)
+            return (share if np.isfinite(share) else 1.0) - rate
 
         most = float(np.nanmax(self.widest, initial=0.0))
         if most == 0 or not np.isfinite(self.power(most, groups, participants)):
@@ -159,5 +159,5 @@ class Precision:
 
 
 def _mean(rates: FloatArray) -> float:
-    known = rates[np.isfinite(rates)]
-    return float(known.mean()) if len(known) else np.nan
+    rates = rates[np.isfinite(rates)]
+    return float(rates.mean()) if len(rates) else np.nan
