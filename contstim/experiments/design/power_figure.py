@@ -58,6 +58,8 @@ def power_figure(power: DesignPower) -> Figure:
     people = sorted({max(1, round(factor * each)) for factor in _FACTORS})
     more = sorted({max(1, round(factor * groups)) for factor in _FACTORS})
     for panel, (scope, precision) in zip(panels, power.precision.items(), strict=False):
+        # Before anything is drawn: limits cannot be found where no difference can be
+        panel.set(title=str(scope), xscale="log", yscale="log", ylim=_SHOWN)
         for sizes, colour, label in (
             ([(groups, n) for n in people], ORANGE, "more people for the same items"),
             ([(n, each) for n in more], BLUE, "more groups, with items of their own"),
@@ -82,7 +84,6 @@ def power_figure(power: DesignPower) -> Figure:
         )
         if not np.isfinite(planned):
             panel.text(0.5, 0.5, "none can be found", ha="center", transform=panel.transAxes)
-        panel.set(title=str(scope), xscale="log", yscale="log", ylim=_SHOWN)
         for axis, places in ((panel.xaxis, [each * n for n in more]), (panel.yaxis, _DIFFERENCES)):
             axis.set_ticks(places, [f"{place:,g}" for place in places])
             axis.set_minor_locator(NullLocator())

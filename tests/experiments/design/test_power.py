@@ -324,6 +324,19 @@ def test_the_report_of_a_design(tmp_path: Path) -> None:
     assert "With 1 group " in power_report(alone).markdown().splitlines()[2]
 
 
+def test_models_that_never_disagree_are_drawn_without_a_difference(tmp_path: Path) -> None:
+    table = scores()
+    table.log_probs[:] = table.log_probs[:, :1]
+    power = design_power(DESIGN.trials, table, groups=1, participants=4, simulations=2)
+    assert np.isnan(power.precision[Scope.RANDOM].detectable(1, 4))
+    page = power_report(power).markdown()
+    assert "| random-natural | 0.0000 | – | – | – | – | – |" in page
+    draw_power(power, tmp_path / "power.png")
+    sizes = size_table(power)
+    found = zip(sizes["scope"], sizes["detectable_difference"], strict=True)
+    assert {difference for scope, difference in found if scope == "random-natural"} == {""}
+
+
 def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
     """Witness: `evaluates`, trial by trial."""
     found = preferences_by_scope(DESIGN.trials, scores())
