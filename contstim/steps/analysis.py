@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.experiments.analysis.inference import SMALLEST_EFFECT
+from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
 from contstim.options import Help
 from contstim.steps.watching import SILENT
 

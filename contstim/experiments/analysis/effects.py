@@ -11,12 +11,12 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.bootstrap import bootstrap
 from contstim.experiments.analysis.crossed import group_moves, item_numbers
+from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
 from contstim.experiments.analysis.evaluation import evaluate
 from contstim.experiments.analysis.inference import (
     CEILING,
     CORRECTIONS,
     FALSE_DISCOVERY_RATE,
-    SMALLEST_EFFECT,
     Reach,
     false_discovery,
     family_wise,

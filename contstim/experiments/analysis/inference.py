@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 FALSE_DISCOVERY_RATE = 0.05  # up to which adjusted p-values are significant, unless told otherwise
-SMALLEST_EFFECT = 0.03  # differences below it do not matter, unless a study says otherwise
 THESE_ITEMS = (
     "Tests compare participants, who saw the same trials: what they call significant holds for "
     "these very items, not for others like them. With items drawn at random and models that do not "

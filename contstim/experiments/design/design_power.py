@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.defaults import SMALLEST_EFFECT
 from contstim.experiments.analysis.inference import (
     FALSE_DISCOVERY_RATE,
-    SMALLEST_EFFECT,
     family_cautions,
 )
 from contstim.experiments.design.calibration import CalibratedPeople, MeasuredPeople, calibrate

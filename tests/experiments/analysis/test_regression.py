@@ -153,8 +153,8 @@ def test_an_oriented_design_shows_the_effect_that_a_turned_one_shows() -> None:
         ("one item", "clustered by items need two"),
         ("no ratios", "'ratio' is zero everywhere"),
         ("infinite ratio", "not finite"),
-        ("separated", "never speak against the choices"),
-        ("separated in part", "never speak against the choices"),
+        ("separated", "separate the choices perfectly"),
+        ("separated in part", "separate the choices perfectly"),
     ],
 )
 def test_what_has_no_estimate_is_refused(change: str, message: str) -> None:

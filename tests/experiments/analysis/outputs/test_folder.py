@@ -377,7 +377,10 @@ def test_the_methods_say_what_was_done_with_these_numbers(
     text = " ".join(paragraphs)
     assert "7 participants in 2 groups" in text
     # Random pairs and all trials are two scopes, each of two measures
-    assert "6 contrasts (3 pairs of models, 3 models against the lower noise ceiling) in 4" in text
+    assert (
+        "6 contrasts (3 pairs of models, 3 models against the lower noise ceiling) in each of 4 "
+        in text
+    )
     for author, year in re.findall(r"([A-Z][a-zü]+)(?: et al\.| and [A-Z]\w+)? \(?(\d{4})", text):
         assert re.search(rf"{author}, .*?\({year}\)", references), (author, year)
 
