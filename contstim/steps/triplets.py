@@ -26,8 +26,8 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.jobs.executors import Executor
     from contstim.models.specifications import NamedSpecification
-    from contstim.optimization.jobs.executors import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
@@ -105,7 +105,7 @@ class Execution:
         Raises:
             InputError: a setting is for another executor.
         """
-        from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
+        from contstim.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
 
         # An option that would change nothing is a mistake of the user's, so it is refused.
         if self.executor == "ray":

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError
+from contstim.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.allotment import (
     AllottedSentence,
     models_of,
@@ -16,7 +17,6 @@ from contstim.optimization.jobs.allotment import (
 from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW
 from contstim.optimization.jobs.plausibility import floors_of, reference_sentences
 from contstim.optimization.jobs.results import SearchTime, TripletResults, pair_statistics
-from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
 from contstim.optimization.jobs.store_changes import NO_CHANGES, AllowedChanges, StoreChange
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores, TripletQueue
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.optimization.jobs.executors.base import Executor
+    from contstim.jobs.executors.base import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Floors
+    from contstim.optimization.jobs.search_context import SearchContext
     from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
-    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.reviews import Review
     from contstim.store.database import Database
     from contstim.vocabulary import Vocabulary
@@ -47,7 +47,7 @@ def find_triplets(
     plan: SynthesisPlan,
     database: Database,
     executor: Executor,
-    context: WorkerContext,
+    context: SearchContext,
     *,
     retry_failed: bool = False,
     floors: Floors | None = None,

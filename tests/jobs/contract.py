@@ -7,14 +7,15 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.executors import Answered, Died, Executor, Ready
-from contstim.optimization.jobs.tasks import SynthesisTask
-from contstim.optimization.jobs.worker_context import WorkerContext
-from tests.optimization.jobs.toy_tasks import Die, Refuse, Remember, Repeat, Sleep, Stumble
+from contstim.jobs.executors import Answered, Died, Executor, Ready
+from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerContext
+from tests.jobs.toy_tasks import Die, Refuse, Remember, Repeat, Sleep, Stumble
 
 
 class ExecutorContract:
@@ -33,7 +34,7 @@ class ExecutorContract:
             assert {event.worker for event in ready} == {*range(executor.size)}
             yield executor
 
-    def ask(self, executor: Executor, task: SynthesisTask, worker: int = 0) -> Answered:
+    def ask(self, executor: Executor, task: WorkerTask[Any], worker: int = 0) -> Answered:
         executor.send(worker, task)
         event = executor.receive()
         assert isinstance(event, Answered)

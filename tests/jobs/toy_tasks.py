@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.tasks import SynthesisTask
-from contstim.optimization.jobs.worker_context import WorkerContext
+from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerContext
 
 
 @dataclass(frozen=True)
-class Repeat(SynthesisTask):
+class Repeat(WorkerTask[WorkerContext]):
     text: str
 
     def perform(self, context: WorkerContext) -> str:
@@ -21,21 +21,21 @@ class Repeat(SynthesisTask):
 
 
 @dataclass(frozen=True)
-class Refuse(SynthesisTask):
+class Refuse(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> None:
         del context
         raise InputError("this input is bad")
 
 
 @dataclass(frozen=True)
-class Stumble(SynthesisTask):
+class Stumble(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> float:
         del context
         return 1 / 0
 
 
 @dataclass(frozen=True)
-class Remember(SynthesisTask):
+class Remember(WorkerTask[WorkerContext]):
     """Counts on the worker's own context how often it was asked."""
 
     def perform(self, context: WorkerContext) -> int:
@@ -44,21 +44,21 @@ class Remember(SynthesisTask):
 
 
 @dataclass(frozen=True)
-class Die(SynthesisTask):
+class Die(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> None:
         del context
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)
-class Sleep(SynthesisTask):
+class Sleep(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> None:
         del context
         time.sleep(600)
 
 
 @dataclass(frozen=True)
-class Environment(SynthesisTask):
+class Environment(WorkerTask[WorkerContext]):
     name: str
 
     def perform(self, context: WorkerContext) -> str:

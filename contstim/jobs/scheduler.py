@@ -6,15 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import WorkerError
-from contstim.optimization.jobs.executors.base import Answered, Died, Ready
+from contstim.jobs.executors.base import Answered, Died, Ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.errors import ContstimError
-    from contstim.optimization.jobs.executors.base import Executor
-    from contstim.optimization.jobs.task_queue import TaskQueue
-    from contstim.optimization.jobs.tasks import SynthesisTask
+    from contstim.jobs.executors.base import Executor
+    from contstim.jobs.queue import TaskQueue, WorkerTask
 
 _FALSE_STARTS = 3  # workers that die in a row before any is ready, until the job is given up
 
@@ -31,10 +30,10 @@ class Scheduler:
         self._executor = executor
         self._say = say
         self._idle: dict[int, tuple[str, ...]] = {}  # the models that each has loaded
-        self._busy: dict[int, SynthesisTask] = {}
+        self._busy: dict[int, WorkerTask[Any]] = {}
         self._places: dict[int, str] = {}
         self._false_starts = 0
-        self._attempts: Counter[SynthesisTask] = Counter()
+        self._attempts: Counter[WorkerTask[Any]] = Counter()
 
     def work_off(self, queue: TaskQueue[Any]) -> None:
         """Have all tasks of a queue done, whatever happens to workers on the way.
@@ -86,7 +85,9 @@ class Scheduler:
         if task is not None:
             self._on_failure(task, WorkerError(f"its worker died ({reason})"), queue)
 
-    def _on_failure(self, task: SynthesisTask, error: ContstimError, queue: TaskQueue[Any]) -> None:
+    def _on_failure(
+        self, task: WorkerTask[Any], error: ContstimError, queue: TaskQueue[Any]
+    ) -> None:
         # Attempts are counted here, over all workers: a queue decides what each is worth.
         self._attempts[task] += 1
         queue.failed(task, error, self._attempts[task])

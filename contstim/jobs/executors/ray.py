@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.executors import watcher
-from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
+from contstim.jobs.executors import watcher
+from contstim.jobs.executors.base import Answered, Died, Event, Executor, Ready
 
 if TYPE_CHECKING:
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
+    from contstim.jobs.queue import WorkerTask
+    from contstim.jobs.worker_context import Reply, WorkerContext
 
 
 _PATIENCE = 10  # seconds for a cluster to answer
@@ -134,7 +134,7 @@ class RayExecutor(Executor):
         self._actors[worker] = actor
         self._pending[actor.place.remote()] = worker
 
-    def send(self, worker: int, task: SynthesisTask) -> None:
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
         self._pending[self._actors[worker].answer.remote(task)] = worker
 
@@ -176,7 +176,7 @@ class _Actor:
     def place(self) -> str:
         return f"process {os.getpid()} on {socket.gethostname()}"
 
-    def answer(self, task: SynthesisTask) -> Reply:
+    def answer(self, task: WorkerTask[Any]) -> Reply:
         return self._context.answer(task)
 
 

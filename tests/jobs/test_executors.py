@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
-from contstim.optimization.jobs.executors.processes import visible_gpus
-from contstim.optimization.jobs.worker_context import WorkerContext
-from tests.optimization.jobs.contract import ExecutorContract, SeparateWorkersContract
-from tests.optimization.jobs.toy_tasks import Environment
+from contstim.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
+from contstim.jobs.executors.processes import visible_gpus
+from contstim.jobs.worker_context import WorkerContext
+from tests.jobs.contract import ExecutorContract, SeparateWorkersContract
+from tests.jobs.toy_tasks import Environment
 
 
 class TestLocal(ExecutorContract):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
+    from contstim.jobs.queue import WorkerTask
+    from contstim.jobs.worker_context import Reply, WorkerContext
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def send(self, worker: int, task: SynthesisTask) -> None:
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """Give a worker that has nothing to do a task."""
 
     @abstractmethod

@@ -11,17 +11,17 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from multiprocessing import connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
+from contstim.jobs.executors.base import Answered, Died, Event, Executor, Ready
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.jobs.queue import WorkerTask
+    from contstim.jobs.worker_context import WorkerContext
 
 _PATIENCE = 10  # seconds for a process to vanish
 
@@ -72,7 +72,7 @@ class ProcessExecutor(Executor):
         theirs.close()
         self._workers[worker] = _Worker(process, ours)
 
-    def send(self, worker: int, task: SynthesisTask) -> None:
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
         try:
             self._workers[worker].pipe.send(task)
