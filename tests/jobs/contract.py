@@ -15,7 +15,9 @@ from contstim.errors import InputError
 from contstim.jobs.executors import Answered, Died, Executor, Ready
 from contstim.jobs.queue import WorkerTask
 from contstim.jobs.worker_context import WorkerContext
-from tests.jobs.toy_tasks import Die, Refuse, Remember, Repeat, Sleep, Stumble
+from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
+
+SILENCE = 4
 
 
 class ExecutorContract:
@@ -68,7 +70,30 @@ class ExecutorContract:
 
 
 class SeparateWorkersContract(ExecutorContract):
-    """For executors whose workers are other processes."""
+    """For executors whose workers are other processes; `executor` waits `SILENCE` for signs."""
+
+    def test_one_that_was_stopped_is_replaced_and_one_that_works_long_is_not(
+        self, started: Executor
+    ) -> None:
+        assert self.ask(started, Remember(), worker=1).reply.result == 1
+        started.send(0, Stop())
+        started.send(1, Nap(SILENCE + 3))
+        events = [started.receive() for _ in range(3)]
+        died, ready = [event for event in events if not isinstance(event, Answered)]
+        assert isinstance(died, Died)
+        assert isinstance(ready, Ready)
+        assert (died.worker, ready.worker) == (0, 0)
+        assert died.reason == f"no sign of life for {SILENCE} seconds"
+        assert self.ask(started, Remember(), worker=0).reply.result == 1
+        assert self.ask(started, Remember(), worker=1).reply.result == 2
+
+    def test_a_busy_worker_can_be_replaced(self, started: Executor) -> None:
+        started.send(0, Sleep())
+        assert started.receive(0.5) is None
+        started.replace(0)
+        event = started.receive()
+        assert isinstance(event, Ready)
+        assert self.ask(started, Remember()).reply.result == 1
 
     def test_the_dead_are_replaced_and_the_others_not_disturbed(self, started: Executor) -> None:
         assert self.ask(started, Remember(), worker=1).reply.result == 1

@@ -14,7 +14,7 @@ import pytest
 from contstim.errors import InputError, WorkerError
 from contstim.jobs.executors import RayExecutor
 from contstim.jobs.worker_context import WorkerContext
-from tests.jobs.contract import SeparateWorkersContract, vanishes
+from tests.jobs.contract import SILENCE, SeparateWorkersContract, vanishes
 
 pytest.importorskip("ray", reason="ray is not installed")
 
@@ -34,7 +34,7 @@ def _cluster() -> Iterator[None]:
 class TestRay(SeparateWorkersContract):
     @pytest.fixture
     def executor(self) -> RayExecutor:
-        return RayExecutor(2)
+        return RayExecutor(2, silence=SILENCE)
 
 
 def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass
 
@@ -64,3 +65,38 @@ class Environment(WorkerTask[WorkerContext]):
     def perform(self, context: WorkerContext) -> str:
         del context
         return os.environ[self.name]
+
+
+@dataclass(frozen=True)
+class Stop(WorkerTask[WorkerContext]):
+    """Stops its process, which goes on when it is told to and not before."""
+
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@dataclass(frozen=True)
+class Nap(WorkerTask[WorkerContext]):
+    seconds: float
+
+    def perform(self, context: WorkerContext) -> str:
+        del context
+        time.sleep(self.seconds)
+        return "awake"
+
+
+@dataclass(frozen=True)
+class Compute(WorkerTask[WorkerContext]):
+    """Lets no other thread of its process run, as libraries do that read large files."""
+
+    seconds: float
+
+    def perform(self, context: WorkerContext) -> str:
+        del context
+        sys.setswitchinterval(1_000)
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end:
+            pass
+        sys.setswitchinterval(0.005)
+        return "done"

@@ -32,8 +32,9 @@ class LocalExecutor(Executor):
         del worker
         self._events.append(task)
 
-    def receive(self) -> Event:
+    def receive(self, timeout: float | None = None) -> Event:
         """See `Executor.receive`."""
+        del timeout
         event = self._events.popleft()
         if isinstance(event, Ready):
             return event

@@ -50,4 +50,4 @@ def test_an_actor_killed_in_the_midst_changes_nothing(study: SynthesisPlan, tmp_
         )
     assert found == expected
     assert len(remarks) == 1
-    assert "died" in remarks[0]
+    assert "is replaced" in remarks[0]

@@ -276,7 +276,7 @@ def test_workers_that_are_killed_change_nothing(
     )
     assert found == whole
     assert remarks
-    assert all("died (killed by SIGKILL" in remark for remark in remarks)
+    assert all("is replaced: killed by SIGKILL" in remark for remark in remarks)
     assert not multiprocessing.active_children()
 
 
