@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from contstim.errors import ContstimError
-from contstim.models.catalog import free_memory, load_model
+from contstim.models.base import require_language_model
+from contstim.models.catalog import free_memory, load_scorer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from contstim.jobs.queue import WorkerTask
-    from contstim.models.base import LanguageModel
+    from contstim.models.base import LanguageModel, Scorer
     from contstim.models.checkpoints import Device, Precision
 
 
@@ -47,6 +50,7 @@ class WorkerContext:
         capacity: how many models stay loaded, at least as many as a task needs.
         trust_remote_code: whether transformers may run code that comes with a checkpoint.
         folder: what relative file names in specifications start from.
+        names: what models are called, by their specifications; others are called by those.
         loads: how many times a model was loaded.
     """
 
@@ -56,9 +60,10 @@ class WorkerContext:
     capacity: int = 2
     trust_remote_code: bool = False
     folder: Path = field(default_factory=Path.cwd)
+    names: Mapping[str, str] = field(default_factory=dict)
     loads: int = field(default=0, init=False)
     # In order of use, the least recently used first.
-    _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
+    _models: dict[str, Scorer] = field(default_factory=dict, init=False)
 
     def fresh(self) -> Self:
         """A copy with the same options and nothing loaded."""
@@ -76,7 +81,15 @@ class WorkerContext:
             return Reply(None, unforeseen, traceback.format_exc(), tuple(self._models))
 
     def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
-        """The models of these names, loaded if need be.
+        """The language models of these specifications, loaded if need be.
+
+        Raises:
+            ModelError: a model cannot be loaded, or its scores are not log-probabilities.
+        """
+        return [require_language_model(scorer, "A search") for scorer in self.scorers(names)]
+
+    def scorers(self, names: tuple[str, ...]) -> list[Scorer]:
+        """Whatever these specifications name, loaded if need be.
 
         Raises:
             ModelError: a model cannot be loaded.
@@ -87,9 +100,9 @@ class WorkerContext:
                 if self.folder.is_dir():  # on another machine it need not be there
                     os.chdir(self.folder)
                 self.loads += 1
-                self._models[name] = load_model(
+                self._models[name] = load_scorer(
                     name,
-                    name=name,
+                    name=self.names.get(name, name),
                     device=self.device,
                     dtype=self.dtype,
                     prompt=self.prompt,

@@ -50,6 +50,7 @@ def find_triplets(
     context: SearchContext,
     *,
     retry_failed: bool = False,
+    task_limit: float | None = None,
     floors: Floors | None = None,
     review: Review | None = None,
     changes: AllowedChanges = NO_CHANGES,
@@ -72,6 +73,7 @@ def find_triplets(
         executor: runs the searches; is started and closed here.
         context: what every worker begins with, the plan's words among it.
         retry_failed: try those again that failed in an earlier run.
+        task_limit: seconds that a search may take, with loading its models; None for any time.
         floors: of plausibility; None to compute them from the plan's sentences.
         review: what reviewers decided about the triplets of the database. Those that are rejected
             are replaced by searches from the next natural sentences; all others stay.
@@ -101,7 +103,7 @@ def find_triplets(
     before = {triplet.triplet_id for triplet in _of_plan(plan, store.triplets())}
     with executor:
         executor.start(context)
-        scheduler = Scheduler(executor, say)
+        scheduler = Scheduler(executor, say, task_limit)
 
         # What each model is and which words it knows; only workers load models.
         inspection = ModelInspection(plan.models)

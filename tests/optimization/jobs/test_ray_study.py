@@ -26,8 +26,8 @@ class Watched(RayExecutor):
         super().__init__(2)
         self.processes: dict[int, int] = {}
 
-    def receive(self) -> Event:
-        event = super().receive()
+    def receive(self, timeout: float | None = None) -> Event | None:
+        event = super().receive(timeout)
         if isinstance(event, Ready):
             self.processes[event.worker] = process_of(event)
         return event

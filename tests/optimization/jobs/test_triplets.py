@@ -282,7 +282,8 @@ def test_workers_that_are_killed_change_nothing(
 
 def test_workers_that_never_start_end_the_job(study: SynthesisPlan, tmp_path: Path) -> None:
     class Unborn(LocalExecutor):
-        def receive(self) -> Any:
+        def receive(self, timeout: float | None = None) -> Any:
+            del timeout
             from contstim.jobs.executors import Died
 
             return Died(0, "exit status 1")
