@@ -11,5 +11,8 @@
 queue           tasks, and queues that decide what becomes of them
 scheduler       the loop that hands out tasks and receives results
 worker_context  where they are done: a worker's options and loaded models
+model_workers   models that workers hold, for all that scores sentences under them
 executors       workers in this process, in several processes, or on a Ray cluster
+
+Searches for triplets have tasks and queues of their own, see `contstim.optimization.jobs`.
 """

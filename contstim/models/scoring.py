@@ -228,15 +228,15 @@ def _score(
         # interruption
         report(work.model, len(texts) - len(missing))
         if isinstance(work.model, RemoteScorer):
-            workers = work.model.workers
+            holder = work.model.workers
             # Borders of chunks are those of all items, whatever is missing: after an interruption
             # the same sentences share a batch, and the scores of networks are the same to the digit
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(items[row] for row in rows)
                 call = ModelCall(work.model.specification, work.method, (chunk,))
-                calls.setdefault(workers, []).append(call)
-                places.setdefault(workers, []).append((column, rows))
+                calls.setdefault(holder, []).append(call)
+                places.setdefault(holder, []).append((column, rows))
             continue
         for block in _blocks(len(missing)):
             rows = missing[block]

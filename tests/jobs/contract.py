@@ -32,8 +32,8 @@ class ExecutorContract:
         with executor:
             executor.start(WorkerContext(device="cpu", folder=tmp_path))
             ready = [executor.receive() for _ in range(executor.size)]
-            assert all(isinstance(event, Ready) for event in ready)
-            assert {event.worker for event in ready} == {*range(executor.size)}
+            workers = [event.worker for event in ready if isinstance(event, Ready)]
+            assert sorted(workers) == [*range(executor.size)]
             yield executor
 
     def ask(self, executor: Executor, task: WorkerTask[Any], worker: int = 0) -> Answered:

@@ -58,16 +58,17 @@ def test_a_model_of_workers_answers_as_the_model_itself(
             assert remote.training_text is not None
             assert model.training_text is not None
             texts = (remote.training_text, model.training_text)
-            np.testing.assert_array_equal(*(text.holds(sentences[:3]) for text in texts))
+            ours, theirs = (text.holds(sentences[:3]) for text in texts)
+            np.testing.assert_array_equal(ours, theirs)
             for name, items in (
                 *((method, sentences) for method in ("scores", "exact", "standard_errors")),
                 *((method, sentences) for method in ("unscorable", "token_counts")),
-                ("knows", words),
             ):
                 for some in (items, items[:1], []):
-                    ours, theirs = getattr(remote, name)(some), getattr(model, name)(some)
-                    np.testing.assert_array_equal(ours, theirs)
-                    assert type(ours) is type(theirs)
+                    answers = getattr(remote, name)(some), getattr(model, name)(some)
+                    np.testing.assert_array_equal(*answers)
+                    assert type(answers[0]) is type(answers[1])
+            np.testing.assert_array_equal(remote.knows(words), model.knows(words))
             assert remote.tokens_per_word(words, initial=True) is None
             assert remote.vocabulary(3) == model.vocabulary(3)
             assert token_terms(remote, sentences) == token_terms(model, sentences)
