@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter, deque
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.documents import shortened
 from contstim.errors import ContstimError, ModelError, WorkerError
@@ -72,17 +72,18 @@ class ModelTask(WorkerTask[WorkerContext]):
     """A task of one model.
 
     Attributes:
-        number: its place among the tasks that are given at the same time.
         model: its specification.
     """
 
-    number: int
     model: str
 
     @property
     @abstractmethod
     def text(self) -> str:
         """A noun phrase that says what is done."""
+
+
+ModelTaskT = TypeVar("ModelTaskT", bound=ModelTask)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class FactsTask(ModelTask):
     @property
     def text(self) -> str:
         """See `ModelTask.text`."""
-        return "Loading it"
+        return "Loading the model"
 
     def perform(self, context: WorkerContext) -> ModelFacts:
         """See `WorkerTask.perform`."""
@@ -135,19 +136,21 @@ class CallTask(ModelTask):
         return getattr(scorer, self.call.method)(*self.call.arguments, **self.call.keywords)
 
 
-class ModelTaskQueue(TaskQueue[ModelTask]):
+class ModelTaskQueue(TaskQueue[ModelTaskT]):
     """Tasks of several models, none of which depends on another.
 
     Args:
         tasks: in the order in which each model's are taken.
-        receive: told the number of a task and its result, as it comes.
+        receive: told a task and its result, as it comes.
 
     Attributes:
         errors: why models were given up, by their specifications.
     """
 
-    def __init__(self, tasks: Iterable[ModelTask], receive: Callable[[int, Any], None]) -> None:
-        self._waiting: dict[str, deque[ModelTask]] = {}
+    def __init__(
+        self, tasks: Iterable[ModelTaskT], receive: Callable[[ModelTaskT, Any], None]
+    ) -> None:
+        self._waiting: dict[str, deque[ModelTaskT]] = {}
         for task in tasks:
             self._waiting.setdefault(task.model, deque()).append(task)
         self._running: Counter[str] = Counter()
@@ -159,7 +162,7 @@ class ModelTaskQueue(TaskQueue[ModelTask]):
         """See `TaskQueue.finished`."""
         return not any(self._waiting.values()) and not self._running.total()
 
-    def take(self, loaded: Sequence[str]) -> ModelTask | None:
+    def take(self, loaded: Sequence[str]) -> ModelTaskT | None:
         """See `TaskQueue.take`.
 
         Of a model that the worker has loaded if there is one; else of one at which fewest workers
@@ -174,12 +177,12 @@ class ModelTaskQueue(TaskQueue[ModelTask]):
         self._running[model] += 1
         return self._waiting[model].popleft()
 
-    def done(self, task: ModelTask, result: Any) -> None:
+    def done(self, task: ModelTaskT, result: Any) -> None:
         """See `TaskQueue.done`."""
         self._running[task.model] -= 1
-        self._receive(task.number, result)
+        self._receive(task, result)
 
-    def failed(self, task: ModelTask, error: ContstimError, attempt: int) -> None:
+    def failed(self, task: ModelTaskT, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
         A task whose worker was lost, or that failed in a way that nobody foresaw, is taken again,
@@ -210,29 +213,34 @@ class _ExecutorWorkers(ModelWorkers):
 
     def scorers(self, models: Sequence[NamedSpecification]) -> list[Scorer]:
         """Have each model loaded once, to know what it is."""
-        facts: dict[int, ModelFacts] = {}
-        tasks = [FactsTask(number, named.specification) for number, named in enumerate(models)]
-        self._work_off(tasks, facts.__setitem__)
+        facts: dict[str, ModelFacts] = {}
+        self._work_off(
+            [FactsTask(named.specification) for named in models],
+            lambda task, told: facts.update({task.model: told}),
+        )
         scorers: list[Scorer] = []
-        for number, named in enumerate(models):
-            kind = RemoteLanguageModel if facts[number].is_language_model else RemoteScorer
-            self._fingerprints[named.specification] = facts[number].convention.fingerprint
-            scorers.append(kind(named, facts[number], self))
+        for named in models:
+            told = facts[named.specification]
+            kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
+            self._fingerprints[named.specification] = told.convention.fingerprint
+            scorers.append(kind(named, told, self))
         return scorers
 
-    def answer(self, calls: Sequence[ModelCall], receive: Callable[[int, Any], None]) -> None:
+    def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
         """See `ModelWorkers.answer`."""
-        tasks = [
-            CallTask(place, call.model, call, self._fingerprints[call.model])
-            for place, call in enumerate(calls)
-        ]
-        self._work_off(tasks, receive)
+        self._work_off(
+            [CallTask(call.model, call, self._fingerprints[call.model]) for call in calls],
+            lambda task, answer: receive(task.call, answer),
+        )
 
-    def _work_off(self, tasks: Iterable[ModelTask], receive: Callable[[int, Any], None]) -> None:
+    def _work_off(
+        self, tasks: Iterable[ModelTaskT], receive: Callable[[ModelTaskT, Any], None]
+    ) -> None:
         queue = ModelTaskQueue(tasks, receive)
         self._scheduler.work_off(queue)
         errors = [f"{self._names[model]}: {error}" for model, error in queue.errors.items()]
         if len(errors) > 1:
             raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
         for error in queue.errors.values():
-            raise error
+            # A model's own error names it; that of workers does not
+            raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

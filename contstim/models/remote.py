@@ -16,7 +16,7 @@ import numpy as np
 from contstim.models.base import LanguageModel, Scorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation, Convention, TokenScore
@@ -50,12 +50,12 @@ class ModelWorkers(ABC):
     """Workers that hold models and answer calls, several at the same time."""
 
     @abstractmethod
-    def answer(self, calls: Sequence[ModelCall], receive: Callable[[int, Any], None]) -> None:
+    def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
         """Have every call answered, in whatever order; those of a model that fails are given up.
 
         Args:
             calls: what is asked.
-            receive: told the place of a call and its answer, as it comes.
+            receive: told a call and its answer, as it comes.
 
         Raises:
             ContstimError: a call failed; only after all calls of other models were answered.
@@ -86,6 +86,8 @@ class RemoteScorer(Scorer):
         workers: who answer for it.
     """
 
+    workers: ModelWorkers
+
     def __init__(self, named: NamedSpecification, facts: ModelFacts, workers: ModelWorkers) -> None:
         self.name, self.specification = named.name, named.specification
         self.workers = workers
@@ -110,8 +112,9 @@ class RemoteScorer(Scorer):
             ModelCall(self.specification, method, (tuple(items[start : start + CHUNK]),), keywords)
             for start in range(0, max(len(items), 1), CHUNK)
         ]
-        answers: list[Any] = [None] * len(calls)
-        self.workers.answer(calls, answers.__setitem__)
+        answered: dict[ModelCall, Any] = {}
+        self.workers.answer(calls, answered.__setitem__)
+        answers = [answered[call] for call in calls]
         if answers[0] is None:
             return None
         if isinstance(answers[0], np.ndarray):
@@ -140,15 +143,15 @@ class RemoteScorer(Scorer):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `Scorer.knows`."""
-        known: BoolArray = self._ask("knows", words)
-        return known
+        are_known: BoolArray = self._ask("knows", words)
+        return are_known
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `Scorer.vocabulary`."""
-        answers: list[Vocabulary | None] = [None]
+        answers: dict[ModelCall, Vocabulary | None] = {}
         call = ModelCall(self.specification, "vocabulary", (min_count,))
         self.workers.answer([call], answers.__setitem__)
-        return answers[0]
+        return answers[call]
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
         """See `Scorer.tokens_per_word`."""

@@ -216,9 +216,9 @@ def _score(
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(work.model, len(rows))
 
-    # Chunks for workers, all models' at once: the calls, and column and rows of their answers
+    # Chunks for workers, those of all models at once: the calls, and where their answers belong
     calls: dict[ModelWorkers, list[ModelCall]] = {}
-    places: dict[ModelWorkers, list[tuple[int, IntArray]]] = {}
+    places: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, work in enumerate(works):
         if store is not None:
             # nan where the store has none, as where there is no store
@@ -228,27 +228,20 @@ def _score(
         # interruption
         report(work.model, len(texts) - len(missing))
         if isinstance(work.model, RemoteScorer):
-            holder = work.model.workers
             # Borders of chunks are those of all items, whatever is missing: after an interruption
             # the same sentences share a batch, and the scores of networks are the same to the digit
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(items[row] for row in rows)
                 call = ModelCall(work.model.specification, work.method, (chunk,))
-                calls.setdefault(holder, []).append(call)
-                places.setdefault(holder, []).append((column, rows))
+                calls.setdefault(work.model.workers, []).append(call)
+                places[call] = column, rows
             continue
         for block in _blocks(len(missing)):
             rows = missing[block]
             keep(column, rows, work.score([items[row] for row in rows]))
     for workers, asked in calls.items():
-
-        def receive(
-            number: int, values: FloatArray, wanted: list[tuple[int, IntArray]] = places[workers]
-        ) -> None:
-            keep(*wanted[number], values)
-
-        workers.answer(asked, receive)
+        workers.answer(asked, lambda call, values: keep(*places[call], values))
     return scores
 
 
