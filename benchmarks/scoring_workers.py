@@ -49,7 +49,7 @@ def network(folder: Path, sentences: list[Sentence]) -> str:
     ids = {word: number for number, word in enumerate(["<unk>", "<s>", *words])}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    size = 64 if QUICK else 512
+    size = 64 if QUICK else 256
     shape = GPT2Config(
         vocab_size=len(ids),
         n_positions=64,
@@ -85,7 +85,7 @@ def scored(
 def main() -> None:
     """Run everything and print it."""
     many = generate(2_000 if QUICK else 50_000, seed=1)
-    few = many[: 200 if QUICK else 4_000]
+    few = many[: 200 if QUICK else 2_000]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         train_ngram(generate(4_000, seed=0), 3, folder / "3.arpa")
