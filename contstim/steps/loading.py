@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.catalog import LoadOptions
     from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.jobs.search_context import SearchContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,11 @@ class Loading:
 
         return load_models(models, **self.keywords)
 
-    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> WorkerContext:
+    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> SearchContext:
         """What every worker of a plan begins with."""
-        from contstim.optimization.jobs.worker_context import WorkerContext
+        from contstim.optimization.jobs.search_context import SearchContext
 
-        return WorkerContext(
+        return SearchContext(
             vocabulary=plan.vocabulary,
             allow_unknown=plan.allow_unknown,
             capacity=models_in_memory,
