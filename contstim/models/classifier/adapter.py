@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.batching import Write
     from contstim.models.checkpoints import Checkpoint, Device, Precision
     from contstim.sentence import Sentence
 
@@ -106,11 +107,14 @@ class ClassifierModel(Scorer):
         rows = self._encode(sentences)
         probabilities = np.empty(len(rows))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> None:
+        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> Write:
             logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
-            probabilities[places] = softmax[:, self._acceptable].cpu().numpy()
+            return partial(write, places, softmax[:, self._acceptable])
+
+        def write(places: IntArray, of_label: torch.Tensor) -> None:
+            probabilities[places] = of_label.cpu().numpy()
 
         pad = self._checkpoint.model.config.pad_token_id
         alone = pad is None  # GPT-2 as published does not know where a padded text ends
