@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Run: TypeAlias = Callable[[torch.Tensor, torch.Tensor, IntArray], Write | None]
 
 
-class SmallerBatches(UserWarning):  # noqa: N818
+class SmallerBatches(UserWarning):
     """Memory ran out in a batch, and the work goes on in smaller ones."""
 
 
@@ -65,9 +65,9 @@ def forward_in_batches(
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
     attention mask (b, l) and the numbers (b,) of the rows. It writes its results to their places,
     or returns a function that copies them from the device and writes them; on a GPU, which would
-    wait for each copy, such functions are called for many batches at once. When memory runs out, the budget is
-    halved, for later calls too, and the same rows are tried again: until it has succeeded, `run`
-    must add nothing to what other batches wrote.
+    wait for each copy, such functions are called for many batches at once. When memory runs out,
+    the budget is halved, for later calls too, and the same rows are tried again: until it has
+    succeeded, `run` must add nothing to what other batches wrote.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.

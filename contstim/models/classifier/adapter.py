@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
-    from contstim.models.checkpoints import Checkpoint, Device, Precision
+    from contstim.models.checkpoints import (
+        Checkpoint,
+        Device,
+        DeviceMap,
+        Precision,
+        Quantization,
+    )
     from contstim.sentence import Sentence
 
 UNIT = "signed confidence, -1 to 1"
@@ -36,6 +42,8 @@ def load_classifier(
     name: str,
     device: Device = "auto",
     dtype: Precision = "auto",
+    device_map: DeviceMap | None = None,
+    quantize: Quantization | None = None,
     trust_remote_code: bool = False,
 ) -> ClassifierModel:
     """Load a classifier of sequences from a folder or the hub.
@@ -44,7 +52,13 @@ def load_classifier(
         ModelError: see `load_checkpoint` and `ClassifierModel`.
     """
     checkpoint = load_checkpoint(
-        location, device=device, dtype=dtype, classifier=True, trust_remote_code=trust_remote_code
+        location,
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantize=quantize,
+        classifier=True,
+        trust_remote_code=trust_remote_code,
     )
     return ClassifierModel(checkpoint, name=name)
 

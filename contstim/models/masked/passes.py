@@ -20,12 +20,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import torch
 
 from contstim.models.batching import forward_in_batches, to_device, unique_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import torch
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.batching import Budget, Row, Write

@@ -14,7 +14,7 @@ from contstim.optimization.jobs.words import shared_words, usable_words
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device, Precision
+    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
     from contstim.optimization.jobs.tasks import SynthesisTask
     from contstim.vocabulary import Vocabulary
 
@@ -45,6 +45,8 @@ class WorkerContext:
     Attributes:
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in.
+        device_map: what transformers are spread over instead of one device.
+        quantize: what the weights of transformers are quantized to.
         prompt: what causal transformers read before a sentence.
         vocabulary: words to use; None for those frequent in the models' own training text.
         allow_unknown: also use words that a word-level model cannot tell.
@@ -56,6 +58,8 @@ class WorkerContext:
 
     device: Device = "auto"
     dtype: Precision = "auto"
+    device_map: DeviceMap | None = None
+    quantize: Quantization | None = None
     prompt: str | None = None
     vocabulary: Vocabulary | None = None
     allow_unknown: bool = False
@@ -99,6 +103,8 @@ class WorkerContext:
                     name=name,
                     device=self.device,
                     dtype=self.dtype,
+                    device_map=self.device_map,
+                    quantize=self.quantize,
                     prompt=self.prompt,
                     trust_remote_code=self.trust_remote_code,
                 )
