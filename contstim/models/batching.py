@@ -87,7 +87,7 @@ def forward_in_batches(
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
-    at_once = 1 if torch.device(device).type == "cpu" else _WRITES_AT_ONCE
+    at_once = writes_at_once(device)
     while start < len(order):
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
@@ -125,6 +125,11 @@ def forward_in_batches(
                 )
 
 
+def writes_at_once(device: torch.device | str) -> int:
+    """After how many batches their results are written; small beside activations, they may wait."""
+    return 1 if torch.device(device).type == "cpu" else 32
+
+
 def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> torch.Tensor:
     """Indices on a device, copied to a GPU without waiting for what it computes."""
     tensor = torch.as_tensor(indices)
@@ -157,8 +162,6 @@ def single_input(n_tokens: int, device: torch.device | str) -> Iterator[None]:
             raise
         raise does_not_fit(n_tokens, device) from error
 
-
-_WRITES_AT_ONCE = 32  # batches whose results, small beside their activations, stay on a GPU
 
 _NO_MEMORY = (
     "out of memory",
