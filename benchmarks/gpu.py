@@ -231,9 +231,8 @@ def rate(model: Any, english: list[Sentence], seconds: float) -> float:
 
 def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> float:
     """Print how fast sentences are scored, and what the device does meanwhile; sentences/s."""
-    on_gpu = torch.cuda.is_available() and "cuda" in str(
-        getattr(model, "checkpoint", getattr(model, "_checkpoint", None)).device
-    )
+    checkpoint = model._checkpoint if model.name == "causal" else model.checkpoint
+    on_gpu = checkpoint.device == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     speed = rate(model, english, seconds)

@@ -105,14 +105,7 @@ def score_in_turn(
             contamination({model.name: model.training_text}, sentences)[model.name],
         )
 
-    return with_each_model(
-        specifications,
-        scores_of,
-        device=loading.get("device", "auto"),
-        dtype=loading.get("dtype", "auto"),
-        prompt=loading.get("prompt"),
-        trust_remote_code=loading.get("trust_remote_code", False),
-    )
+    return with_each_model(specifications, scores_of, **loading)
 
 
 def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:
