@@ -88,7 +88,8 @@ def main() -> None:
     else:
         print("Tiny networks on the CPU: the code runs, and the numbers say nothing of a GPU.")
     english = generate(600 if tiny else 4_000, seed=0)
-    eight = [sentence for sentence in english if len(sentence.words) == 8]  # as in the study
+    # Eight words as in the study, or as few as a smoke run wants
+    alike = [sentence for sentence in english if len(sentence.words) == (4 if tiny else 8)]
     right, speed = True, {}
     made = [("causal", causal(english, tiny)), ("masked", masked(english, tiny))]
     precise = {kind: put(checkpoint, device, "float32") for kind, checkpoint in made}
@@ -104,13 +105,13 @@ def main() -> None:
         for kind, checkpoint in checkpoints.items():
             for name, model in models(checkpoint).items():
                 speed[precision, name] = scoring(
-                    f"{kind} {name}, {precision}", model, eight, seconds
+                    f"{kind} {name}, {precision}", model, alike, seconds
                 )
     print("\nsize of a batch, causal, bfloat16   sentences/s")
     for tokens in (1024,) if tiny else (4_096, 16_384, 65_536):
         model = models(coarse["causal"])["log-likelihood"]
         model._network._budget.tokens = tokens
-        print(f"{tokens:>11,} tokens {rate(model, eight, seconds / 2):30.1f}")
+        print(f"{tokens:>11,} tokens {rate(model, alike, seconds / 2):30.1f}")
     print("\nsearch                             visits/s  seconds a visit  share of networks")
     slowest = 0.0
     for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
@@ -285,9 +286,14 @@ def searching(
 ) -> float:
     """Print how long a search's visits take; seconds a visit."""
     words, _ = shared_vocabulary([accept, reject], Vocabulary.from_sentences(english))
+    length = 4 if tiny else 8
+    natural = next(s for s in english if len(s.words) == len(set(s.words)) == length)
     if tiny:
-        words = Vocabulary(words.initial[:40], words.inner[:200], words.repeatable)
-    natural = next(s for s in english if len(s.words) == 8 and len(set(s.words)) == 8)
+        first, *rest = natural.words
+        initial = dict.fromkeys((first, *words.initial[:20]))
+        words = Vocabulary(
+            tuple(initial), tuple(dict.fromkeys((*rest, *words.inner[:60]))), words.repeatable
+        )
     proposer: Any = type(DEFAULT.proposer)
     propose, made, start = proposer.propose, 0, perf_counter()
 
