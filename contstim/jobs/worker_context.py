@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from contstim.jobs.queue import WorkerTask
     from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.checkpoints import Device, Precision
+    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class WorkerContext:
     Attributes:
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in.
+        device_map: what transformers are spread over instead of one device.
+        quantize: what the weights of transformers are quantized to.
         prompt: what causal transformers read before a sentence.
         capacity: how many models stay loaded, at least as many as a task needs.
         trust_remote_code: whether transformers may run code that comes with a checkpoint.
@@ -56,6 +58,8 @@ class WorkerContext:
 
     device: Device = "auto"
     dtype: Precision = "auto"
+    device_map: DeviceMap | None = None
+    quantize: Quantization | None = None
     prompt: str | None = None
     capacity: int = 2
     trust_remote_code: bool = False
@@ -105,6 +109,8 @@ class WorkerContext:
                     name=self.names.get(name, name),
                     device=self.device,
                     dtype=self.dtype,
+                    device_map=self.device_map,
+                    quantize=self.quantize,
                     prompt=self.prompt,
                     trust_remote_code=self.trust_remote_code,
                 )

@@ -97,10 +97,7 @@ def score_in_turn(
             standard_errors=standard_errors,
             progress=progress,
         ),
-        device=loading.get("device", "auto"),
-        dtype=loading.get("dtype", "auto"),
-        prompt=loading.get("prompt"),
-        trust_remote_code=loading.get("trust_remote_code", False),
+        **loading,
     )
 
 

@@ -118,6 +118,8 @@ class ScoringExecution(WorkerSettings):
         context = WorkerContext(
             device=loading.device,
             dtype=loading.dtype,
+            device_map=loading.device_map,
+            quantize=loading.quantize,
             prompt=loading.prompt,
             capacity=self.models_in_memory,
             trust_remote_code=loading.trust_remote_code,

@@ -31,6 +31,14 @@ class Loading:
         Literal["auto", "float32", "bfloat16", "float16"],
         Help("What transformers compute in; auto: float32. Half precision makes ties."),
     ] = "auto"
+    device_map: Annotated[
+        Literal["auto"] | None,
+        Help("Spread transformers over all GPUs, memory and disk, in place of one device."),
+    ] = None
+    quantize: Annotated[
+        Literal["int8", "int4"] | None,
+        Help("Keep the weights of transformers in 8 or 4 bits; scores differ from the full ones."),
+    ] = None
     trust_remote_code: Annotated[
         bool,
         Help(
@@ -46,6 +54,8 @@ class Loading:
             "prompt": self.prompt,
             "device": self.device,
             "dtype": self.dtype,
+            "device_map": self.device_map,
+            "quantize": self.quantize,
             "trust_remote_code": self.trust_remote_code,
         }
 
@@ -72,6 +82,8 @@ class Loading:
             prompt=self.prompt,
             device=self.device,
             dtype=self.dtype,
+            device_map=self.device_map,
+            quantize=self.quantize,
             trust_remote_code=self.trust_remote_code,
         )
 
