@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.models.base import conventions
+from contstim.models.base import LanguageModel, conventions
 from contstim.models.catalog import with_each_model
 from contstim.models.contamination import contamination
 from contstim.models.scoring import (
@@ -45,6 +45,7 @@ class ModelScores:
         log_probs: (n_sentences,), nats; None where terms were asked for.
         terms: of every sentence's score; None where sums were asked for.
         standard_errors: (n_sentences,), nats, 0 where exact; empty where nobody asked.
+        lower_bounds: (n_sentences,), nats; None where nobody asked, or the rule has none.
         n_sampled: how many of the scores are estimates.
         contamination: which sentences it was trained on; None where its text is not known.
     """
@@ -54,6 +55,7 @@ class ModelScores:
     log_probs: FloatArray | None
     terms: Terms | None
     standard_errors: list[float]
+    lower_bounds: FloatArray | None
     n_sampled: int
     contamination: Contamination | None
 
@@ -66,6 +68,7 @@ def score_in_turn(
     by_token: bool = False,
     completed_words: bool = False,
     standard_errors: bool = False,
+    lower_bounds: bool = False,
     progress: Callable[[Scorer, int], None] | None = None,
     **loading: Unpack[LoadOptions],
 ) -> list[ModelScores]:
@@ -78,6 +81,7 @@ def score_in_turn(
         by_token: whether the terms of each score are wanted instead of their sum.
         completed_words: whether in these terms a word's end counts to the word.
         standard_errors: whether they are wanted too; costs as much again as the scores.
+        lower_bounds: whether those of mixtures over orders are; costs as much again.
         progress: told the model and how many distinct sentences more have their score.
         loading: see `load_scorer`.
 
@@ -94,6 +98,9 @@ def score_in_turn(
         else:
             table = score_sentences([model], sentences, store=store, progress=progress)
             log_probs = table.log_probs[:, 0]
+        bounds = None
+        if lower_bounds and isinstance(model, LanguageModel):
+            bounds = model.lower_bounds(sentences)
         # Numbers and texts only: nothing here may hold the model, which is dropped next
         return ModelScores(
             model.name,
@@ -101,6 +108,7 @@ def score_in_turn(
             log_probs,
             terms,
             model.standard_errors(sentences).tolist() if standard_errors else [],
+            bounds,
             len(sentences) - int(model.exact(sentences).sum()),
             contamination({model.name: model.training_text}, sentences)[model.name],
         )
@@ -136,3 +144,24 @@ def standard_error_table(
     """The standard errors as one table of the shape of `score_table`."""
     columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
     return columns | {model.name: model.standard_errors for model in scores}
+
+
+def bounds_table(
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """Scores that are mixtures over orders beside their lower bounds: a row a sentence and model.
+
+    The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
+    """
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("sentence", "model", "log_prob", "lower_bound", "gap")
+    }
+    for model in scores:
+        if model.lower_bounds is None or model.log_probs is None:
+            continue
+        columns["sentence"] += [sentence.text for sentence in sentences]
+        columns["model"] += [model.name] * len(sentences)
+        columns["log_prob"] += model.log_probs.tolist()
+        columns["lower_bound"] += model.lower_bounds.tolist()
+        columns["gap"] += (model.log_probs - model.lower_bounds).tolist()
+    return columns

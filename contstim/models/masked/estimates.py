@@ -19,6 +19,13 @@ four such passes; the others, of `The`, `sleeps` and both, show the word:
 
 The bound is the sum of all of them. The terms of `The` and `sleeps` are equal for all candidates;
 those of x are one weighted sum of log p over the vocabulary, looked up at each candidate.
+
+Under `chain-mixture` probabilities are averaged, not their logs. The same four passes tell H(V) for
+all visible words V without x, see `mixture`, and from there a walk uncovers x with probability
+1/(3 - |V|). No later probability is above 1, so that the bound is
+
+    log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
+            + p(x | The _ sleeps) H(The, sleeps).
 """
 
 from __future__ import annotations
@@ -50,7 +57,8 @@ class Estimates:
             independent.
         shared_terms: the score's terms in all contexts that hide the word. A token that only some
             of its contexts hide together with the word has its mean there; a token without such a
-            context has its log-probability in the one context.
+            context has its log-probability in the one context. Under a mixture, the upper bound
+            with the tokens of the word taken as independent.
         upper_bound: the score's terms in contexts that hide the word; the score is never higher.
         exact: the score, if no context shows the word; else nan.
     """
@@ -71,7 +79,8 @@ class _Frame:
         hidden: passes that hide the whole word, (n_passes, n_tokens); the last is the one context.
         row, place, weight: the plan's questions in these passes, (n_questions,): the row of
             `hidden`, the token in question, its weight.
-        complete: whether these are all questions of the plan.
+        number: their numbers among the plan's questions, (n_questions,).
+        plan: the plan of which they are a part.
     """
 
     ids: IntArray
@@ -80,7 +89,13 @@ class _Frame:
     row: IntArray
     place: IntArray
     weight: FloatArray
-    complete: bool
+    number: IntArray
+    plan: Plan
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all questions of the plan."""
+        return len(self.number) == len(self.plan.row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +137,10 @@ def estimate(
     estimates = Estimates(*np.full((4, len(words)), np.nan))
     mask, groups = passes.network.mask, words.by_length
     frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
+    if any(frame.plan.mixture is not None for frame in frames):
+        for group, frame in zip(groups.values(), frames, strict=True):
+            _fill_from_mixture(estimates, passes, group.words, frame, group.tokens)
+        return estimates
     all_sums = _sums(passes, frames)
     for group, frame, sums in zip(groups.values(), frames, all_sums, strict=True):
         _fill(estimates, group.words, frame, sums, group.tokens)
@@ -153,7 +172,8 @@ def _frame(
         row=new_row[plan.row[in_these]],
         place=plan.token[in_these],
         weight=plan.weight[in_these],
-        complete=bool(in_these.all()),
+        number=np.flatnonzero(in_these),
+        plan=plan,
     )
 
 
@@ -226,3 +246,73 @@ def _fill(
     estimates.upper_bound[words] = sums.others + word_terms.sum(axis=1)
     if frame.complete:
         estimates.exact[words] = estimates.upper_bound[words]
+
+
+def _fill_from_mixture(
+    estimates: Estimates, passes: Passes, words: IntArray, frame: _Frame, tokens: IntArray
+) -> None:
+    """Fill in the estimates of some words, (n,), whose tokens are (n, k), under a mixture."""
+    mixture = frame.plan.mixture
+    assert mixture is not None
+    used, index = np.unique(tokens, return_inverse=True)
+    index = index.reshape(tokens.shape).T  # (k, n): of each token of a word in `used`
+    answers, at_masks = _mixture_answers(passes, frame, used)
+    # H of every pass that hides the whole word: the walks there have uncovered other words alone
+    log_h = mixture.log_h(answers)
+    of_word = np.flatnonzero(np.isin(frame.place, frame.gap))
+    row, mask, number = frame.row[of_word], frame.place[of_word] - frame.gap[0], frame.number[of_word]
+    arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
+    # The bound: walks that arrive, and the token of the word that they uncover first
+    bound = np.full(len(words), -np.inf)
+    for i, of_words in enumerate(index):
+        here = mask == i
+        first = at_masks[row[here], i] + arriving[here, None]  # (n_questions, n_used)
+        bound = np.logaddexp(bound, np.logaddexp.reduce(first, axis=0, initial=-np.inf)[of_words])
+    # The estimate: the same walks, which uncover all tokens of the word at once
+    estimate = np.full(len(words), -np.inf)
+    for number_of_row in np.unique(row).tolist():
+        share = np.logaddexp.reduce(arriving[row == number_of_row])
+        together = np.take_along_axis(at_masks[number_of_row], index, axis=1).sum(axis=0)
+        estimate = np.logaddexp(estimate, share + together)
+    # The one context is the frame's last pass
+    estimates.one_context[words] = np.take_along_axis(at_masks[-1], index, axis=1).sum(axis=0)
+    estimates.shared_terms[words] = estimate
+    estimates.upper_bound[words] = np.minimum(bound, 0)
+    if frame.complete:
+        estimates.exact[words] = estimates.upper_bound[words]
+
+
+def _mixture_answers(
+    passes: Passes, frame: _Frame, used: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log p of the other words, and of any token at the masks.
+
+    Returns:
+        The answers to the plan's questions, (n_questions,), nats, -inf where they are about the
+        word or visible parts of it; log p of the tokens used, (n_passes, k, n_used), nats.
+    """
+    size, n_rows = len(frame.gap), len(frame.hidden)
+    others = np.flatnonzero(~np.isin(frame.place, frame.gap))
+    answers = np.full(len(frame.plan.row), -np.inf)
+    at_masks = np.empty((n_rows * size, len(used)))
+
+    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+        def there(indices: IntArray) -> torch.Tensor:
+            return torch.from_numpy(indices).to(log_probs.device)
+
+        about_other = questions < len(others)
+        asked = others[questions[about_other]]
+        token = frame.ids[frame.place[asked]]
+        of_token = log_probs[there(spots[about_other]), there(token)]
+        answers[frame.number[asked]] = of_token.double().cpu().numpy()
+        of_masks = log_probs[there(spots[~about_other])].index_select(1, there(used))
+        at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()
+
+    # First the questions about other words, then every mask in every pass
+    passes.distributions(
+        list(np.where(frame.hidden, passes.network.mask, frame.ids)),
+        np.concatenate([frame.row[others], np.repeat(np.arange(n_rows), size)]),
+        np.concatenate([frame.place[others], np.tile(frame.gap, n_rows)]),
+        use,
+    )
+    return answers, at_masks.reshape(n_rows, size, len(used))
