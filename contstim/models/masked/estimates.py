@@ -260,7 +260,11 @@ def _fill_from_mixture(
     # H of every pass that hides the whole word: the walks there have uncovered other words alone
     log_h = mixture.log_h(answers)
     of_word = np.flatnonzero(np.isin(frame.place, frame.gap))
-    row, mask, number = frame.row[of_word], frame.place[of_word] - frame.gap[0], frame.number[of_word]
+    row, mask, number = (
+        frame.row[of_word],
+        frame.place[of_word] - frame.gap[0],
+        frame.number[of_word],
+    )
     arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
     # The bound: walks that arrive, and the token of the word that they uncover first
     bound = np.full(len(words), -np.inf)

@@ -2,13 +2,13 @@
 
 Uncovering a sentence of masks word by word, in one order, gives it a probability, and over all
 sentences with as many tokens in each word these probabilities add up to 1. So does their mean over
-all n! orders, whereas `chain`, the mean of their logs, is the log of a geometric mean, which adds up
-to less. By Jensen's inequality `chain` is a lower bound of the mixture: the evidence lower bound of
-masked diffusion, which is all that is usually computed of it.
+all n! orders, whereas `chain`, the mean of their logs, is the log of a geometric mean, which adds
+up to less. By Jensen's inequality `chain` is a lower bound of the mixture: the evidence lower bound
+of masked diffusion, which is what is usually computed there.
 
-The mixture needs no contexts but those of `chain`. A plan's passes are the nodes of a graph, and its
-questions the arrows: a question about a hidden word leads to the pass that shows this word too. In
-the example of `plan`, with `The`, `dog` and `sleeps`:
+The mixture needs no contexts but those of `chain`. A plan's passes are the nodes of a graph, and
+its questions the arrows: a question about a hidden word leads to the pass that shows this word too.
+In the example of `plan`, with `The`, `dog` and `sleeps`:
 
     _ _ _         to   The _ _          _ dog _         _ _ sleeps
     The _ _       to   The dog _        The _ sleeps
@@ -22,18 +22,19 @@ probabilities on the way to V, counted as 0 for walks that do not come by. H(no 
 
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w);
 
-the mixture is log H(all words). Among the walks that do come by V, the mean of the products is F(V)
-= H(V) comb(n, |V|), so that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A word of several
-tokens is uncovered by a walk of its own, over all orders of its tokens.
+the mixture is log H(all words). Among the walks that do come by V, the mean of the products is
+F(V) = H(V) comb(n, |V|), so that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A word of
+several tokens is uncovered by a walk of its own, over all orders of its tokens.
 
 Where all sets are too many, some orders are drawn at random, each a walk of its own. The mean of
-their probabilities is unbiased; its log is too low on average, by half the squared standard error to
-first order, and so a lower bound in expectation (Burda, Grosse & Salakhutdinov 2016, theorem 1).
+their probabilities is unbiased; its log is too low on average, by half the squared standard error
+to first order, and so a lower bound in expectation (Burda, Grosse & Salakhutdinov 2016, theorem 1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,7 +105,9 @@ class Mixture:
         # Nodes are told apart by how many tokens are hidden, most first, by the sample, and by
         # which tokens are hidden
         hidden = np.concatenate([before, after])
-        keys = np.column_stack([-hidden.sum(axis=1), np.tile(sample, 2), np.packbits(hidden, axis=1)])
+        keys = np.column_stack(
+            [-hidden.sum(axis=1), np.tile(sample, 2), np.packbits(hidden, axis=1)]
+        )
         nodes, node = np.unique(keys, axis=0, return_inverse=True)
         source, target = np.split(node.reshape(-1), 2)
         # Of the walks that come by a pass, each of its questions takes the share of its weight
@@ -114,7 +117,7 @@ class Mixture:
         bounds = np.flatnonzero(np.diff(nodes[:, 0], prepend=-np.inf, append=np.inf))
         layers = tuple(
             (slice(i, j), slice(starts[i], starts[j]), starts[i:j] - starts[i])
-            for i, j in zip(bounds[1:], bounds[2:], strict=False)
+            for i, j in pairwise(bounds[1:].tolist())
         )
         walks = cls(source, target, log_step, np.zeros(0), int(sample.max()) + 1, order, layers)
         return replace(walks, log_reached=walks.log_h(np.zeros(n_questions)))

@@ -1,7 +1,8 @@
 """The scoring rules of masked models; a new rule is an entry of `RULES`.
 
 The chain rules uncover a sentence of masks word by word, over many orders: see `orders` and
-`sampling`; `chain-mixture` averages their probabilities, see `mixture`. The end mark is always visible and never scored.
+`sampling`; `chain-mixture` averages probabilities instead of their logs, see `mixture`. The end
+mark is always visible and never scored.
 
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide it alone (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked language

@@ -32,8 +32,9 @@ _MASKED = {
     "chain-sampled": "averaged over random orders in which masked words are uncovered, with "
     "probabilities normalised among tokens that keep the boundaries of words "
     "({Golan et al., 2023})",
-    "chain-mixture": "the logarithm of their mean probability over the orders in which masked words "
-    "can be uncovered, with probabilities normalised among tokens that keep the boundaries of words",
+    "chain-mixture": "the logarithm of their mean probability over the orders in which masked "
+    "words can be uncovered, with probabilities normalised among tokens that keep the boundaries "
+    "of words",
     "pseudo-log-likelihood": "each given the words on both its sides",
 }
 _NGRAMS = {

@@ -1,5 +1,4 @@
-"""The mixture over orders: a distribution over sentences, exact, above the chain, honest if sampled.
-"""
+"""The mixture over orders: a distribution over sentences, exact or honestly sampled."""
 
 from __future__ import annotations
 
@@ -100,8 +99,7 @@ def test_networks_are_mixed_over_orders_of_words_and_of_tokens_within_words(
 
 
 def test_all_sentences_of_a_pattern_add_up_to_one() -> None:
-    """Enumeration: the probabilities of the mixture do, those of the chain's geometric mean do not.
-    """
+    """Witness: enumeration. Those of the chain, a geometric mean, add up to less."""
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e"]
     tokenizer: Any = transformers.BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)})
     torch.manual_seed(3)
