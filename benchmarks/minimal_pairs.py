@@ -23,7 +23,7 @@ from contstim.evaluation.minimal_pairs.evaluation import evaluate_minimal_pairs
 from contstim.evaluation.minimal_pairs.pair_scores import score_pairs
 from contstim.evaluation.minimal_pairs.pairs import Method, MinimalPair, sample_pairs
 from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
 from contstim.store import Store
@@ -61,7 +61,7 @@ def main() -> None:
             text = read_sentences(TEXT) if TEXT.is_file() else generate(5_000, seed=0)
             train_ngram(text, 2 if quick else 5, folder / "model.arpa")
         with timed("loading"):
-            model = KenlmModel(folder / "model.arpa", name="n-gram")
+            model = NgramModel(folder / "model.arpa", name="n-gram")
         with timed("reading pairs"):
             pairs = sample_pairs(read_pairs(), 10 if quick else 1_000, seed=0)
         what = f"scoring {len(pairs):,} pairs by all methods"

@@ -19,7 +19,7 @@ import numpy as np
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
@@ -30,7 +30,7 @@ LMPLZ = DATA / "text" / "openstax.heldout.lmplz.tsv"
 LMPLZ_COLUMN = {2: 0, 3: 1, 5: 2}
 
 
-def train(order: int, folder: Path) -> KenlmModel:
+def train(order: int, folder: Path) -> NgramModel:
     """Train one order in this process, and print what it took."""
     sentences = read_sentences(TEXT) if TEXT.is_file() else generate(20_000, seed=0)
     start = perf_counter()
@@ -41,10 +41,10 @@ def train(order: int, folder: Path) -> KenlmModel:
     print(f"order {order}: {seconds:5.2f} s, peak {peak:.2f} GiB so far, {sizes} n-grams")
     for n, discounts in enumerate(made.discounts, start=1):
         print(f"    {n}-gram discounts: " + ", ".join(f"{d:.6g}" for d in discounts))
-    return KenlmModel(folder / f"{order}.arpa")
+    return NgramModel(folder / f"{order}.arpa")
 
 
-def agree(model: KenlmModel, order: int) -> None:
+def agree(model: NgramModel, order: int) -> None:
     """Print how far the held-out sentences' scores are from lmplz's."""
     if not LMPLZ.is_file() or order not in LMPLZ_COLUMN:
         return
@@ -56,7 +56,7 @@ def agree(model: KenlmModel, order: int) -> None:
     )
 
 
-def replace(model: KenlmModel, sentence: Sentence, words: tuple[str, ...], repeats: int) -> None:
+def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repeats: int) -> None:
     """Every word at each position: ours against one kenlm call a sentence."""
     score = model._kenlm.score
     model.replacement_log_probs(sentence, 1, words)  # reads the tables, which a search does once
@@ -79,7 +79,7 @@ def replace(model: KenlmModel, sentence: Sentence, words: tuple[str, ...], repea
     )
 
 
-def search(accept: KenlmModel, reject: KenlmModel, naturals: list[Sentence]) -> None:
+def search(accept: NgramModel, reject: NgramModel, naturals: list[Sentence]) -> None:
     """A triplet with the full vocabulary both models know."""
     words = accept.vocabulary(5)
     usable = [s for s in naturals if not words.missing(s)]

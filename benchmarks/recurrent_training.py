@@ -28,7 +28,7 @@ from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import Training
@@ -80,7 +80,7 @@ def compare(kind: str, out: Path) -> None:
     predictions = sum(len(sentence) + 1 for sentence in unseen)
     unknown = sum(word == UNKNOWN for sentence in unseen for word in sentence.words)
     print(f"held-out: {predictions:,} words and ends, {unknown:,} of them unknown")
-    for name, scorer in (("3-gram", KenlmModel(out / "trigram.arpa")), (kind, model)):
+    for name, scorer in (("3-gram", NgramModel(out / "trigram.arpa")), (kind, model)):
         print(f"{name}: held-out perplexity {perplexity(scorer, unseen):.2f}")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from contstim.english import generate
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
 
@@ -46,13 +46,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -
 
 
 @pytest.fixture(scope="session")
-def bigram(trained: Path) -> KenlmModel:
-    return KenlmModel(trained / "2gram.arpa", name="2-gram")
+def bigram(trained: Path) -> NgramModel:
+    return NgramModel(trained / "2gram.arpa", name="2-gram")
 
 
 @pytest.fixture(scope="session")
-def trigram(trained: Path) -> KenlmModel:
-    return KenlmModel(trained / "3gram.arpa", name="3-gram")
+def trigram(trained: Path) -> NgramModel:
+    return NgramModel(trained / "3gram.arpa", name="3-gram")
 
 
 @pytest.fixture(scope="session")

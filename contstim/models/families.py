@@ -61,7 +61,7 @@ FAMILIES: dict[str, Family] = {
         Family(
             name="kenlm",
             summary="n-gram model from an ARPA or KenLM binary file",
-            loader="contstim.models.ngram.adapter:KenlmModel",
+            loader="contstim.models.ngram.adapter:NgramModel",
             rules=("log-likelihood",),
             endings=(".arpa", ".binary", ".klm"),
         ),

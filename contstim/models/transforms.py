@@ -18,7 +18,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.base import Convention, LanguageModel, Scorer, require_language_model
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def transformed(scorer: Scorer, transform: str, argument: str, *, name: str) -> 
     if transform == "mean":
         return MeanPerToken(model, name=name)
     if transform == "slor":
-        return Slor(model, KenlmModel(argument), name=name)
+        return Slor(model, NgramModel(argument), name=name)
     raise ModelError(f"There is no transform {transform!r}; there are mean and slor.")
 
 
@@ -129,7 +129,7 @@ class Slor(Transformed):
         ModelError: the unigram model has another order.
     """
 
-    def __init__(self, model: LanguageModel, unigram: KenlmModel, name: str) -> None:
+    def __init__(self, model: LanguageModel, unigram: NgramModel, name: str) -> None:
         if unigram.order != 1:
             raise ModelError(
                 f"{unigram.name} has order {unigram.order}; +slor needs order 1. Train one with "

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ContstimError, ScoreError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from tests.evaluation.acceptability.tables import ITEMS, write
 from tests.models.tiny import TEXTS, train_ngrams
@@ -93,7 +93,7 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
     ]
     assert [p["people_dispute_experts"] for p in pairs] == ["0", "0", "0", "0", "1"]
     texts = [Sentence.parse(row["sentence"]) for row in csv.DictReader(ITEMS.splitlines())]
-    scores = KenlmModel(arpa).log_probs(texts)
+    scores = NgramModel(arpa).log_probs(texts)
     z = (scores - scores.mean()) / scores.std()
     assert float(pairs[0][f"delta {models[0]}"]) == pytest.approx(z[0] - z[1])
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))

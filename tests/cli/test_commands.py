@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from contstim.english import generate
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.cli.running import run, succeed
@@ -61,7 +61,7 @@ def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
     succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
     table = rows(folder / "scores.csv")
     assert list(table[0]) == ["sentence", "kenlm:bigram.arpa", "kenlm:trigram.arpa"]
-    model = KenlmModel(folder / "trigram.arpa")
+    model = NgramModel(folder / "trigram.arpa")
     expected = model.log_probs([Sentence.parse(row["sentence"]) for row in table])
     np.testing.assert_array_equal([float(r["kenlm:trigram.arpa"]) for r in table], expected)
     record = json.loads((folder / "scores.csv.meta.json").read_text())
@@ -105,7 +105,7 @@ def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None
     assert first == json.loads(succeed(folder, *command, "--seed", "4", "--json"))
     texts = [Sentence.parse(first["natural"]), Sentence.parse(first["synthetic"])]
     accept, reject = (
-        KenlmModel(folder / f"{name}.arpa").log_probs(texts) for name in ("trigram", "bigram")
+        NgramModel(folder / f"{name}.arpa").log_probs(texts) for name in ("trigram", "bigram")
     )
     assert accept[1] >= accept[0]
     assert reject[1] < reject[0]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError
 from contstim.evaluation.minimal_pairs.reading import pair_files, read_minimal_pairs
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from contstim.tables import read_table, write_table
 from tests.evaluation.minimal_pairs.blimp_files import ROWS, write_folder, write_rows
@@ -50,7 +50,7 @@ def test_everything_is_written(data: Path, trained: Path, tmp_path: Path) -> Non
     assert "0.750" in done.stdout
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "The same text on both sides: 1 pair, agreement_1 1" in report
-    assert KenlmModel(model).convention.fingerprint in report
+    assert NgramModel(model).convention.fingerprint in report
     for figure in ("phenomena-full-sentence", "phenomena-two-prefix", "correlations", "profile"):
         assert f"![{figure}]({figure}.png)" in report
         assert (out / f"{figure}.pdf").stat().st_size > 1_000

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.counts import counts_path
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.stimuli import read_triplets
@@ -53,7 +53,7 @@ def test_names_head_columns_and_another_name_scores_nothing_again(
     """Witness: the scores under the specification; the model refuses to score a second time."""
     plain = models("kenlm:2.arpa", "kenlm:3.arpa")
     run("score --sentences natural.txt --out plain.csv -q", *plain)
-    monkeypatch.setattr(KenlmModel, "log_probs", refuse)
+    monkeypatch.setattr(NgramModel, "log_probs", refuse)
     named = models("2-gram=kenlm:2.arpa", "the other=kenlm:3.arpa")
     run("score --sentences natural.txt --out named.csv -q", *named)
     tables = [

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
@@ -37,7 +37,7 @@ def test_floors_begin_with_the_same_sentences_and_are_reached(
     with (folder / "curve.csv").open(newline="") as file:
         none, half = csv.DictReader(file)
     assert (float(none["floor"]), float(half["floor"])) == (0, 0.5)
-    judge = KenlmModel("1.arpa")
+    judge = NgramModel("1.arpa")
     natural = [Sentence.parse(s) for s in (folder / "natural.txt").read_text().splitlines()]
     scores = judge.log_probs(natural)
     naturals = []

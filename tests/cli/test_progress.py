@@ -14,7 +14,7 @@ from contstim.cli.progress import (
     scoring_progress,
     training_progress,
 )
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.training.loop import Progress
 from contstim.sentence import Sentence
 
@@ -47,7 +47,7 @@ def test_training_tells_losses_and_the_time_left(capsys: pytest.CaptureFixture[s
 def test_scoring_tells_each_model_until_it_is_done(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = (KenlmModel(trained / "2gram.arpa", name=name) for name in ("a", "b[/v2]"))
+    first, second = (NgramModel(trained / "2gram.arpa", name=name) for name in ("a", "b[/v2]"))
     with scoring_progress(8, quiet=False) as progress:
         progress(first, 8)
         progress(second, 2)

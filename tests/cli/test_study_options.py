@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.reviews import Decision, undecided, write_review
 from contstim.stimuli import read_triplets
 
@@ -64,7 +64,7 @@ def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
     assert facts["judge"]["judge"]["specification"] == "kenlm:1.arpa"
     assert isinstance(facts["floors"], dict)
     floors = facts["floors"]["judge"]
-    judge = KenlmModel("1.arpa")
+    judge = NgramModel("1.arpa")
     for triplet in read_triplets(folder / "t.csv"):
         for sentence in (triplet.synthetic_1, triplet.synthetic_2):
             pairs = list(zip(triplet.natural.words, sentence.words, strict=True))

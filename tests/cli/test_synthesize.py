@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from contstim.cli import app
 from contstim.cli.output import INCOMPLETE
 from contstim.errors import ContstimError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 
@@ -111,7 +111,7 @@ def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None
     answer = found(trained, words, natural, "--objective", "symmetric", "--restarts", "2")
     texts = [Sentence.parse(answer[f"sentence_{n}"]) for n in (1, 2)]
     for number, order in ((1, 2), (2, 3)):  # model_1 is the reject model
-        scores = KenlmModel(trained / f"{order}gram.arpa").log_probs(texts)
+        scores = NgramModel(trained / f"{order}gram.arpa").log_probs(texts)
         name = answer[f"model_{number}"]
         assert f"{order}gram" in name
         assert [answer[f"log_probs_sentence_{n}"][name] for n in (1, 2)] == scores.tolist()
@@ -127,9 +127,9 @@ def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentenc
     answer = found(trained, words, natural, *options)
     texts = [natural, Sentence.parse(answer["synthetic"])]
     for order in (3, 4):
-        before, after = KenlmModel(trained / f"{order}gram.arpa").log_probs(texts)
+        before, after = NgramModel(trained / f"{order}gram.arpa").log_probs(texts)
         assert after >= before
-    assert KenlmModel(trained / "1gram.arpa").log_probs(texts)[1] >= -90
+    assert NgramModel(trained / "1gram.arpa").log_probs(texts)[1] >= -90
     assert answer["log_probs_synthetic"][one] >= -90
     assert "fluency" in invoke(trained, words, natural, *options, "--quiet")
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.plan import seed_for
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.jobs.worker_context import WorkerContext
@@ -116,7 +116,7 @@ def test_searches_that_find_nothing_are_counted_named_and_no_results(
     assert all(triplet.distinct for triplet in found)
     assert "unchanged" in done.stdout
     words = Vocabulary.load(few_words)
-    models = [KenlmModel(f"{n}.arpa", name=f"kenlm:{n}.arpa") for n in (2, 3)]
+    models = [NgramModel(f"{n}.arpa", name=f"kenlm:{n}.arpa") for n in (2, 3)]
     for one in unchanged:
         assert f"unchanged: kenlm:2.arpa × kenlm:3.arpa, {one['natural']!r}: " in done.stderr
         assert one["reason"] in done.stderr

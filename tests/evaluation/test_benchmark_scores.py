@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from contstim.models.ngram.adapter import KenlmModel
+    from contstim.models.ngram.adapter import NgramModel
 
 SHORT = [Sentence.parse(text) for text in ("the dog sleeps", "a cat sees the dog")]
 LONG = Sentence.parse("the dog " * 300)
 
 
 def test_a_sentence_that_exceeds_a_window_is_left_out_for_all(
-    trigram: KenlmModel, tiny_checkpoint: Callable[[str], Path]
+    trigram: NgramModel, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     models = [trigram, load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")]
     table, left_out = score_readable(models, [SHORT[0], LONG, SHORT[1], SHORT[0]])

@@ -18,10 +18,10 @@ from contstim.tables import read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.models.ngram.adapter import KenlmModel
+    from contstim.models.ngram.adapter import NgramModel
 
 
-def test_the_report_says_what_was_run(tmp_path: Path, trigram: KenlmModel) -> None:
+def test_the_report_says_what_was_run(tmp_path: Path, trigram: NgramModel) -> None:
     out, data = tmp_path / "out", tmp_path / "pairs.jsonl"
     data.write_text("{}")
     with styled():

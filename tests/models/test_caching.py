@@ -13,7 +13,7 @@ from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.tables import NgramTables
 from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
@@ -119,7 +119,7 @@ def test_plans_of_many_patterns_are_kept(tiny_checkpoint: Callable[[str], Path])
 
 
 def test_ids_of_a_vocabulary_are_looked_up_once(
-    trigram: KenlmModel, monkeypatch: pytest.MonkeyPatch
+    trigram: NgramModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
     ids = NgramTables.ids
@@ -129,7 +129,7 @@ def test_ids_of_a_vocabulary_are_looked_up_once(
         return ids(tables, words)
 
     monkeypatch.setattr(NgramTables, "ids", counted)
-    model = KenlmModel(trigram.path)
+    model = NgramModel(trigram.path)
     model.replacements(SENTENCE, 2, EVERY)
     for start in range(N_SHORT):
         model.replacements(SENTENCE, 2, EVERY[start : start + 3])

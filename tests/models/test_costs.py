@@ -14,7 +14,7 @@ from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Cost, Tally, count, counting
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 
 SENTENCE = Sentence.parse("The old teacher reads")
@@ -61,7 +61,7 @@ def test_what_is_counted_is_what_passed_through_the_network(
             assert passed.rows > 0 or asked is not model
 
 
-def test_n_gram_models_cost_nothing(bigram: KenlmModel) -> None:
+def test_n_gram_models_cost_nothing(bigram: NgramModel) -> None:
     with counting(Tally()) as tally:
         bigram.replacements(SENTENCE, 2, WORDS)
         bigram.log_probs([SENTENCE])

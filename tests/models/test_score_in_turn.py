@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.score_in_turn import (
     score_in_turn,
     score_table,
@@ -28,7 +28,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     """Witness: KenLM asked directly, in this process."""
     names = [f"two=kenlm:{trained / '2gram.arpa'}", f"three=kenlm:{trained / '3gram.arpa'}"]
     sentences = [*unseen[:5], english[0]]
-    expected = [KenlmModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
+    expected = [NgramModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
     with Store(tmp_path / "scores.sqlite") as store:
         sums = score_in_turn(names, sentences, store=store, standard_errors=True)
     table = score_table(sums, sentences)

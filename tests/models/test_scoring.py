@@ -9,13 +9,13 @@ import pytest
 from contstim.arrays import FloatArray
 from contstim.errors import ScoreError
 from contstim.models.base import Continuation
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.scoring import score_continuations, score_sentences
 from contstim.sentence import Sentence
 from contstim.store import Store
 
 
-class Counting(KenlmModel):
+class Counting(NgramModel):
     """Remembers what it was asked; fails after some sentences, as a killed run does."""
 
     asked: list[Sentence]
@@ -45,7 +45,7 @@ def test_rows_follow_the_sentences_and_repeated_ones_are_scored_once(model: Coun
     table = score_sentences([model], given)
     assert len(model.asked) == 5
     assert table.sentences == tuple(given)
-    alone = [KenlmModel(model.path).log_probs([s])[0] for s in given]
+    alone = [NgramModel(model.path).log_probs([s])[0] for s in given]
     assert table.column("2-gram").tolist() == alone
 
 
@@ -65,12 +65,12 @@ def test_an_interrupted_run_goes_on_without_scoring_anything_twice(
     assert sorted(model.asked, key=lambda s: int(s.words[2])) == given
     assert told[0] == before
     assert sum(told) == len(given)
-    fresh = score_sentences([KenlmModel(model.path, name="2-gram")], given)
+    fresh = score_sentences([NgramModel(model.path, name="2-gram")], given)
     np.testing.assert_array_equal(table.log_probs, fresh.log_probs)
 
 
 def test_another_models_scores_are_not_mistaken_for_its_own(
-    bigram: KenlmModel, trigram: KenlmModel, tmp_path: Path
+    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
 ) -> None:
     with Store(tmp_path / "s.sqlite") as store:
         first = score_sentences([bigram], sentences(3), store=store).log_probs
@@ -78,7 +78,7 @@ def test_another_models_scores_are_not_mistaken_for_its_own(
     assert (first != second).all()
 
 
-class Broken(KenlmModel):
+class Broken(NgramModel):
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         return np.full(len(sentences), np.nan)
 
@@ -93,7 +93,7 @@ def test_a_nan_is_refused_and_not_kept(trained: Path, tmp_path: Path) -> None:
 
 
 def test_continuations_are_told_apart_by_where_they_start(
-    bigram: KenlmModel, trigram: KenlmModel, tmp_path: Path
+    bigram: NgramModel, trigram: NgramModel, tmp_path: Path
 ) -> None:
     """Witness: each model one by one, without a store."""
     given = [Continuation(sentence, start) for sentence in sentences(3) for start in (2, 3, 2)]
@@ -108,7 +108,7 @@ def test_continuations_are_told_apart_by_where_they_start(
 
 
 def test_a_continuation_without_a_number_is_refused(
-    bigram: KenlmModel, monkeypatch: pytest.MonkeyPatch
+    bigram: NgramModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bigram, "continuation_log_probs", lambda asked: np.full(len(asked), np.nan))
     with pytest.raises(ScoreError, match=r"'She saw \| 0 dogs' under 2-gram is not a number"):

@@ -17,7 +17,7 @@ from contstim.models.contamination import (
     contamination_warnings,
     read_contamination,
 )
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.training_text import TrainingText, sentence_hash, write_training_text
 from contstim.sentence import Sentence
 from tests.models.damages import DAMAGES
@@ -37,7 +37,7 @@ def natural(english: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
 
 
 def test_an_ngram_model_knows_its_sentences_and_no_others(
-    trigram: KenlmModel, english: list[Sentence]
+    trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Witness: the training text itself."""
     seen, new = natural(english)
@@ -102,7 +102,7 @@ def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
         text.holds(SENTENCES)
 
 
-def test_warnings_name_models_and_shares(trigram: KenlmModel, english: list[Sentence]) -> None:
+def test_warnings_name_models_and_shares(trigram: NgramModel, english: list[Sentence]) -> None:
     seen, new = natural(english)
     texts = {"3-gram": trigram.training_text, "other": None, "twin": trigram.training_text}
     found = contamination(texts, [*seen, *new, *new])
@@ -115,7 +115,7 @@ def test_warnings_name_models_and_shares(trigram: KenlmModel, english: list[Sent
 
 
 def test_a_record_tells_of_any_part_of_the_sentences(
-    trigram: KenlmModel, english: list[Sentence], tmp_path: Path
+    trigram: NgramModel, english: list[Sentence], tmp_path: Path
 ) -> None:
     seen, new = natural(english)
     found = contamination({"a": trigram.training_text, "b": None}, [*seen, *new])

@@ -8,7 +8,7 @@ import pytest
 from contstim.errors import VocabularyError
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary, tokens_of_words
 from contstim.sentence import Sentence
@@ -16,16 +16,16 @@ from contstim.vocabulary import Vocabulary
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> KenlmModel:
+def other(tmp_path: Path) -> NgramModel:
     """A model that has seen only a few words, each ten times."""
     text = [Sentence.parse(t) for t in ("The dog sees the woman", "She sees a small dog")] * 10
     with pytest.warns(UserWarning, match="too small"):
         train_ngram(text, 2, tmp_path / "other.arpa")
-    return KenlmModel(tmp_path / "other.arpa", name="other")
+    return NgramModel(tmp_path / "other.arpa", name="other")
 
 
 def test_words_that_one_model_does_not_know_are_dropped_and_named(
-    bigram: KenlmModel, other: KenlmModel
+    bigram: NgramModel, other: NgramModel
 ) -> None:
     words = Vocabulary(("The", "Every"), ("dog", "zyzzyva", "woman", "house"))
     kept, dropped = shared_vocabulary([bigram, other], words)
@@ -33,13 +33,13 @@ def test_words_that_one_model_does_not_know_are_dropped_and_named(
     assert dropped == ("Every", "zyzzyva", "house")
 
 
-def test_a_vocabulary_left_without_a_first_word_is_refused(other: KenlmModel) -> None:
+def test_a_vocabulary_left_without_a_first_word_is_refused(other: NgramModel) -> None:
     with pytest.raises(VocabularyError, match="start a sentence"):
         shared_vocabulary([other], Vocabulary(("Every",), ("dog",)))
 
 
 def test_by_default_words_frequent_in_every_models_text(
-    bigram: KenlmModel, other: KenlmModel
+    bigram: NgramModel, other: NgramModel
 ) -> None:
     """Witness: set intersection of the models' own vocabularies."""
     found = default_vocabulary([bigram, other])
@@ -79,7 +79,7 @@ def test_tokens_per_word_are_those_that_a_sentence_has(tokenizers: list[Language
 
 
 def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
-    tokenizers: list[LanguageModel], bigram: KenlmModel
+    tokenizers: list[LanguageModel], bigram: NgramModel
 ) -> None:
     """Witness: token by token, as above; a word-level model has no say."""
     words = default_vocabulary([bigram])
@@ -97,7 +97,7 @@ def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
 
 
 def test_the_table_says_what_each_model_reads(
-    tokenizers: list[LanguageModel], bigram: KenlmModel
+    tokenizers: list[LanguageModel], bigram: NgramModel
 ) -> None:
     words = Vocabulary(("The",), ("the", "zyzzyva"))
     table = tokens_of_words([bigram, tokenizers[0]], words)

@@ -21,7 +21,7 @@ from contstim.tables import read_csv, read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.models.ngram.adapter import KenlmModel
+    from contstim.models.ngram.adapter import NgramModel
 
 pytestmark = pytest.mark.published
 
@@ -49,7 +49,7 @@ def test_there_are_67_paradigms_of_12_phenomena(pairs: list[MinimalPair]) -> Non
 
 
 def test_all_forty_prefix_paradigms_are_evaluated(
-    pairs: list[MinimalPair], trigram: KenlmModel
+    pairs: list[MinimalPair], trigram: NgramModel
 ) -> None:
     """Witness: the flags in the files, of which 20 and 20 paradigms carry each."""
     found = score_pairs([trigram], sample_pairs(pairs, 20, seed=0), list(Method))
@@ -60,7 +60,7 @@ def test_all_forty_prefix_paradigms_are_evaluated(
     assert all(np.isfinite(one.log_probs).all() for one in found.by_method)
 
 
-def test_the_seven_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: KenlmModel) -> None:
+def test_the_seven_identical_pairs_are_ties(pairs: list[MinimalPair], trigram: NgramModel) -> None:
     same = [pair for pair in pairs if pair.good == pair.bad]
     assert Counter(pair.paradigm for pair in same) == {"passive_1": 2, "principle_A_case_2": 5}
     (found,) = score_pairs([trigram], same, [Method.FULL_SENTENCE]).by_method
@@ -86,7 +86,7 @@ def test_people_agree_with_the_labels_as_published(blimp: Path, pairs: list[Mini
 
 
 def test_published_averages_are_those_of_the_paradigms(
-    blimp: Path, pairs: list[MinimalPair], trigram: KenlmModel
+    blimp: Path, pairs: list[MinimalPair], trigram: NgramModel
 ) -> None:
     """Witness: the averages that the published summary holds beside the paradigms."""
     file = blimp / "raw_results/summary/models_summary.jsonl"

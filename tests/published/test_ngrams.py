@@ -10,7 +10,7 @@ import pytest
 
 from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published.vocabulary import read_vocabulary
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.estimate import estimate
 from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
@@ -21,17 +21,17 @@ pytestmark = pytest.mark.published
 
 
 @pytest.fixture(scope="module")
-def models(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, KenlmModel]:
+def models(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, NgramModel]:
     folder = tmp_path_factory.mktemp("openstax")
     text = published_data / "text" / "openstax.train.txt"
     for order in (2, 3, 5):
         train_ngram(read_sentences(text), order, folder / f"{order}.arpa")
-    return {order: KenlmModel(folder / f"{order}.arpa") for order in (2, 3, 5)}
+    return {order: NgramModel(folder / f"{order}.arpa") for order in (2, 3, 5)}
 
 
 @pytest.mark.parametrize(("order", "column"), [(2, 0), (3, 1), (5, 2)])
 def test_held_out_sentences_score_as_under_lmplz(
-    published_data: Path, models: dict[int, KenlmModel], order: int, column: int
+    published_data: Path, models: dict[int, NgramModel], order: int, column: int
 ) -> None:
     """Witness: KenLM's lmplz on the same text."""
     file = published_data / "text" / "openstax.heldout.lmplz.tsv"
@@ -55,7 +55,7 @@ def test_discounts_and_sizes_are_those_of_lmplz(published_data: Path) -> None:
     assert [len(t.keys) for t in made.tables.orders] == [61_063, 679_808, 1_414_634]
 
 
-def test_the_main_job_on_real_text(published_data: Path, models: dict[int, KenlmModel]) -> None:
+def test_the_main_job_on_real_text(published_data: Path, models: dict[int, NgramModel]) -> None:
     """The published vocabulary, of which these models do not know a fifth."""
     words = read_vocabulary(published_data / "contstimlang")
     assert (len(words.initial), len(words.inner), len(words.repeatable)) == (5_977, 23_180, 42)

@@ -1,6 +1,6 @@
 """N-gram models: estimated here, kept as ARPA files, scored by KenLM.
 
-adapter      KenlmModel, under the contract of every language model
+adapter      NgramModel, under the contract of every language model
 precautions  checks of a file before KenLM reads it
 tables       the model as sorted arrays
 arpa         tables from and to ARPA files

@@ -34,7 +34,7 @@ _NATS = math.log(10.0)
 _ARPA = b"\\data\\"
 
 
-class KenlmModel(LanguageModel):
+class NgramModel(LanguageModel):
     """An n-gram model: log p of the words and of the end of the sentence, given its start.
 
     Every candidate word's score is known exactly. From an ARPA file they come all at once from

@@ -18,7 +18,7 @@ from contstim.evaluation.acceptability.sentence_scores import (
     published_scores,
 )
 from contstim.models.catalog import load_model
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from tests.evaluation.acceptability.tables import ITEMS, write
@@ -36,7 +36,7 @@ def table(path: Path, header: str, rows: list[str]) -> Path:
 
 
 def test_models_score_what_they_can_read(
-    judgements: Judgements, trigram: KenlmModel, tiny_checkpoint: Callable[[str], Path]
+    judgements: Judgements, trigram: NgramModel, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     long = JudgedSentence("long", Sentence.parse("the dog " * 100), 1.0)
     more = Judgements((*judgements.sentences, long), judgements.pairs)

@@ -15,7 +15,7 @@ from contstim.errors import InputError, ScoreError
 from contstim.evaluation.comparison.agreement import disagreements, model_agreements
 from contstim.evaluation.comparison.contests import start_sentence
 from contstim.evaluation.comparison.gathering import gather, join_tables
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.canvas import styled
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -83,7 +83,7 @@ def test_tables_that_cannot_be_joined_are_named() -> None:
         join_tables({"a": ScoreTable(None, ("m",), np.zeros((2, 1)))})
 
 
-def test_models_and_tables_together(bigram: KenlmModel, trigram: KenlmModel) -> None:
+def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> None:
     """Outside witness: scores asked for one by one."""
     sentences = generate(20, seed=4)
     given = ScoreTable(tuple(sentences[:15]), ("published",), np.arange(15.0)[:, None])
@@ -96,7 +96,7 @@ def test_models_and_tables_together(bigram: KenlmModel, trigram: KenlmModel) -> 
     assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
 
 
-def test_what_cannot_be_compared_is_said(bigram: KenlmModel, trigram: KenlmModel) -> None:
+def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel) -> None:
     with pytest.raises(InputError, match="two models or more; here is 2-gram"):
         gather({}, [bigram], generate(5, seed=0))
     with pytest.raises(InputError, match="need sentences"):
@@ -114,7 +114,7 @@ def test_the_start_is_the_sentence_that_all_find_likely_and_may_change() -> None
     assert start_sentence(table, Vocabulary(("The",), ("fox",), frozenset())) is None
 
 
-def test_a_folder_of_a_comparison_is_complete(bigram: KenlmModel, tmp_path: Path) -> None:
+def test_a_folder_of_a_comparison_is_complete(bigram: NgramModel, tmp_path: Path) -> None:
     from contstim.evaluation.comparison.comparison_report import write_comparison
 
     table = _table([-4, -3, -2, -1], [-1, -4, -2, -3], [-1, -2, -3, -4])

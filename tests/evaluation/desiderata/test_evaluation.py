@@ -18,7 +18,7 @@ from contstim.evaluation.desiderata.desiderata_report import (
 from contstim.evaluation.desiderata.evaluation import evaluate_desiderata
 from contstim.frequencies import WordFrequencies
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.canvas import styled
 from contstim.sentence import Sentence
 from contstim.store import Store
@@ -34,7 +34,7 @@ def frequencies(english: list[Sentence]) -> WordFrequencies:
     return WordFrequencies({word: counts.count(word) for word in {*WORDS, "the"}})
 
 
-def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: KenlmModel) -> None:
+def test_a_words_score_under_a_trigram_is_what_it_adds(trigram: NgramModel) -> None:
     """Outside witness: KenLM's scores with and without the word, ends of sentences apart."""
     scores = score_words(trigram, WORDS, CARRIERS).scores
     before = trigram.word_log_probs([Sentence.parse("My word is")])
@@ -71,7 +71,7 @@ def test_a_words_score_under_a_masked_model_is_that_of_its_own_tokens(
 
 
 def test_an_evaluation_is_its_parts(
-    bigram: KenlmModel, trigram: KenlmModel, frequencies: WordFrequencies, tmp_path: Path
+    bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies, tmp_path: Path
 ) -> None:
     """Outside witness: numpy.corrcoef on scores computed one by one."""
     sentences = generate(40, seed=5)
@@ -99,10 +99,10 @@ def test_an_evaluation_is_its_parts(
 
 
 def test_long_names_stay_apart_and_on_the_paper(
-    bigram: KenlmModel, trigram: KenlmModel, frequencies: WordFrequencies
+    bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
 ) -> None:
     models = [
-        KenlmModel(model.path, name=f"kenlm:{n}/" + "W" * 150)
+        NgramModel(model.path, name=f"kenlm:{n}/" + "W" * 150)
         for n, model in enumerate((bigram, trigram))
     ]
     found = evaluate_desiderata(
@@ -116,7 +116,7 @@ def test_long_names_stay_apart_and_on_the_paper(
 
 
 def test_words_that_a_model_does_not_know_are_left_out(
-    bigram: KenlmModel, frequencies: WordFrequencies
+    bigram: NgramModel, frequencies: WordFrequencies
 ) -> None:
     words = [*WORDS, "zyzzyva"]
     assert list(unreadable([bigram], words, CARRIERS)) == ["zyzzyva"]
@@ -128,18 +128,18 @@ def test_words_that_a_model_does_not_know_are_left_out(
 
 
 def test_nothing_is_scored_twice(
-    trigram: KenlmModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trigram: NgramModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second run reads everything from the store: the model may not be asked again."""
     with Store(tmp_path / "scores.sqlite") as store:
         first = score_words(trigram, WORDS, CARRIERS, store=store)
-        monkeypatch.delattr(KenlmModel, "token_log_probs")
+        monkeypatch.delattr(NgramModel, "token_log_probs")
         again = score_words(trigram, WORDS, CARRIERS, store=store)
     np.testing.assert_array_equal(first.scores, again.scores)
 
 
 def test_what_cannot_be_evaluated_is_said(
-    bigram: KenlmModel, frequencies: WordFrequencies, trained: Path
+    bigram: NgramModel, frequencies: WordFrequencies, trained: Path
 ) -> None:
     few = generate(3, seed=5)
     with pytest.raises(InputError, match="needs 4 sentences or more; here are 3"):

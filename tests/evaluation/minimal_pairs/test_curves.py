@@ -18,7 +18,7 @@ from contstim.evaluation.minimal_pairs.curves import (
     nested_texts,
     train_point,
 )
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_a_learned_ngram_is_one_that_is_trained_alone(
     assert (learned.model.name, learned.sentences) == ("ngram-200", 200)
     assert learned.words == sum(len(sentence) for sentence in english[:200])
     train_ngram(english[:200], 2, tmp_path / "alone.arpa")
-    alone = KenlmModel(tmp_path / "alone.arpa")
+    alone = NgramModel(tmp_path / "alone.arpa")
     assert (learned.model.log_probs(english[200:220]) == alone.log_probs(english[200:220])).all()
 
 
@@ -73,12 +73,12 @@ def test_networks_learn_too_and_once(english: list[Sentence], tmp_path: Path, ki
     assert (again.model.log_probs(english[60:63]) == scores).all()
 
 
-def _learned(model: KenlmModel, name: str, sentences: int) -> CurvePoint:
-    named = KenlmModel(model.path, name)
+def _learned(model: NgramModel, name: str, sentences: int) -> CurvePoint:
+    named = NgramModel(model.path, name)
     return CurvePoint(named, sentences, 10 * sentences)
 
 
-def test_slopes_are_least_squares_over_doublings(bigram: KenlmModel) -> None:
+def test_slopes_are_least_squares_over_doublings(bigram: NgramModel) -> None:
     """Witnesses: a line drawn by hand, numpy.polyfit, and statsmodels for intervals."""
     sizes = (100, 200, 800)
     learned = [_learned(bigram, f"ngram-{n}", n) for n in sizes[::-1]]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from contstim.models.ngram.adapter import KenlmModel
+    from contstim.models.ngram.adapter import NgramModel
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def pairs(tmp_path: Path) -> list[MinimalPair]:
     return read_minimal_pairs(pair_files(write_folder(tmp_path / "pairs")))
 
 
-def test_scores_of_all_methods_are_kenlms(trigram: KenlmModel, pairs: list[MinimalPair]) -> None:
+def test_scores_of_all_methods_are_kenlms(trigram: NgramModel, pairs: list[MinimalPair]) -> None:
     """Witness: the kenlm package's conditional probabilities, added up by hand."""
     import kenlm
 
@@ -73,7 +73,7 @@ def test_a_tie_is_wrong_or_half_right() -> None:
 
 
 def test_models_that_do_not_read_on_say_so_and_are_left_out(
-    trigram: KenlmModel, pairs: list[MinimalPair], tiny_checkpoint: Callable[[str], Path]
+    trigram: NgramModel, pairs: list[MinimalPair], tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     bert = load_model(f"hf:{tiny_checkpoint('bert')}@pll-original", device="cpu")
     found = score_pairs([bert, trigram], pairs, list(Method))
@@ -91,7 +91,7 @@ def test_models_that_do_not_read_on_say_so_and_are_left_out(
 
 
 def test_pairs_that_exceed_a_window_are_left_out_for_all_and_counted(
-    trigram: KenlmModel, pairs: list[MinimalPair], tiny_checkpoint: Callable[[str], Path]
+    trigram: NgramModel, pairs: list[MinimalPair], tiny_checkpoint: Callable[[str], Path]
 ) -> None:
     gpt2 = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
     long = Sentence(("dog",) * 300)
@@ -108,7 +108,7 @@ def test_pairs_that_exceed_a_window_are_left_out_for_all_and_counted(
 
 
 def test_every_score_is_computed_once_and_kept(
-    trigram: KenlmModel, pairs: list[MinimalPair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trigram: NgramModel, pairs: list[MinimalPair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store(tmp_path / "kept.sqlite") as store:
         before = score_pairs([trigram], pairs, list(Method), store=store)

@@ -12,7 +12,7 @@ from contstim.experiments.analysis.controls import (
     mean_log_frequencies,
     read_features,
 )
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 
 
@@ -56,7 +56,7 @@ def test_published_frequencies_by_hand() -> None:
         mean_log_frequencies(text, {"the": 0.0})
 
 
-def test_word_level_models_count_words_and_the_end(bigram: KenlmModel) -> None:
+def test_word_level_models_count_words_and_the_end(bigram: NgramModel) -> None:
     sentences = parse("She went home.", "He did not go there!")
     assert count_tokens([bigram], sentences) == {
         "2-gram": {"She went home.": 4.0, "He did not go there!": 6.0}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import ModelError
 from contstim.models.base import LanguageModel, Scorer
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN
 from contstim.sentence import Sentence
@@ -19,13 +19,13 @@ from contstim.testing.contract import SENTENCES, LanguageModelContract
 class TestContract(LanguageModelContract):
     @pytest.fixture(params=[1, 2, 3, 4])
     def model(self, trained: Path, request: pytest.FixtureRequest) -> LanguageModel:
-        return KenlmModel(trained / f"{request.param}gram.arpa")
+        return NgramModel(trained / f"{request.param}gram.arpa")
 
     def test_the_sentence_matters(self, model: Scorer) -> None:
         assert len(set(model.scores(SENTENCES[:4]).tolist())) == 4
 
 
-def test_scores_are_kenlms_own_in_nats(trigram: KenlmModel) -> None:
+def test_scores_are_kenlms_own_in_nats(trigram: NgramModel) -> None:
     """Witness: the kenlm package's total, which includes the end of the sentence."""
     import kenlm
 
@@ -41,7 +41,7 @@ def test_every_word_at_a_position_equals_kenlm_one_by_one(
     trained: Path, english: list[Sentence], data: st.DataObject, order: int
 ) -> None:
     """Witness: KenLM's own scores of the rewritten sentences, equal bit for bit."""
-    model = KenlmModel(trained / f"{order}gram.arpa")
+    model = NgramModel(trained / f"{order}gram.arpa")
     sentence = data.draw(st.sampled_from(english))
     position = data.draw(st.integers(0, len(sentence) - 1))
     assert model.tables is not None
@@ -50,7 +50,7 @@ def test_every_word_at_a_position_equals_kenlm_one_by_one(
     assert (model.replacement_log_probs(sentence, position, words) == fresh).all()
 
 
-def test_probabilities_of_all_words_sum_to_one(trigram: KenlmModel) -> None:
+def test_probabilities_of_all_words_sum_to_one(trigram: NgramModel) -> None:
     """Property: after any context the vocabulary, <unk> and </s> share all probability."""
     assert trigram.tables is not None
     ids = trigram.tables.ids(["The", "old"])
@@ -67,22 +67,22 @@ def test_probabilities_of_all_words_sum_to_one(trigram: KenlmModel) -> None:
 def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path) -> None:
     copy = tmp_path / "renamed.arpa"
     copy.write_bytes((trained / "2gram.arpa").read_bytes())
-    ours = KenlmModel(trained / "2gram.arpa").convention.fingerprint
-    assert KenlmModel(copy).convention.fingerprint == ours
-    assert KenlmModel(trained / "3gram.arpa").convention.fingerprint != ours
+    ours = NgramModel(trained / "2gram.arpa").convention.fingerprint
+    assert NgramModel(copy).convention.fingerprint == ours
+    assert NgramModel(trained / "3gram.arpa").convention.fingerprint != ours
 
 
 def test_a_missing_or_broken_file_is_a_model_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no n-gram model at"):
-        KenlmModel(tmp_path / "none.arpa")
+        NgramModel(tmp_path / "none.arpa")
     broken = tmp_path / "broken.arpa"
     broken.write_text("this is no model\n")
     with pytest.raises(ModelError, match="is not an ARPA file"):
-        KenlmModel(broken)
+        NgramModel(broken)
 
 
 def test_the_vocabulary_comes_from_counts_beside_the_model(
-    bigram: KenlmModel, english: list[Sentence], tmp_path: Path
+    bigram: NgramModel, english: list[Sentence], tmp_path: Path
 ) -> None:
     """Witness: words counted one by one."""
     words = bigram.vocabulary(20)
@@ -92,7 +92,7 @@ def test_the_vocabulary_comes_from_counts_beside_the_model(
     alone = tmp_path / "alone.arpa"
     alone.write_bytes(bigram.path.read_bytes())
     with pytest.raises(ModelError, match="--vocabulary"):
-        KenlmModel(alone).vocabulary(20)
+        NgramModel(alone).vocabulary(20)
 
 
 def test_a_file_that_changes_under_a_loaded_model_is_noticed(
@@ -100,7 +100,7 @@ def test_a_file_that_changes_under_a_loaded_model_is_noticed(
 ) -> None:
     path = tmp_path / "m.arpa"
     path.write_bytes((trained / "2gram.arpa").read_bytes())
-    model = KenlmModel(path)
+    model = NgramModel(path)
     before = model.convention.fingerprint
     path.write_bytes((trained / "3gram.arpa").read_bytes())
     assert model.convention.fingerprint == before
@@ -108,7 +108,7 @@ def test_a_file_that_changes_under_a_loaded_model_is_noticed(
         model.replacement_log_probs(english[0], 0, ("The",))
 
 
-def test_boundaries_are_no_words_to_search_with(bigram: KenlmModel) -> None:
+def test_boundaries_are_no_words_to_search_with(bigram: NgramModel) -> None:
     assert bigram.knows(("<s>", "</s>", "<unk>", "<UNK>", "the")).tolist() == [False] * 4 + [True]
 
 
@@ -118,4 +118,4 @@ def test_damaged_counts_are_a_model_error(trained: Path, tmp_path: Path) -> None
     for content in ("a,b\n1,2\n", "word,initial,inner\ndog,few,2\n"):
         (tmp_path / "m.arpa.counts.csv").write_text(content)
         with pytest.raises(ModelError, match="is not a table of word counts"):
-            KenlmModel(path).vocabulary(1)
+            NgramModel(path).vocabulary(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa, write_arpa
 from contstim.sentence import Sentence
 
@@ -43,7 +43,7 @@ def test_reads_another_programs_file(tmp_path: Path) -> None:
     """Witness: KenLM on the same hand-written file, unsorted, with weights left out."""
     path = tmp_path / "foreign.arpa"
     path.write_text(FOREIGN, encoding="utf-8")
-    model = KenlmModel(path)
+    model = NgramModel(path)
     words = ("über", '"cat,', "unheard")
     for position in (0, 1):
         sentence = Sentence.parse("über über")
@@ -87,7 +87,7 @@ def test_a_pruned_model_that_lacks_inner_contexts_and_writes_unk_large(tmp_path:
     """Witness: KenLM on the same file, which has `c a b` but neither `a b` nor <unk> as such."""
     path = tmp_path / "pruned.arpa"
     path.write_text(PRUNED, encoding="utf-8")
-    model = KenlmModel(path)
+    model = NgramModel(path)
     for text in ("c a b c", "a b a b", "b c a b", "x c a x"):
         sentence = Sentence.parse(text)
         for position in range(4):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import ContstimError, ModelError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
 from contstim.sentence import Sentence
 from tests.models.damages import DAMAGES
@@ -37,8 +37,8 @@ def copied(kind: str, folder: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
     """Witness: the ARPA file and what KenLM's own program made of it."""
-    model = KenlmModel(copied(kind, tmp_path))
-    expected = KenlmModel(HERE / "tiny.arpa").log_probs(SENTENCES)
+    model = NgramModel(copied(kind, tmp_path))
+    expected = NgramModel(HERE / "tiny.arpa").log_probs(SENTENCES)
     np.testing.assert_allclose(model.log_probs(SENTENCES), expected, rtol=1e-6)
 
 
@@ -48,10 +48,10 @@ def test_a_damaged_model_is_refused_or_scores_as_before(
     kind: str, damage: str, tmp_path: Path
 ) -> None:
     path = copied(kind, tmp_path)
-    expected = KenlmModel(path).log_probs(SENTENCES)
+    expected = NgramModel(path).log_probs(SENTENCES)
     DAMAGES[damage](path)
     try:
-        scores = KenlmModel(path).log_probs(SENTENCES)
+        scores = NgramModel(path).log_probs(SENTENCES)
     except ModelError as error:
         assert path.name in str(error)  # noqa: PT017
     else:
@@ -63,10 +63,10 @@ def test_damaged_counts_are_refused(damage: str, tmp_path: Path) -> None:
     path = copied("tiny.arpa", tmp_path)
     counts = tmp_path / "tiny.arpa.counts.csv"
     counts.write_text('"word","initial","inner"\n"the",1,5\n"dog",0,4\n')
-    expected = KenlmModel(path).vocabulary(1)
+    expected = NgramModel(path).vocabulary(1)
     DAMAGES[damage](counts)
     try:
-        assert KenlmModel(path).vocabulary(1) == expected
+        assert NgramModel(path).vocabulary(1) == expected
     except ContstimError as error:
         assert counts.name in str(error)  # noqa: PT017
 
@@ -84,10 +84,10 @@ def test_counts_that_a_file_cannot_hold_are_refused_before_kenlm_reads_them(
     path = tmp_path / "counts.arpa"
     path.write_bytes(ARPA.replace(old, b"ngram %d=%s" % (order, count)))
     with pytest.raises(ModelError, match=r"counts\.arpa"):
-        KenlmModel(path)
+        NgramModel(path)
     path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
     with pytest.raises(ModelError, match=r"counts\.gz"):
-        KenlmModel(path.with_suffix(".gz"))
+        NgramModel(path.with_suffix(".gz"))
 
 
 @pytest.mark.parametrize("value", [b"nan", b"inf", b"5.0", b"", b"x", b"\xff\xfe\x00"])
@@ -99,7 +99,7 @@ def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Pat
             path = tmp_path / "odd.arpa"
             path.write_bytes(b"\n".join([*changed, *lines[number + 1 :]]))
             with pytest.raises(ModelError, match=r"cannot read .*odd\.arpa: [A-Z]"):
-                KenlmModel(path)
+                NgramModel(path)
 
 
 @pytest.mark.parametrize("kind", KINDS[2:])
@@ -122,7 +122,7 @@ def test_headers_of_binary_files_are_checked(
     content = path.read_bytes()
     path.write_bytes(content[:place] + value + content[place + len(value) :])
     with pytest.raises(ModelError, match=kind):
-        KenlmModel(path)
+        NgramModel(path)
 
 
 def test_what_ends_a_process_ends_another_one(
@@ -132,7 +132,7 @@ def test_what_ends_a_process_ends_another_one(
     module = "contstim.models.ngram.precautions"
     monkeypatch.setattr(f"{module}._TRIAL", "import os; os.kill(os.getpid(), 11)")
     with pytest.raises(ModelError, match=r"crashed on it \(signal 11\), in a process of its own"):
-        KenlmModel(path)
+        NgramModel(path)
 
 
 def test_n_grams_that_a_file_holds_twice_are_refused(tmp_path: Path) -> None:

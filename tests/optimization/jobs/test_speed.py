@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contstim.errors import ContstimError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.vocabularies import default_vocabulary
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.speed import search_speed
@@ -19,13 +19,13 @@ def plan(naturals: list[Sentence], budget: SearchBudget | None = None) -> Synthe
 
 
 @pytest.fixture
-def naturals(bigram: KenlmModel, trigram: KenlmModel, unseen: list[Sentence]) -> list[Sentence]:
+def naturals(bigram: NgramModel, trigram: NgramModel, unseen: list[Sentence]) -> list[Sentence]:
     words = default_vocabulary((bigram, trigram))
     return [sentence for sentence in unseen if not words.missing(sentence)][:3]
 
 
 def test_finished_searches_count(
-    bigram: KenlmModel, trigram: KenlmModel, naturals: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence]
 ) -> None:
     words = default_vocabulary((bigram, trigram))
     speed = search_speed((bigram, trigram), words, naturals, plan(naturals), seconds=600.0)
@@ -35,7 +35,7 @@ def test_finished_searches_count(
 
 
 def test_search_that_is_cut_at_once_is_a_guess(
-    bigram: KenlmModel, trigram: KenlmModel, naturals: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence]
 ) -> None:
     words = default_vocabulary((bigram, trigram))
     once = search_speed((bigram, trigram), words, naturals, plan(naturals, SINGLE), seconds=0.0)
@@ -48,7 +48,7 @@ def test_search_that_is_cut_at_once_is_a_guess(
     assert four.seconds == pytest.approx(4 * 2 * 2.5 * 8 * four.elapsed)
 
 
-def test_nothing_to_search_from(bigram: KenlmModel, trigram: KenlmModel) -> None:
+def test_nothing_to_search_from(bigram: NgramModel, trigram: NgramModel) -> None:
     words = default_vocabulary((bigram, trigram))
     unknown = [Sentence(("Zzyzx", "qqq"))]
     with pytest.raises(ContstimError, match="Zzyzx"):

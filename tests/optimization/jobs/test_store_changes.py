@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError, StoreError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.specifications import parse_models
 from contstim.optimization.jobs import word_cap
 from contstim.optimization.jobs.executors import LocalExecutor
@@ -81,7 +81,7 @@ def assert_searched_one_by_one(results: TripletResults, study: SynthesisPlan) ->
     assert study.vocabulary is not None
     for triplet in (*results.triplets, *results.unchanged):
         names = (triplet.model_1, triplet.model_2)
-        first, second = (KenlmModel(name.removeprefix("kenlm:"), name) for name in names)
+        first, second = (NgramModel(name.removeprefix("kenlm:"), name) for name in names)
         fingerprints = (first.convention.fingerprint, second.convention.fingerprint)
         expected, *_ = synthesize_triplet(
             first,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError, StoreError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.plausibility import (
@@ -47,8 +47,8 @@ def two(changed: Changed, study: SynthesisPlan) -> Callable[..., SynthesisPlan]:
     return lambda **values: changed(**{"models": study.models[:2], "per_pair": 2, **values})
 
 
-def model(specification: str) -> KenlmModel:
-    return KenlmModel(specification.removeprefix("kenlm:"), specification)
+def model(specification: str) -> NgramModel:
+    return NgramModel(specification.removeprefix("kenlm:"), specification)
 
 
 def test_every_sentence_keeps_what_the_plan_says(two: Changed, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from contstim.errors import InputError, ModelError, StoreError, VocabularyError, WorkerError
 from contstim.models.base import Convention
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.optimization.jobs.executors.base import Executor
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
@@ -70,7 +70,7 @@ def test_every_pair_has_its_triplets_and_no_sentence_is_used_twice(
     assert len({t.natural for t in whole.triplets}) == 12
     for triplet in whole.triplets[::5]:
         names = (triplet.model_1, triplet.model_2)
-        first, second = (KenlmModel(name.removeprefix("kenlm:"), name) for name in names)
+        first, second = (NgramModel(name.removeprefix("kenlm:"), name) for name in names)
         seed = seed_for(
             5, (first.convention.fingerprint, second.convention.fingerprint), triplet.natural.text
         )
@@ -239,14 +239,14 @@ def test_impossible_sentences_make_room_for_others_and_are_counted(
 ) -> None:
     """Two natural sentences of the first pair are made impossible to its second model."""
     impossible = {t.natural for t in whole.triplets[2:4]}
-    genuine = KenlmModel.log_probs
+    genuine = NgramModel.log_probs
 
-    def log_probs(model: KenlmModel, sentences: list[Sentence]) -> Any:
+    def log_probs(model: NgramModel, sentences: list[Sentence]) -> Any:
         scores = genuine(model, sentences)
         hit = [s in impossible and "3gram" in model.name for s in sentences]
         return np.where(hit, -np.inf, scores)
 
-    monkeypatch.setattr(KenlmModel, "log_probs", log_probs)
+    monkeypatch.setattr(NgramModel, "log_probs", log_probs)
     found = find(study, tmp_path / "impossible.sqlite")
     assert found.complete
     assert [pair.inadmissible for pair in found.pairs] == [2, 0, 0]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import Synthesis, synthesize
@@ -76,8 +76,8 @@ def models(folder: Path) -> dict[str, LanguageModel]:
         return load_checkpoint(str(build(name, folder)), device="cpu")
 
     return {
-        "bigram": KenlmModel(train_ngrams(2, folder / "2.arpa"), "bigram"),
-        "trigram": KenlmModel(train_ngrams(3, folder / "3.arpa"), "trigram"),
+        "bigram": NgramModel(train_ngrams(2, folder / "2.arpa"), "bigram"),
+        "trigram": NgramModel(train_ngrams(3, folder / "3.arpa"), "trigram"),
         "gpt2": CausalModel(load("gpt2"), name="gpt2"),
         "llama": CausalModel(load("llama"), rule="chain", name="llama"),
         "roberta": MaskedModel(load("roberta"), name="roberta", pass_budget=128),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.climb import Climb, End
 from contstim.optimization.search.perturbation import SlackPerturbation
 from contstim.optimization.search.proposers import Proposer, ScreeningProposer
@@ -22,7 +22,7 @@ SMALL = {"suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
 def by_brute_force(
-    start: Sentence, accept: KenlmModel, reject: KenlmModel, vocabulary: Vocabulary, seed: int
+    start: Sentence, accept: NgramModel, reject: NgramModel, vocabulary: Vocabulary, seed: int
 ) -> tuple[list[Sentence], int]:
     """The published rules written out: every word of the vocabulary, scored one by one."""
     rng = np.random.default_rng(seed)
@@ -53,8 +53,8 @@ def by_brute_force(
 
 def climbed(
     start: Sentence,
-    accept: KenlmModel,
-    reject: KenlmModel,
+    accept: NgramModel,
+    reject: NgramModel,
     vocabulary: Vocabulary,
     seed: int,
     proposer: Proposer = RANKING,
@@ -67,8 +67,8 @@ def climbed(
 @settings(max_examples=25, **SMALL)  # type: ignore[arg-type]
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_every_step_equals_brute_force(
-    bigram: KenlmModel,
-    trigram: KenlmModel,
+    bigram: NgramModel,
+    trigram: NgramModel,
     english: list[Sentence],
     proposer: Proposer,
     data: st.DataObject,
@@ -86,7 +86,7 @@ def test_every_step_equals_brute_force(
 
 
 def test_each_step_lowers_the_loss_keeps_the_floor_and_repeats_no_word(
-    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Property, on scores computed afresh."""
     vocabulary = Vocabulary.from_sentences(english)
@@ -103,7 +103,7 @@ def test_each_step_lowers_the_loss_keeps_the_floor_and_repeats_no_word(
 
 
 def test_positions_come_in_cycles_each_once_before_any_twice(
-    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Property of the trajectory: within a cycle of visits no position is changed twice."""
     vocabulary = Vocabulary.from_sentences(english)
@@ -114,7 +114,7 @@ def test_positions_come_in_cycles_each_once_before_any_twice(
 
 
 def test_one_seed_gives_one_trajectory(
-    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     vocabulary = Vocabulary.from_sentences(english)
     start = next(s for s in english if len(s) == 8)
@@ -123,7 +123,7 @@ def test_one_seed_gives_one_trajectory(
 
 
 def test_steps_are_told_as_they_happen(
-    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     vocabulary = Vocabulary.from_sentences(english)
     start = next(s for s in english if len(s) == 8)
@@ -140,7 +140,7 @@ def test_steps_are_told_as_they_happen(
 
 
 def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
-    bigram: KenlmModel, trigram: KenlmModel, english: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:
     """Property on scores computed afresh; a round's steps start below no better sentence."""
     vocabulary = Vocabulary.from_sentences(english, min_count=3)

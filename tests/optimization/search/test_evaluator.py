@@ -12,7 +12,7 @@ from contstim.models.base import LanguageModel, Replacements
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.symmetric import synthesize_pair
 from contstim.optimization.search.synthesize import synthesize
@@ -67,7 +67,7 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LanguageMode
     ],
 )
 def test_a_search_does_not_depend_on_what_its_models_scored_before(
-    networks: dict[str, LanguageModel], trigram: KenlmModel, pair: tuple[str, str], recipe: str
+    networks: dict[str, LanguageModel], trigram: NgramModel, pair: tuple[str, str], recipe: str
 ) -> None:
     """Witness: the same search again, after the models have read something else."""
     accept, reject = (({**networks, "trigram": trigram})[name] for name in pair)
@@ -85,7 +85,7 @@ def test_a_search_does_not_depend_on_what_its_models_scored_before(
 
 
 def test_nor_does_a_search_for_a_symmetric_pair(
-    networks: dict[str, LanguageModel], trigram: KenlmModel
+    networks: dict[str, LanguageModel], trigram: NgramModel
 ) -> None:
     """Witness: the same search again, after the model has read something else."""
     gpt2 = networks["gpt2"]

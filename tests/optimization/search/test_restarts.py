@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.models.costs import Cost
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search import restarts
 from contstim.optimization.search.recipes import DEFAULT, RECIPES
 from contstim.optimization.search.restarts import (
@@ -175,7 +175,7 @@ def test_the_default_is_to_restart_where_searching_is_cheap(
     """N-gram models make no pass; the published procedure and unknown models have one search."""
     words = Vocabulary.from_sentences(english, min_count=20)
     natural = next(s for s in unseen if not words.missing(s))
-    trigram, bigram = (KenlmModel(trained / f"{n}gram.arpa") for n in (3, 2))
+    trigram, bigram = (NgramModel(trained / f"{n}gram.arpa") for n in (3, 2))
     found = synthesize(trigram, bigram, natural, words, seed=1)
     assert found.history.budget == DEFAULT.restarts
     assert found.history.end is LastSearch.DRY

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError, ModelError
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.constraints import MaxChanges
 from contstim.optimization.search.json_facts import json_facts
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES
@@ -41,7 +41,7 @@ def test_each_model_prefers_its_own_sentence_and_no_single_word_adds_to_it(recip
 
 
 def test_it_disagrees_at_least_as_much_as_a_triplet_does(
-    bigram: KenlmModel, trigram: KenlmModel, unseen: list[Sentence], english: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, unseen: list[Sentence], english: list[Sentence]
 ) -> None:
     """Witness: the published objective under the same recipe, summed over six sentences."""
     words = Vocabulary.from_sentences(english, min_count=3)

@@ -21,7 +21,7 @@ from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search import synthesize as synthesis
 from contstim.optimization.search.proposers import ScreeningProposer
@@ -91,7 +91,7 @@ def natural(naturals: list[Sentence]) -> Sentence:
 
 
 def test_the_constraint_holds_exactly_and_the_loss_falls(
-    bigram: KenlmModel, trigram: KenlmModel, words: Vocabulary, naturals: list[Sentence]
+    bigram: NgramModel, trigram: NgramModel, words: Vocabulary, naturals: list[Sentence]
 ) -> None:
     """Witness: both sentences scored afresh by KenLM."""
     drops = []
@@ -107,7 +107,7 @@ def test_the_constraint_holds_exactly_and_the_loss_falls(
 
 
 def test_a_triplets_numbers_follow_equation_4(
-    bigram: KenlmModel, trigram: KenlmModel, words: Vocabulary, natural: Sentence
+    bigram: NgramModel, trigram: NgramModel, words: Vocabulary, natural: Sentence
 ) -> None:
     """Witness: Eq. 4 from scores computed afresh; model_1 rejects synthetic_1."""
     triplet, _, _ = synthesize_triplet(bigram, trigram, natural, words, restarts=SINGLE)
@@ -125,13 +125,13 @@ def test_a_triplets_numbers_follow_equation_4(
 
 
 def test_unusable_input_is_refused(
-    bigram: KenlmModel, trigram: KenlmModel, trained: Path, words: Vocabulary, natural: Sentence
+    bigram: NgramModel, trigram: NgramModel, trained: Path, words: Vocabulary, natural: Sentence
 ) -> None:
     with pytest.raises(SentenceError, match="one word"):
         synthesize(trigram, bigram, Sentence.parse("Hello"), words)
     with pytest.raises(VocabularyError, match="xylograph"):
         synthesize(trigram, bigram, natural.replace(1, "xylograph"), words)
-    again = KenlmModel(trained / "2gram.arpa", name="another name")
+    again = NgramModel(trained / "2gram.arpa", name="another name")
     with pytest.raises(ModelError, match="the same model"):
         synthesize(again, bigram, natural, words)
     zero = LetterModel(1, zero=-np.inf)
@@ -142,7 +142,7 @@ def test_unusable_input_is_refused(
     with pytest.raises(ModelError, match="at least one accept model"):
         synthesize([], bigram, natural, words)
     with pytest.raises(InputError, match="have one name"):
-        synthesize([trigram, KenlmModel(trained / "4gram.arpa", "3-gram")], bigram, natural, words)
+        synthesize([trigram, NgramModel(trained / "4gram.arpa", "3-gram")], bigram, natural, words)
     with pytest.raises(InputError, match="below the floor of 0"):
         synthesize(trigram, bigram, natural, words, fluency=(LetterModel(1), 0.0))
     with pytest.raises(InputError, match="have one name"):
@@ -152,7 +152,7 @@ def test_unusable_input_is_refused(
 
 
 def test_a_model_whose_replacements_lie_is_caught(
-    bigram: KenlmModel, words: Vocabulary, natural: Sentence
+    bigram: NgramModel, words: Vocabulary, natural: Sentence
 ) -> None:
     """The check at the end scores the result from scratch."""
     with pytest.raises(VerificationError, match="failed its check"):
@@ -160,15 +160,15 @@ def test_a_model_whose_replacements_lie_is_caught(
 
 
 @pytest.fixture
-def fourgram(trained: Path) -> KenlmModel:
-    return KenlmModel(trained / "4gram.arpa", name="4-gram")
+def fourgram(trained: Path) -> NgramModel:
+    return NgramModel(trained / "4gram.arpa", name="4-gram")
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_one_model_against_many(
-    bigram: KenlmModel,
-    trigram: KenlmModel,
-    fourgram: KenlmModel,
+    bigram: NgramModel,
+    trigram: NgramModel,
+    fourgram: NgramModel,
     words: Vocabulary,
     naturals: list[Sentence],
     recipe: Recipe,
@@ -236,7 +236,7 @@ def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
         warnings.simplefilter("ignore")
         for order in (1, 2):
             train_ngram(text, order, tmp_path / f"{order}.arpa")
-    unigram, bigram = (KenlmModel(tmp_path / f"{order}.arpa") for order in (1, 2))
+    unigram, bigram = (NgramModel(tmp_path / f"{order}.arpa") for order in (1, 2))
     vocabulary = Vocabulary.from_sentences(text)
     found = synthesize(unigram, bigram, text[0], vocabulary)
     accept, reject = (m.log_probs([text[0], found.synthetic]) for m in (unigram, bigram))
