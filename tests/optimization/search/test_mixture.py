@@ -8,7 +8,7 @@ import pytest
 
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import KenlmModel
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
@@ -28,7 +28,7 @@ def test_a_search_lowers_the_mixture_as_its_own_scores_say(
     """Witness: the sentences scored afresh, in which all orders are walked, or some of them."""
     checkpoint = load_checkpoint(str(build("bert", tmp_path)), device="cpu")
     mixture = MaskedModel(checkpoint, rule="chain-mixture", name="m", pass_budget=pass_budget)
-    bigram = KenlmModel(train_ngrams(2, tmp_path / "bigram.arpa"))
+    bigram = NgramModel(train_ngrams(2, tmp_path / "bigram.arpa"))
     words = Vocabulary.from_sentences(ENGLISH, min_count=1)
     natural = Sentence.parse("She sleeps at home")
     done = synthesize(bigram, mixture, natural, words, seed=1, restarts=SINGLE)
