@@ -73,7 +73,7 @@ def main() -> None:
     if options.quick:
         ranking(model, sentences[4][:1], 3)
     else:
-        ranking(model, sentences[8][:5], 60)
+        ranking(model, sentences[6][:4], 40)
 
 
 def single_tokens(model: MaskedModel) -> dict[int, list[Sentence]]:

@@ -57,8 +57,8 @@ class Estimates:
             independent.
         shared_terms: the score's terms in all contexts that hide the word. A token that only some
             of its contexts hide together with the word has its mean there; a token without such a
-            context has its log-probability in the one context. Under a mixture, the upper bound
-            with the tokens of the word taken as independent.
+            context has its log-probability in the one context. Under a mixture, the terms of the
+            mean over orders.
         upper_bound: the score's terms in contexts that hide the word; the score is never higher.
         exact: the score, if no context shows the word; else nan.
     """
@@ -259,26 +259,23 @@ def _fill_from_mixture(
     answers, at_masks = _mixture_answers(passes, frame, used)
     # H of every pass that hides the whole word: the walks there have uncovered other words alone
     log_h = mixture.log_h(answers)
-    of_word = np.flatnonzero(np.isin(frame.place, frame.gap))
-    row, mask, number = (
-        frame.row[of_word],
-        frame.place[of_word] - frame.gap[0],
-        frame.number[of_word],
-    )
+    in_gap = np.isin(frame.place, frame.gap)
+    row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
+    mask = frame.place[in_gap] - frame.gap[0]
     arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
-    # The bound: walks that arrive, and the token of the word that they uncover first
     bound = np.full(len(words), -np.inf)
+    estimate = np.full(len(words), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
     for i, of_words in enumerate(index):
         here = mask == i
-        first = at_masks[row[here], i] + arriving[here, None]  # (n_questions, n_used)
-        bound = np.logaddexp(bound, np.logaddexp.reduce(first, axis=0, initial=-np.inf)[of_words])
-    # The estimate: the same walks, which uncover all tokens of the word at once
-    estimate = np.full(len(words), -np.inf)
-    for number_of_row in np.unique(row).tolist():
-        share = np.logaddexp.reduce(arriving[row == number_of_row])
-        together = np.take_along_axis(at_masks[number_of_row], index, axis=1).sum(axis=0)
-        estimate = np.logaddexp(estimate, share + together)
-    # The one context is the frame's last pass
+        alone = at_masks[-1, i]  # the one context is the frame's last pass
+        log_probs = at_masks[row[here], i]  # (n_questions, n_used)
+        # The bound: walks that arrive, and uncover this token first
+        first = np.logaddexp.reduce(log_probs + arriving[here, None], axis=0, initial=-np.inf)
+        bound = np.logaddexp(bound, first[of_words])
+        # The estimate: the terms of the mean of the logs, which rank words alike. A bound that
+        # takes later words for certain is mostly about the first words of a walk
+        share = weight[here].sum()
+        estimate += ((weight[here] @ log_probs) / share if share > 0 else alone)[of_words]
     estimates.one_context[words] = np.take_along_axis(at_masks[-1], index, axis=1).sum(axis=0)
     estimates.shared_terms[words] = estimate
     estimates.upper_bound[words] = np.minimum(bound, 0)

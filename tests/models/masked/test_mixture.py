@@ -192,9 +192,11 @@ def test_bounds_and_estimates_are_near_the_scores_of_words(
     fresh = model.log_probs([SENTENCE.replace(1, word) for word in words])
     cheap = model.estimates(SENTENCE, 1, words)
     assert (cheap.upper_bound >= fresh - 1e-4).all()
-    assert (cheap.shared_terms <= cheap.upper_bound + 1e-6).all()
     if budget == 2048:
         assert spearmanr(cheap.shared_terms, fresh).statistic > 0.7
+        chain = masked("bert").estimates(SENTENCE, 1, words)
+        np.testing.assert_allclose(cheap.shared_terms, chain.shared_terms, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(cheap.one_context, chain.one_context, rtol=0, atol=1e-4)
 
 
 def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:
