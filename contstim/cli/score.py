@@ -45,6 +45,13 @@ def score(
             "same shape. Costs as much again as the scores."
         ),
     ] = None,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write, for masked models under chain-mixture, each score beside its lower "
+            "bound, the mean over orders, and the gap. Costs as much again as the scores."
+        ),
+    ] = None,
     execution: ScoringExecution,
     loading: Loading,
     store: StoreBesideTable = None,
@@ -68,6 +75,9 @@ def score(
 
     Example: `contstim score --model kenlm:bigram.arpa --model hf:gpt2@chain
     --sentences natural.txt --out scores.csv`
+
+    Example: `contstim score --model hf:bert-base-cased@chain-mixture --sentences natural.txt
+    --out scores.csv --bounds bounds.csv`
     """
     from contstim.steps.scoring import score as run
 
@@ -79,12 +89,21 @@ def score(
         by=by,
         boundary_correction=boundary_correction,
         standard_errors=standard_errors,
+        bounds=bounds,
         execution=execution,
         loading=loading,
         store=store,
         watch=TerminalWatcher(quiet=quiet),
     )
     for scored in scores:
+        if scored.lower_bounds is not None and scored.log_probs is not None:
+            gaps = scored.log_probs - scored.lower_bounds
+            remark(
+                f"  {scored.name}: {scored.log_probs.mean():.2f} nats on average, the mean over "
+                f"orders {scored.lower_bounds.mean():.2f}: a gap of {gaps.mean():.2f} "
+                f"({gaps.min():.2f} to {gaps.max():.2f}).",
+                quiet=quiet,
+            )
         if scored.n_sampled:
             remark(
                 f"  {scored.name}: {scored.n_sampled:,} scores are sampled; --standard-errors FILE "

@@ -180,6 +180,11 @@ class RemoteLanguageModel(RemoteScorer, LanguageModel):
         log_probs: FloatArray = self._ask("float32_log_probs", sentences)
         return log_probs
 
+    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
+        """See `LanguageModel.lower_bounds`."""
+        bounds: FloatArray | None = self._ask("lower_bounds", sentences)
+        return bounds
+
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`."""
         terms: list[list[TokenScore]] = self._ask("token_log_probs", sentences)

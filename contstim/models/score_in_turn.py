@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.models.base import conventions
+from contstim.models.base import LanguageModel, conventions
 from contstim.models.catalog import with_each_model
 from contstim.models.contamination import contamination
 from contstim.models.scoring import (
@@ -45,6 +45,7 @@ class ModelScores:
         log_probs: (n_sentences,), nats; None where terms were asked for.
         terms: of every sentence's score; None where sums were asked for.
         standard_errors: (n_sentences,), nats, 0 where exact; empty where nobody asked.
+        lower_bounds: (n_sentences,), nats; None where nobody asked, or the rule has none.
         n_sampled: how many of the scores are estimates.
         contamination: which sentences it was trained on; None where its text is not known.
     """
@@ -54,6 +55,7 @@ class ModelScores:
     log_probs: FloatArray | None
     terms: Terms | None
     standard_errors: list[float]
+    lower_bounds: FloatArray | None
     n_sampled: int
     contamination: Contamination | None
 
@@ -66,6 +68,7 @@ def score_in_turn(
     by_token: bool = False,
     completed_words: bool = False,
     standard_errors: bool = False,
+    lower_bounds: bool = False,
     progress: Callable[[Scorer, int], None] | None = None,
     **loading: Unpack[LoadOptions],
 ) -> list[ModelScores]:
@@ -78,6 +81,7 @@ def score_in_turn(
         by_token: whether the terms of each score are wanted instead of their sum.
         completed_words: whether in these terms a word's end counts to the word.
         standard_errors: whether they are wanted too; costs as much again as the scores.
+        lower_bounds: whether those of mixtures over orders are; costs as much again.
         progress: told the model and how many distinct sentences more have their score.
         loading: see `load_scorer`.
 
@@ -95,6 +99,7 @@ def score_in_turn(
             by_token=by_token,
             completed_words=completed_words,
             standard_errors=standard_errors,
+            lower_bounds=lower_bounds,
             progress=progress,
         ),
         **loading,
@@ -110,6 +115,7 @@ def model_scores(
     by_token: bool = False,
     completed_words: bool = False,
     standard_errors: bool = False,
+    lower_bounds: bool = False,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> ModelScores:
     """All that is wanted of a model; the result does not hold the model, which can be dropped.
@@ -122,6 +128,7 @@ def model_scores(
         by_token: whether terms are wanted.
         completed_words: whether a word's end counts to the word.
         standard_errors: whether they are wanted too.
+        lower_bounds: whether those of mixtures over orders are.
         progress: told the model and how many sentences more have their score.
 
     Raises:
@@ -133,12 +140,16 @@ def model_scores(
     elif log_probs is None:
         table = score_sentences([model], sentences, store=store, progress=progress)
         log_probs = table.log_probs[:, 0]
+    bounds = None
+    if lower_bounds and isinstance(model, LanguageModel):
+        bounds = model.lower_bounds(sentences)
     return ModelScores(
         model.name,
         conventions([model])[model.name],
         log_probs,
         terms,
         model.standard_errors(sentences).tolist() if standard_errors else [],
+        bounds,
         len(sentences) - int(model.exact(sentences).sum()),
         contamination({model.name: model.training_text}, sentences)[model.name],
     )
@@ -165,3 +176,24 @@ def standard_error_table(
     """The standard errors as one table of the shape of `score_table`."""
     columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
     return columns | {model.name: model.standard_errors for model in scores}
+
+
+def bounds_table(
+    scores: Sequence[ModelScores], sentences: Sequence[Sentence]
+) -> dict[str, list[Any]]:
+    """Scores that are mixtures over orders beside their lower bounds: a row a sentence and model.
+
+    The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
+    """
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("sentence", "model", "log_prob", "lower_bound", "gap")
+    }
+    for model in scores:
+        if model.lower_bounds is None or model.log_probs is None:
+            continue
+        columns["sentence"] += [sentence.text for sentence in sentences]
+        columns["model"] += [model.name] * len(sentences)
+        columns["log_prob"] += model.log_probs.tolist()
+        columns["lower_bound"] += model.lower_bounds.tolist()
+        columns["gap"] += (model.log_probs - model.lower_bounds).tolist()
+    return columns

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from contstim.errors import InputError
 from contstim.models.contamination import contamination_facts, contamination_warnings
+from contstim.models.masked.rules import RULES
 from contstim.models.score_in_turn import (
+    bounds_table,
     model_scores,
     score_in_turn,
     score_table,
@@ -16,6 +18,7 @@ from contstim.models.score_in_turn import (
     term_table,
 )
 from contstim.models.scoring import score_sentences
+from contstim.models.specifications import parse_models, parse_specification
 from contstim.records import write_record
 from contstim.steps.execution import LOCAL_SCORING
 from contstim.steps.loading import DEFAULT_LOADING
@@ -44,6 +47,7 @@ def score(
     by: Literal["token", "word"] = "token",
     boundary_correction: bool = False,
     standard_errors: Path | None = None,
+    bounds: Path | None = None,
     execution: ScoringExecution = LOCAL_SCORING,
     loading: Loading = DEFAULT_LOADING,
     store: Path | None = None,
@@ -59,6 +63,7 @@ def score(
         by: then a row for each token, or for each word.
         boundary_correction: then a word's end counts to the word, not to the next one.
         standard_errors: a further table to write, of the errors that sampling leaves.
+        bounds: a further table to write, of mixtures over orders beside their lower bounds.
         execution: where sentences are scored.
         loading: how models are loaded.
         store: where scores are kept between runs; by default contstim.sqlite beside `out`.
@@ -76,6 +81,8 @@ def score(
         raise InputError(
             "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
         )
+    if bounds is not None:
+        _require_mixture(models, per_word=per_word)
     stimuli = read_stimuli(sentences)
     with (
         # Words are not kept between runs, so that they need no store.
@@ -91,6 +98,7 @@ def score(
                 by_token=per_word,
                 completed_words=boundary_correction,
                 standard_errors=standard_errors is not None,
+                lower_bounds=bounds is not None,
                 progress=progress,
                 **loading.keywords,
             )
@@ -109,6 +117,7 @@ def score(
                         by_token=per_word,
                         completed_words=boundary_correction,
                         standard_errors=standard_errors is not None,
+                        lower_bounds=bounds is not None,
                         progress=progress,
                     )
                     for scorer, column in zip(scorers, sums, strict=True)
@@ -122,6 +131,9 @@ def score(
     if standard_errors is not None:
         write_table(standard_errors, standard_error_table(scores, stimuli))
         write_record(standard_errors, [sentences], models=conventions)
+    if bounds is not None:
+        write_table(bounds, bounds_table(scores, stimuli))
+        write_record(bounds, [sentences], models=conventions)
     contaminations = {scored.name: scored.contamination for scored in scores}
     rows = {"by": by, "boundary_correction": boundary_correction} if per_word else {}
     facts = contamination_facts(contaminations)
@@ -132,3 +144,16 @@ def score(
         f"{out}: {counted(len(stimuli), 'sentence')} under {counted(len(scores), 'model')}."
     )
     return scores
+
+
+def _require_mixture(models: Sequence[str], *, per_word: bool) -> None:
+    """Refuse a table of bounds that would be empty."""
+    if per_word:
+        raise InputError("--bounds is for scores of sentences: give it without --per-word.")
+    parsed = [parse_specification(model.specification) for model in parse_models(models)]
+    if not any(p.rule in RULES and RULES[p.rule].mixture and not p.transform for p in parsed):
+        rules = " or ".join(rule.name for rule in RULES.values() if rule.mixture)
+        raise InputError(
+            f"--bounds is for masked models under the rule {rules}, whose lower bound is the mean "
+            f"over orders; none of the models has it. Give one as hf:DIR@{rules}."
+        )

@@ -147,3 +147,39 @@ def test_standard_errors_stand_in_a_table_of_the_same_shape(folder: Path) -> Non
     assert [float(row[models[0]]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-3)
     assert all(expected > 0)
     assert {float(row[model]) for row in rows for model in models[1:]} == {0.0}
+
+
+def test_bounds_stand_beside_scores_under_the_mixture(folder: Path) -> None:
+    """Witness: the chain rule of the same checkpoint, asked in this process."""
+    models = [f"m=hf:{folder}/bert@chain-mixture", f"b=kenlm:{folder}/bigram.arpa"]
+    options = [part for model in models for part in ("--model", model)]
+    scores = run(folder, "mixed.csv", *options, "--bounds", str(folder / "bounds.csv"))
+    with (folder / "bounds.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    sentences = [Sentence.parse(text) for text in TEXTS]
+    chain = load_model(f"hf:{folder}/bert@chain", device="cpu").log_probs(sentences)
+    assert [row["sentence"] for row in rows] == [sentence.text for sentence in sentences]
+    assert {row["model"] for row in rows} == {"m"}
+    assert [float(row["lower_bound"]) for row in rows] == pytest.approx(chain.tolist(), abs=1e-4)
+    for row, score in zip(rows, scores, strict=True):
+        assert float(row["log_prob"]) == pytest.approx(float(score["m"]), abs=1e-4)
+        gap = float(row["log_prob"]) - float(row["lower_bound"])
+        assert float(row["gap"]) == pytest.approx(gap, abs=1e-9)
+        assert gap > 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "message"),
+    [
+        ("chain", (), "--bounds is for masked models under the rule chain-mixture"),
+        ("chain-mixture+mean", (), "none of the models has it"),
+        ("chain-mixture", ("--per-word",), "give it without --per-word"),
+    ],
+)
+def test_bounds_of_other_scores_are_refused(
+    folder: Path, rule: str, more: tuple[str, ...], message: str
+) -> None:
+    bounds = ("--bounds", str(folder / "never.csv"))
+    with pytest.raises(InputError, match=message):
+        run(folder, "no.csv", "--model", f"hf:{folder}/bert@{rule}", *bounds, *more)
+    assert not (folder / "never.csv").exists()

@@ -33,6 +33,8 @@ _HELP = {
     "20,000 words or 8,000 tokens at most.",
     "min_count": "How often a word must occur to be told apart.",
     "mask_share": "Share of the tokens that training hides; by default drawn for every sentence.",
+    "masking": "What hidden tokens count for: plain, all alike; any-order, as in masked diffusion: "
+    "with m of a sentence's n tokens hidden, n/m each.",
     "epochs": "Passes over the text at most.",
     "batch_size": "Sentences a step.",
     "learning_rate": "Its peak, after the warm-up; from there it falls to zero.",
@@ -83,7 +85,7 @@ def network_command(
     options = [
         option("text", Text),
         option("out", _OUT),
-        *field_options(network, _HELP, leave_out=["mask_share"] if unmasked else []),
+        *field_options(network, _HELP, leave_out=["mask_share", "masking"] if unmasked else []),
         *field_options(training, _HELP),
         option("prose", Prose, False),
         option("device", Device, "auto"),

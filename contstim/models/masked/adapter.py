@@ -56,7 +56,10 @@ class MaskedModel(LanguageModel):
       with word boundaries enforced. Exact if that takes at most `pass_budget` passes; in longer
       sentences an estimate from that many, with `standard_errors`. The end mark is always visible
       and never scored.
-    * `chain-unrestricted`: the same without word boundaries.
+    * `chain-mixture`: the log of the mean probability over the same orders, in the same contexts:
+      a distribution over all sentences with as many tokens in each word. Beyond the budget the log
+      of a mean over random orders, which is too low on average.
+    * `chain-unrestricted`: `chain` without word boundaries.
     * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The numbers differ from the
       published ones, which have a term for the end mark and average the tokens inside a word over
       all orders.
@@ -168,10 +171,19 @@ class MaskedModel(LanguageModel):
         errors = (plan.standard_error(answers) for _, plan, answers in self._answers(sentences))
         return np.fromiter(errors, np.float64, len(sentences))
 
+    def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
+        """See `LanguageModel.lower_bounds`; costs as many passes as the scores."""
+        if not self.rule.mixture:
+            return None
+        means = (plan.mean(answers) for _, plan, answers in self._answers(sentences))
+        return np.fromiter(means, np.float64, len(sentences))
+
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`.
 
-        Under the chain rules a token's part is its mean log-probability over the orders.
+        Under the chain rules a token's part is its mean log-probability over the orders; under the
+        mixture, by how much it raises the log of the mean probability when it is uncovered, which
+        may be more than 0; see `Mixture.gains`.
         """
         return [
             self._token_scores(encoding, plan.by_token(answers))

@@ -19,6 +19,13 @@ four such passes; the others, of `The`, `sleeps` and both, show the word:
 
 The bound is the sum of all of them. The terms of `The` and `sleeps` are equal for all candidates;
 those of x are one weighted sum of log p over the vocabulary, looked up at each candidate.
+
+Under `chain-mixture` probabilities are averaged, not their logs. The same four passes tell H(V) for
+all visible words V without x, see `mixture`, and from there a walk uncovers x with probability
+1/(3 - |V|). No later probability is above 1, so that the bound is
+
+    log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
+            + p(x | The _ sleeps) H(The, sleeps).
 """
 
 from __future__ import annotations
@@ -54,7 +61,8 @@ class Estimates:
             independent.
         shared_terms: the score's terms in all contexts that hide the word. A token that only some
             of its contexts hide together with the word has its mean there; a token without such a
-            context has its log-probability in the one context.
+            context has its log-probability in the one context. Under a mixture, the terms of the
+            mean over orders.
         upper_bound: the score's terms in contexts that hide the word; the score is never higher.
         exact: the score, if no context shows the word; else nan.
     """
@@ -75,7 +83,8 @@ class _Frame:
         hidden: passes that hide the whole word, (n_passes, n_tokens); the last is the one context.
         row, place, weight: the plan's questions in these passes, (n_questions,): the row of
             `hidden`, the token in question, its weight.
-        complete: whether these are all questions of the plan.
+        number: their numbers among the plan's questions, (n_questions,).
+        plan: the plan of which they are a part.
     """
 
     ids: IntArray
@@ -84,7 +93,13 @@ class _Frame:
     row: IntArray
     place: IntArray
     weight: FloatArray
-    complete: bool
+    number: IntArray
+    plan: Plan
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all questions of the plan."""
+        return len(self.number) == len(self.plan.row)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +141,10 @@ def estimate(
     estimates = Estimates(*np.full((4, len(words)), np.nan))
     mask, groups = passes.network.mask, words.by_length
     frames = [_frame(mask, plan_of, context, sentence, position, length) for length in groups]
+    if any(frame.plan.mixture is not None for frame in frames):
+        for group, frame in zip(groups.values(), frames, strict=True):
+            _fill_from_mixture(estimates, passes, group.words, frame, group.tokens)
+        return estimates
     all_sums = _sums(passes, frames)
     for group, frame, sums in zip(groups.values(), frames, all_sums, strict=True):
         _fill(estimates, group.words, frame, sums, group.tokens)
@@ -157,7 +176,8 @@ def _frame(
         row=new_row[plan.row[in_these]],
         place=plan.token[in_these],
         weight=plan.weight[in_these],
-        complete=bool(in_these.all()),
+        number=np.flatnonzero(in_these),
+        plan=plan,
     )
 
 
@@ -233,3 +253,74 @@ def _fill(
     estimates.upper_bound[words] = sums.others + word_terms.sum(axis=1)
     if frame.complete:
         estimates.exact[words] = estimates.upper_bound[words]
+
+
+def _fill_from_mixture(
+    estimates: Estimates, passes: Passes, words: IntArray, frame: _Frame, tokens: IntArray
+) -> None:
+    """Fill in the estimates of some words, (n,), whose tokens are (n, k), under a mixture."""
+    mixture = frame.plan.mixture
+    assert mixture is not None
+    used, index = np.unique(tokens, return_inverse=True)
+    index = index.reshape(tokens.shape).T  # (k, n): of each token of a word in `used`
+    answers, at_masks = _mixture_answers(passes, frame, used)
+    # H of every pass that hides the whole word: the walks there have uncovered other words alone
+    log_h = mixture.log_h(answers)
+    in_gap = np.isin(frame.place, frame.gap)
+    row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
+    mask = frame.place[in_gap] - frame.gap[0]
+    arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
+    bound = np.full(len(words), -np.inf)
+    estimate = np.full(len(words), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
+    for i, of_words in enumerate(index):
+        here = mask == i
+        alone = at_masks[-1, i]  # the one context is the frame's last pass
+        log_probs = at_masks[row[here], i]  # (n_questions, n_used)
+        # The bound: walks that arrive, and uncover this token first
+        first = np.logaddexp.reduce(log_probs + arriving[here, None], axis=0, initial=-np.inf)
+        bound = np.logaddexp(bound, first[of_words])
+        # The estimate: the terms of the mean of the logs, which rank words alike. A bound that
+        # takes later words for certain is mostly about the first words of a walk
+        share = weight[here].sum()
+        estimate += ((weight[here] @ log_probs) / share if share > 0 else alone)[of_words]
+    estimates.one_context[words] = np.take_along_axis(at_masks[-1], index, axis=1).sum(axis=0)
+    estimates.shared_terms[words] = estimate
+    estimates.upper_bound[words] = np.minimum(bound, 0)
+    if frame.complete:
+        estimates.exact[words] = estimates.upper_bound[words]
+
+
+def _mixture_answers(
+    passes: Passes, frame: _Frame, used: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log p of the other words, and of any token at the masks.
+
+    Returns:
+        The answers to the plan's questions, (n_questions,), nats, -inf where they are about the
+        word or visible parts of it; log p of the tokens used, (n_passes, k, n_used), nats.
+    """
+    size, n_rows = len(frame.gap), len(frame.hidden)
+    others = np.flatnonzero(~np.isin(frame.place, frame.gap))
+    answers = np.full(len(frame.plan.row), -np.inf)
+    at_masks = np.empty((n_rows * size, len(used)))
+
+    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+        def there(indices: IntArray) -> torch.Tensor:
+            return torch.from_numpy(indices).to(log_probs.device)
+
+        about_other = questions < len(others)
+        asked = others[questions[about_other]]
+        token = frame.ids[frame.place[asked]]
+        of_token = log_probs[there(spots[about_other]), there(token)]
+        answers[frame.number[asked]] = of_token.double().cpu().numpy()
+        of_masks = log_probs[there(spots[~about_other])].index_select(1, there(used))
+        at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()
+
+    # First the questions about other words, then every mask in every pass
+    passes.distributions(
+        list(np.where(frame.hidden, passes.network.mask, frame.ids)),
+        np.concatenate([frame.row[others], np.repeat(np.arange(n_rows), size)]),
+        np.concatenate([frame.place[others], np.tile(frame.gap, n_rows)]),
+        use,
+    )
+    return answers, at_masks.reshape(n_rows, size, len(used))

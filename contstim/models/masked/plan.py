@@ -40,7 +40,8 @@ Under `chain` such a word is a chain of two tokens within every set that hides i
 `bark ##s` hidden, weight 1/6, either token may come first, so that one pass hides both and each is
 asked for with 1/2 of 1/6; two more passes hide one of them, asked for with the other 1/2 of 1/6.
 `chain-sampled`, and `chain` in long sentences, ask the same kind of questions about a sample of the
-orders, see `sampling`.
+orders, see `sampling`. `chain-mixture` asks the questions of `chain`, and makes the log of the mean
+probability over orders of them, see `mixture`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.masked.mixture import Mixture
 
 Pattern: TypeAlias = tuple[int, ...]
 """The position of each token's word, `END_MARK` or `SPECIAL`; see `words.Encoding`."""
@@ -73,6 +75,8 @@ class Plan:
         weight: the weight of its log-probability, (n_questions,), positive.
         sample_of: the sample of each question, or `EVERY_SAMPLE`, (n_questions,), if the score is
             the mean of independent samples; None if it is exact.
+        mixture: the walks of the orders whose probabilities are averaged, if the score is the log
+            of their mean and not, as above, the mean of their logs; else None.
     """
 
     hidden: BoolArray
@@ -80,23 +84,34 @@ class Plan:
     token: IntArray
     weight: FloatArray
     sample_of: IntArray | None = None
+    mixture: Mixture | None = None
 
     @property
     def n_bytes(self) -> int:
         """How much memory its arrays take."""
         arrays = (self.hidden, self.row, self.token, self.weight, self.sample_of)
-        return sum(array.nbytes for array in arrays if array is not None)
+        walks = self.mixture.n_bytes if self.mixture is not None else 0
+        return walks + sum(array.nbytes for array in arrays if array is not None)
 
     def score(self, log_probs: FloatArray) -> float:
         """The score in nats from the answers, (n_questions,)."""
+        if self.mixture is not None:
+            return self.mixture.score(log_probs)
+        return self.mean(log_probs)
+
+    def mean(self, log_probs: FloatArray) -> float:
+        """The weighted sum of the answers, (n_questions,), nats; never above a mixture's score."""
         return float(self.weight @ log_probs)
 
     def by_token(self, log_probs: FloatArray) -> FloatArray:
         """The part of each token in the score, (n_tokens,), nats."""
-        return _sums(self.token, self.weight * log_probs, self.hidden.shape[1])
+        parts = log_probs if self.mixture is None else self.mixture.gains(log_probs)
+        return _sums(self.token, self.weight * parts, self.hidden.shape[1])
 
     def standard_error(self, log_probs: FloatArray) -> float:
         """Standard error of the score in nats; 0 where the plan is not a sample."""
+        if self.mixture is not None:
+            return self.mixture.standard_error(log_probs)
         if self.sample_of is None:
             return 0.0
         sampled = self.sample_of != EVERY_SAMPLE

@@ -1,7 +1,8 @@
 """The scoring rules of masked models; a new rule is an entry of `RULES`.
 
 The chain rules uncover a sentence of masks word by word, over many orders: see `orders` and
-`sampling`. The end mark is always visible and never scored.
+`sampling`; `chain-mixture` averages probabilities instead of their logs, see `mixture`. The end
+mark is always visible and never scored.
 
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
 (2020) hide it alone (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked language
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from contstim.models.masked.mixture import mixture_plan
 from contstim.models.masked.orders import exact_plan, n_passes
 from contstim.models.masked.plan import Plan
 from contstim.models.masked.sampling import N_ORDERS, budget_plan, orders_plan
@@ -68,6 +70,7 @@ class MaskedRule:
         end_scored: whether the end mark is scored; if not, it is always visible.
         sampled: how scores are estimated that are not exact, a text with `{seed}` and
             `{pass_budget}`; empty for rules that never sample. Rules that sample have cheap drafts.
+        mixture: whether the score is the log of a mean probability over orders, see `mixture`.
         context: what the single pass hides by which candidate words are first compared.
     """
 
@@ -76,6 +79,7 @@ class MaskedRule:
     restricted: bool = False
     end_scored: bool = True
     sampled: str = ""
+    mixture: bool = False
     context: HiddenWith = _word
 
 
@@ -123,6 +127,15 @@ RULES: dict[str, MaskedRule] = {
             restricted=True,
             end_scored=False,
             sampled=f"{N_ORDERS} random orders, seed {{seed}}",
+        ),
+        MaskedRule(
+            "chain-mixture",
+            mixture_plan,
+            restricted=True,
+            end_scored=False,
+            sampled="exact up to {pass_budget} passes a sentence, then the log of a sampled mean, "
+            "too low on average, seed {seed}",
+            mixture=True,
         ),
         _chain("chain-unrestricted", restricted=False),
         _pll("pll-original", _token),

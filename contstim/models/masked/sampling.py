@@ -45,6 +45,7 @@ N_ORDERS = 100
 
 _MIN_COVERS = 8  # that must fit the budget: a standard error from fewer says little
 _MAX_SAMPLES = 128  # further samples mostly repeat the passes of these
+_MAX_ORDERS = 1024  # of a mixture: likewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +79,36 @@ def budget_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
         ModelError: the budget does not allow two orders.
     """
     sizes = tokens_per_word(pattern)
+    common, draw_sample = _scheme(_generator(seed, sizes), sizes, budget)
+    return _plan(pattern, _within(budget, sizes, common, draw_sample, _MAX_SAMPLES), common)
+
+
+def budget_orders_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
+    """The mean over as many random orders as a budget of distinct passes allows.
+
+    Raises:
+        ModelError: the budget does not allow two orders.
+    """
+    sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
-    common, draw_sample = _scheme(rng, sizes, budget)
+    return _plan(pattern, _within(budget, sizes, [], lambda: _order(rng, sizes), _MAX_ORDERS))
+
+
+def _within(
+    budget: int,
+    sizes: IntArray,
+    common: Sequence[_Pass],
+    draw_sample: Callable[[], Iterable[_Pass]],
+    most: int,
+) -> list[list[_Pass]]:
+    """As many samples as a budget of distinct passes allows, beside those that all have in common.
+
+    Raises:
+        ModelError: it does not allow two.
+    """
     distinct = {one_pass.hidden.tobytes() for one_pass in common}
     samples: list[list[_Pass]] = []
-    while len(samples) < _MAX_SAMPLES:
+    while len(samples) < most:
         sample = list(draw_sample())
         distinct |= {one_pass.hidden.tobytes() for one_pass in sample}
         if len(distinct) > budget:
@@ -94,7 +120,7 @@ def budget_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
             f"{2 * sizes.sum()} passes or more; the budget is {budget}. Raise pass_budget, or use "
             f"a pseudo-log-likelihood rule such as pll-word-l2r."
         )
-    return _plan(pattern, samples, common)
+    return samples
 
 
 def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:

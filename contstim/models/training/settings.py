@@ -15,6 +15,7 @@ _BYTES_A_WEIGHT = 16  # the weight, its gradient, and AdamW's two moments
 _MOST, _MOST_LAYERS = 10**9, 1_000
 RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 TransformerKind: TypeAlias = Literal["gpt2", "bert"]
+Masking: TypeAlias = Literal["plain", "any-order"]
 TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 
 
@@ -106,6 +107,10 @@ class TransformerSettings:
         vocabulary_size: number of tokens; None for as many as the text gives, 8,000 at most.
         mask_share: for `bert`, share of the tokens that training hides; None for a share drawn for
             every sentence, from one token to all of them.
+        masking: for `bert`, what the hidden tokens count for: `plain`, each the same; `any-order`,
+            for a share drawn for every sentence, each the inverse of the share, so that the loss is
+            the bound of masked diffusion: the mean over all orders in which tokens can be
+            uncovered.
 
     Raises:
         InputError: a value is out of range; names it.
@@ -119,6 +124,7 @@ class TransformerSettings:
     dropout: float = 0.1
     vocabulary_size: int | None = None
     mask_share: float | None = None
+    masking: Masking = "plain"
 
     def __post_init__(self) -> None:
         _one_of(self, "kind", get_args(TransformerKind))
@@ -132,6 +138,12 @@ class TransformerSettings:
             )
         if self.mask_share is not None:
             _between(self, "mask_share")
+            if self.masking == "any-order":
+                raise InputError(
+                    "--masking any-order draws the share of hidden tokens for every sentence: give "
+                    "it without --mask-share."
+                )
+        _one_of(self, "masking", get_args(Masking))
         _at_most(self, _MOST_LAYERS, "layers")
         _at_most(self, _MOST, "width", "window")
         # at the least: four matrices of attention and two of 4 times the width, and the positions
@@ -151,6 +163,7 @@ class ClassifierSettings:
     base: str = "bert-base-cased"
 
 
+_EARLIER_MASKING = "masking", "plain"  # the only one there was
 NetworkSettings: TypeAlias = RecurrentSettings | TransformerSettings | ClassifierSettings
 Settings: TypeAlias = TrainingSettings | NetworkSettings
 
@@ -212,8 +225,9 @@ def _one_of(settings: Settings, name: str, allowed: Iterable[str]) -> None:
 
 
 def flattened(*parts: Settings) -> dict[str, object]:
-    """All settings by name."""
-    return {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
+    """All settings by name; without plain masking, which records of earlier versions lack."""
+    settings = {f.name: getattr(part, f.name) for part in parts for f in fields(part)}
+    return {name: value for name, value in settings.items() if (name, value) != _EARLIER_MASKING}
 
 
 RECURRENT_TRAINING = TrainingSettings()

@@ -46,7 +46,8 @@ def train_transformer(
     Network and tokenizer are those of `transformers`, saved with `save_pretrained`. GPT-2 predicts
     every token of a sentence and its end. BERT predicts hidden tokens. By default the share of
     hidden tokens is drawn for each sentence, since the chain rule that scores masked models asks
-    for all shares; the original BERT always hid 15 %.
+    for all shares; the original BERT always hid 15 %. With `masking="any-order"` the hidden tokens
+    are weighted as in masked diffusion, see `over_orders`.
 
     The folder also gets `training.json` and `curve.png`. An interrupted training is resumed, see
     `train_recurrent`.
@@ -156,7 +157,8 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
         hidden = draw_hidden(words, settings.mask_share)
         visible = ids.masked_fill(hidden, tokenizer.mask_token_id)
         output = network.bert(input_ids=visible, attention_mask=present.long())
-        return _log_probs(network.cls(output.last_hidden_state[hidden]), ids[hidden])
+        answers = _log_probs(network.cls(output.last_hidden_state[hidden]), ids[hidden])
+        return over_orders(answers, hidden, words) if settings.masking == "any-order" else answers
 
     return network, log_probs
 
@@ -175,6 +177,29 @@ def draw_hidden(words: Tensor, share: float | None) -> Tensor:
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
     ranks = noise.argsort(dim=1).argsort(dim=1)
     return words & (ranks < counts[:, None])
+
+
+def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
+    """The parts of a sentence's mean log-probability over all orders of its tokens, estimated.
+
+    With m of n tokens hidden, m equally likely from 1 to n and the tokens random, n/m times the sum
+    of their log-probabilities is an unbiased estimate of that mean: Hoogeboom et al. (2022,
+    *Autoregressive diffusion models*, the order-agnostic objective), Nie et al. (2025, *Large
+    language diffusion models*, equations 3 and 6: the loss weighted by 1/t, and its form for a
+    fixed number of hidden tokens).
+
+    Args:
+        answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
+        hidden: (b, l) which tokens are hidden.
+        words: (b, l) which tokens may be.
+
+    Returns:
+        For every token that may be hidden, row by row, (n_words,), nats: 0 where it is visible.
+    """
+    weight = words.sum(1).to(answers.dtype) / hidden.sum(1)  # (b,): n/m of each row
+    parts = torch.zeros(words.shape, dtype=answers.dtype, device=answers.device)
+    parts[hidden] = answers * weight.repeat_interleave(hidden.sum(1))
+    return parts[words]
 
 
 def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:

@@ -32,6 +32,9 @@ _MASKED = {
     "chain-sampled": "averaged over random orders in which masked words are uncovered, with "
     "probabilities normalised among tokens that keep the boundaries of words "
     "({Golan et al., 2023})",
+    "chain-mixture": "the logarithm of their mean probability over the orders in which masked "
+    "words can be uncovered, with probabilities normalised among tokens that keep the boundaries "
+    "of words",
     "pseudo-log-likelihood": "each given the words on both its sides",
 }
 _NGRAMS = {
@@ -76,7 +79,9 @@ def score_text(facts: StudyFacts, model: StudyModel, cite: Citations) -> str:
         )
     elif model.training is not None and isinstance(model.training.network, NgramSettings):
         context = _NGRAMS[model.training.network.order]
-    text = f"the sum of the log-probabilities of all {unit}s, {context}"
+    # A mixture averages probabilities, so that its score is not a sum of log-probabilities
+    total = "log-probability" if rule == "chain-mixture" else "sum of the log-probabilities"
+    text = f"the {total} of all {unit}s, {context}"
     if entry["end_scored"]:
         text += ", and of the end of the sentence"
     if entry["sampling"]:

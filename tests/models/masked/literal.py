@@ -12,6 +12,8 @@ import torch
 from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from contstim.models.checkpoints import Checkpoint
     from contstim.sentence import Sentence
 
@@ -73,6 +75,14 @@ class Literal:
 
     def chain(self) -> float:
         """The mean over all orders of the words, and of the tokens of each word."""
+        return float(np.mean(self._of_orders(np.mean)))
+
+    def mixture(self) -> float:
+        """The log of the mean probability over the same orders."""
+        return float(_log_mean(self._of_orders(_log_mean)))
+
+    def _of_orders(self, mean: Callable[[list[float]], float]) -> list[float]:
+        """Log-probability of every order of the words; words are averaged over their tokens."""
         totals = []
         for order in permutations(range(len(self.words))):
             later = set(order)
@@ -80,17 +90,19 @@ class Literal:
             for word in order:
                 later.remove(word)
                 outside = {place for w in later for place in self.words[w]}
-                total += self._word(self.words[word], outside)
+                total += self._word(self.words[word], outside, mean)
             totals.append(total)
-        return float(np.mean(totals))
+        return totals
 
-    def _word(self, places: list[int], outside: set[int]) -> float:
+    def _word(
+        self, places: list[int], outside: set[int], mean: Callable[[list[float]], float]
+    ) -> float:
         orders = permutations(places)
         totals = [
             sum(self.log_p(t, frozenset(outside | set(order[i:]))) for i, t in enumerate(order))
             for order in orders
         ]
-        return float(np.mean(totals))
+        return float(mean(totals))
 
     def pll(self, rule: str) -> float:
         """Kauf & Ivanova (2023), equations 1 to 4."""
@@ -105,3 +117,7 @@ class Literal:
                 }[rule]
                 total += self.log_p(token, frozenset(hidden))
         return total
+
+
+def _log_mean(log_probs: list[float]) -> float:
+    return float(np.log(np.mean(np.exp(log_probs))))

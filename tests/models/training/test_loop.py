@@ -189,6 +189,12 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         (TransformerSettings, {"heads": 3}, "width of 256 cannot be shared by 3 heads"),
         (TransformerSettings, {"window": 2}, "--window must be 8 or more"),
         (TransformerSettings, {"mask_share": 1.5}, "--mask-share"),
+        (TransformerSettings, {"masking": "all"}, "--masking must be one of plain, any-order"),
+        (
+            TransformerSettings,
+            {"masking": "any-order", "mask_share": 0.15},
+            "without --mask-share",
+        ),
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(

@@ -9,14 +9,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import silence
+from contstim.models.masked.orders import exact_plan
 from contstim.models.training.batches import split
 from contstim.models.training.settings import TransformerKind, TransformerSettings
 from contstim.models.training.tokenizers import train_tokenizer
-from contstim.models.training.transformers import draw_hidden, transformer_task
+from contstim.models.training.transformers import draw_hidden, over_orders, transformer_task
+from contstim.models.words import SPECIAL
 from contstim.sentence import Sentence
 from tests.models.training.runs import SENTENCES, TRAINING, train
 
@@ -138,6 +141,43 @@ def test_hidden_shares_vary_from_one_token_to_all() -> None:
     counts = draw_hidden(torch.ones(2_000, 8, dtype=torch.bool), None).sum(1)
     shares = np.bincount(counts.numpy(), minlength=9)[1:] / 2_000
     np.testing.assert_allclose(shares, 1 / 8, atol=0.03)
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_the_any_order_loss_is_the_mean_over_all_orders(n: int) -> None:
+    """Witness: the exact plan of the chain rule, of words of one token each."""
+    plan = exact_plan((SPECIAL, *range(n)))
+    answers = torch.from_numpy(np.random.default_rng(n).normal(-5, 2, len(plan.row)))
+    words = torch.tensor([[False] + [True] * n])
+    of_size: dict[int, list[Tensor]] = {}
+    for row, hidden in enumerate(torch.from_numpy(plan.hidden)):
+        # the plan's questions about a row are in the order of its tokens
+        parts = over_orders(answers[torch.from_numpy(plan.row == row)], hidden[None], words)
+        assert len(parts) == n
+        assert ((parts != 0) == hidden[1:]).all()
+        of_size.setdefault(int(hidden.sum()), []).append(parts.sum())
+    # how many are hidden is equally likely from 1 to n, and so is which of them
+    means = torch.stack([torch.stack(sums).mean() for sums in of_size.values()])
+    assert float(means.mean()) == pytest.approx(plan.score(answers.numpy()), abs=1e-10)
+
+
+def test_a_model_of_any_order_is_trained_and_scored(tmp_path: Path) -> None:
+    done = train("bert", tmp_path / "bert", masking="any-order")
+    assert done.facts["settings"]["masking"] == "any-order"
+    assert done.curve[-1].training_loss < done.curve[0].training_loss
+    # every token of the text is a prediction, hidden or not
+    assert len({epoch.predictions for epoch in done.curve}) == 1
+    mixture = load_model(f"{tmp_path / 'bert'}@chain-mixture", device="cpu")
+    assert np.isfinite(mixture.log_probs(SENTENCES[:2])).all()
+
+
+def test_plain_masking_is_what_earlier_versions_trained_with(tmp_path: Path) -> None:
+    """Their records know of no other, and stay valid."""
+    done = train("bert", tmp_path / "bert")
+    assert "masking" not in done.facts["settings"]
+    assert train("bert", tmp_path / "bert").curve == done.curve
+    with pytest.raises(InputError, match="masking"):
+        train("bert", tmp_path / "bert", masking="any-order")
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("gpt2", "<|endoftext|>"), ("bert", "[MASK]")])

@@ -1,0 +1,213 @@
+"""The mixture over orders: a distribution over sentences, exact or honestly sampled."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import spearmanr
+
+from contstim.errors import ModelError
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.masked.mixture import mixed, mixture_plan
+from contstim.models.masked.orders import exact_plan, n_passes
+from contstim.models.masked.sampling import orders_plan
+from contstim.models.words import END_MARK, SPECIAL
+from contstim.sentence import Sentence
+from contstim.testing.contract import tolerance
+from tests.models.masked.conftest import KINDS
+from tests.models.masked.literal import Literal
+from tests.models.masked.test_sampling import PATTERNS, answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.models.masked.plan import Pattern, Plan
+
+SENTENCE = Sentence.parse("The old teacher reads")
+
+
+def questions(plan: Plan) -> list[tuple[frozenset[int], int]]:
+    """The hidden tokens and the token in question of each question."""
+    hidden = [frozenset(np.flatnonzero(row).tolist()) for row in plan.hidden]
+    return [(hidden[r], t) for r, t in zip(plan.row.tolist(), plan.token.tolist(), strict=True)]
+
+
+def of_questions(
+    plan: Plan, values: np.ndarray[Any, Any]
+) -> dict[tuple[frozenset[int], int], float]:
+    return dict(zip(questions(plan), values.tolist(), strict=True))
+
+
+def of_all_orders(pattern: Pattern, plan: Plan, values: np.ndarray[Any, Any]) -> list[float]:
+    """Log-probability of each order of the words with each order of the tokens in every word."""
+    answer = of_questions(plan, values)
+    words = [
+        [place for place, word in enumerate(pattern) if word == number]
+        for number in range(max(pattern) + 1)
+    ]
+    totals = []
+    for order in permutations(words):
+        for tokens in product(*map(permutations, order)):
+            walk = [token for word in tokens for token in word]
+            totals.append(sum(answer[frozenset(walk[i:]), walk[i]] for i in range(len(walk))))
+    return totals
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=5), st.integers(0, 999))
+def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed: int) -> None:
+    """Witness: every order by itself, to 1e-10."""
+    sizes = sizes if sum(sizes) < 8 else sizes[:2]
+    pattern = (SPECIAL, *np.repeat(np.arange(len(sizes)), sizes).tolist(), END_MARK, SPECIAL)
+    plan = mixed(exact_plan(pattern))
+    values = -np.abs(answers(plan, seed))
+    totals = of_all_orders(pattern, plan, values)
+    assert plan.score(values) == pytest.approx(logsumexp(totals) - np.log(len(totals)), abs=1e-10)
+    assert plan.mean(values) == pytest.approx(np.mean(totals), abs=1e-10)
+    assert plan.score(values) >= exact_plan(pattern).score(values) - 1e-10
+    assert plan.by_token(values).sum() == pytest.approx(plan.score(values), abs=1e-10)
+    assert len(plan.hidden) == n_passes(pattern)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networks_are_mixed_over_orders_of_words_and_of_tokens_within_words(
+    masked_checkpoint: Callable[[str], Checkpoint], kind: str
+) -> None:
+    """Witness: plain forward passes, one for each set of hidden places."""
+    checkpoint = masked_checkpoint(kind)
+    model = MaskedModel(checkpoint, rule="chain-mixture", pass_budget=10**6)
+    sentences = [Sentence.parse(text) for text in ("She sleeps", "The old dog is in?")]
+    literal = [Literal(checkpoint, s, restricted=True).mixture() for s in sentences]
+    ours = model.log_probs(sentences)
+    np.testing.assert_allclose(ours, literal, rtol=0, atol=tolerance(ours))
+    assert (model.standard_errors(sentences) == 0).all()
+    assert model.exact(sentences).all()
+    chain = MaskedModel(checkpoint, pass_budget=10**6).log_probs(sentences)
+    bounds = model.lower_bounds(sentences)
+    assert bounds is not None
+    np.testing.assert_allclose(bounds, chain, rtol=0, atol=1e-9)
+    assert (ours > chain).all()
+
+
+def test_all_sentences_of_a_pattern_add_up_to_one() -> None:
+    """Witness: enumeration. Those of the chain, a geometric mean, add up to less."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e"]
+    tokenizer: Any = transformers.BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)})
+    torch.manual_seed(3)
+    network = transformers.BertForMaskedLM(
+        transformers.BertConfig(
+            vocab_size=len(pieces),
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
+            max_position_embeddings=16,
+            initializer_range=1.0,
+        )
+    )
+    checkpoint = Checkpoint(network, tokenizer, "x", "cpu", "masked")
+    single = ["a", "b", "c"]
+    double = [first + second for first in single for second in "de"]
+    sentences = [
+        Sentence(words) for words in product(single, double, single)
+    ]  # the end mark is unknown, visible, and not scored
+    sums = {
+        rule: np.exp(MaskedModel(checkpoint, rule=rule).log_probs(sentences)).sum()
+        for rule in ("chain-mixture", "chain")
+    }
+    assert len(sentences) == 54
+    assert sums["chain-mixture"] == pytest.approx(1, abs=1e-5)
+    assert sums["chain"] < 0.95
+
+
+def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> None:
+    """Witness: the joint distribution of three words, whose conditionals are the answers."""
+    joint = np.random.default_rng(0).dirichlet(np.ones(4**3)).reshape(4, 4, 4)
+    sentence, plan = (2, 0, 3), exact_plan((0, 1, 2))
+
+    def marginal(shown: np.ndarray[Any, Any]) -> float:
+        index = tuple(sentence[i] if shown[i] else slice(None) for i in range(3))
+        return float(np.log(np.sum(joint[index])))
+
+    values = []
+    for row, token in zip(plan.row, plan.token, strict=True):
+        shown = ~plan.hidden[row]
+        values.append(marginal(shown | (np.arange(3) == token)) - marginal(shown))
+    log_probs = np.array(values)
+    assert mixed(plan).score(log_probs) == pytest.approx(float(np.log(joint[sentence])), abs=1e-12)
+    assert plan.score(log_probs) == pytest.approx(float(np.log(joint[sentence])), abs=1e-12)
+    np.testing.assert_allclose(
+        mixed(plan).by_token(log_probs), plan.by_token(log_probs), rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) -> None:
+    """Witness: all orders. The log is too low on average, by about half the squared error."""
+    pattern = PATTERNS[name]
+    exact = mixed(exact_plan(pattern))
+    truth = exact.score(answers(exact) / 2)
+    answer = of_questions(exact, answers(exact) / 2)
+    scores, errors = [], []
+    for seed in range(200):
+        plan = mixed(orders_plan(pattern, seed, 40))
+        values = np.array([answer[question] for question in questions(plan)])
+        scores.append(plan.score(values))
+        errors.append(plan.standard_error(values))
+        assert plan.score(values) >= plan.mean(values)
+    ratio = np.exp(np.array(scores) - truth)
+    assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(len(ratio))
+    scatter = np.std(scores)
+    assert 0.6 * scatter < np.sqrt(np.mean(np.square(errors))) < 1.6 * scatter
+    bias = np.mean(scores) - truth
+    assert bias == pytest.approx(-(scatter**2) / 2, abs=4 * scatter / np.sqrt(len(scores)))
+
+
+@pytest.mark.parametrize("n_words", [12, 40])
+def test_the_budget_is_kept(n_words: int) -> None:
+    pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
+    plan = mixture_plan(tuple(int(w) for w in pattern), 0, 2048)
+    assert 1900 < len(plan.hidden) <= 2048
+    assert plan.standard_error(answers(plan) / 5) > 0
+    with pytest.raises(ModelError, match="pass_budget"):
+        mixture_plan(tuple(range(20)), 0, 20)
+
+
+@pytest.mark.parametrize("budget", [60, 2048])
+def test_bounds_and_estimates_are_near_the_scores_of_words(
+    masked: Callable[..., MaskedModel], budget: int
+) -> None:
+    """Witness: the sentences scored afresh, all orders and samples of them."""
+    model = masked("bert", rule="chain-mixture", pass_budget=budget)
+    words = ("dog", "house", "the", "river", "zyzzyva", "well-known", "books", "girl")
+    fresh = model.log_probs([SENTENCE.replace(1, word) for word in words])
+    cheap = model.estimates(SENTENCE, 1, words)
+    assert (cheap.upper_bound >= fresh - 1e-4).all()
+    if budget == 2048:
+        assert spearmanr(cheap.shared_terms, fresh).statistic > 0.7
+        chain = masked("bert").estimates(SENTENCE, 1, words)
+        np.testing.assert_allclose(cheap.shared_terms, chain.shared_terms, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(cheap.one_context, chain.one_context, rtol=0, atol=1e-4)
+
+
+def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:
+    model, words = masked("bert", rule="chain-mixture"), ("Girl", "The", "Zyzzyva")
+    sentence = Sentence.parse("Girl!")
+    exact = model.replacements(sentence, 0, words).exact
+    fresh = model.replacement_log_probs(sentence, 0, words)
+    single = ~np.isnan(exact)
+    assert single.tolist() == (model.tokens_per_word(words, initial=True) == 1).tolist()
+    np.testing.assert_allclose(exact[single], fresh[single], rtol=0, atol=1e-4)
+
+
+def test_other_rules_have_no_mixture_to_bound(masked: Callable[..., MaskedModel]) -> None:
+    assert masked("bert").lower_bounds([SENTENCE]) is None
