@@ -16,7 +16,8 @@ up: of the n-gram with a longer context where the model has it, else the weight 
 which is the n-gram that ends one place earlier, is added.
 
 Values are added in float32 in KenLM's order, so that each conditional probability equals KenLM's
-bit for bit; sums over words are float64, from left to right.
+bit for bit; sums over words are float64, from left to right. Only where back-off weights of a
+pruned model make a probability larger than 1 does KenLM give the inverse.
 """
 
 from __future__ import annotations
