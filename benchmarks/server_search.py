@@ -3,11 +3,13 @@
     python benchmarks/server_search.py [--quick] [--sentences N]
 
 A small GPT-2 is asked in this process, where a search sees bounds and estimates of all words, and
-behind a server of its own, where it sees the scores of whole sentences, while a 2-gram drafts (and
-without any draft if asked for, which takes far longer). Searches through the server are repeated
-with other seeds, and the best is kept, as long as they score fewer sentences than is allowed: three
-times as many. The other model is a 3-gram; natural sentences are searched by turns in one and the
-other direction. Drop is
+behind a server of its own, where it sees the scores of whole sentences, while a small local model
+drafts (and without any draft if asked for, which takes far longer). The draft is a 3-gram of the
+language that the GPT-2 was trained on, where CONTSTIM_DATA (by default ../shared/data beside the
+repository) has a text of it, else a 2-gram of the embedded English, which tells far less of it.
+Searches through the server are repeated with other seeds, and the best is kept, as long as they
+score fewer sentences than is allowed: three times as many. The other model is a 3-gram; natural
+sentences are searched by turns in one and the other direction. Drop is
 log p(natural | reject) - log p(synthetic | reject) in nats; sentences are those that the GPT-2
 scored; seconds are of the processor, the server's included.
 
@@ -32,6 +34,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from contstim.corpus import read_sentences  # noqa: E402
 from contstim.english import generate  # noqa: E402
 from contstim.models.catalog import load_model  # noqa: E402
 from contstim.models.checkpoints import load_checkpoint  # noqa: E402
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.sentence import Sentence
 
+TEXT = Path(os.environ.get("CONTSTIM_DATA", ROOT.parent / "shared" / "data")) / "text"
 MODELS = Path(os.environ.get("CONTSTIM_MODELS", ROOT.parent / "shared" / "models"))
 
 
@@ -88,6 +92,10 @@ def main() -> None:
     folder = Path(mkdtemp())
     for order in (2, 3):
         train_ngram(text, order, folder / f"{order}.arpa")
+    draft = folder / "2.arpa"
+    if (TEXT / "openstax.train.txt").is_file() and not options.quick:
+        draft = folder / "draft.arpa"
+        train_ngram(read_sentences(TEXT / "openstax.train.txt"), 3, draft)
     trigram = load_model(f"kenlm:{folder / '3.arpa'}")
     location = MODELS / "gpt2-mini"
     checkpoint = load_checkpoint(str(location), device="cpu")
@@ -104,7 +112,7 @@ def main() -> None:
     fake = FakeServer(network, checkpoint.tokenizer, window=checkpoint.window or 1024)
     with fake.running() as url:
         served = f"server:{url}#{MODEL}?tokenizer={location}"
-        drafting = load_model(f"{served}&draft=kenlm:{folder}/2.arpa")
+        drafting = load_model(f"{served}&draft=kenlm:{draft}")
         models = {"in this process": (load_model(f"hf:{location}", device="cpu"), 1)}
         models["server, draft"] = (drafting, options.searches)
         if options.without_draft:

@@ -21,18 +21,19 @@ from time import perf_counter
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
-from contstim.models.ngram.training import train_ngram
-from contstim.optimization.jobs.executors import (
+from contstim.jobs.executors import (
     Executor,
     LocalExecutor,
     ProcessExecutor,
     RayExecutor,
 )
+from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerContext
+from contstim.models.ngram.training import train_ngram
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults
-from contstim.optimization.jobs.tasks import SynthesisTask
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.sentence import Sentence
 from contstim.store import Store
 from contstim.vocabulary import Vocabulary
@@ -44,7 +45,7 @@ QUICK = "--quick" in sys.argv
 
 
 @dataclass(frozen=True)
-class Nothing(SynthesisTask):
+class Nothing(WorkerTask[WorkerContext]):
     number: int
 
     def perform(self, context: WorkerContext) -> int:
@@ -91,7 +92,7 @@ def whole_job(
         if not began:
             began.append(perf_counter())
 
-    context = WorkerContext("cpu", vocabulary=study.vocabulary, folder=folder)
+    context = SearchContext("cpu", vocabulary=study.vocabulary, folder=folder)
     start = perf_counter()
     with tempfile.TemporaryDirectory() as name, Store(Path(name) / "study.sqlite") as store:
         found = find_triplets(study, store, executor, context, progress=first)

@@ -166,15 +166,19 @@ def environment() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of contstim, Python and every library that computes."""
+    """Of contstim, Python and every library that computes and is installed."""
+    installed = {name: _installed(name) for name in _LIBRARIES}
     return {
         "contstim": __version__,
         "python": platform.python_version(),
-        **{name: _installed(name) for name in _LIBRARIES},
+        **{name: version for name, version in installed.items() if version is not None},
     }
 
 
 @cache
-def _installed(library: str) -> str:
+def _installed(library: str) -> str | None:
     """The version of a library, from the metadata of what is installed, without importing it."""
-    return metadata.version(library)
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None  # kenlm, which is an extra

@@ -18,7 +18,7 @@ from contstim.steps.loading import Loading
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.optimization.jobs.executors import Executor
+    from contstim.jobs.executors import Executor
     from contstim.optimization.jobs.plausibility_curve import FloorPoint
 
 
@@ -64,8 +64,8 @@ def plausibility(
     Example: `contstim plausibility --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --judge kenlm:fourgram.arpa --sentences natural.txt --vocabulary vocab.txt --out curve.csv`
     """
+    from contstim.jobs.executors import LocalExecutor, ProcessExecutor
     from contstim.models.specifications import parse_models
-    from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.plausibility_curve import FloorPoint, plausibility_curve

@@ -102,8 +102,10 @@ def reading_progress(sentences: Iterable[Sentence], *, quiet: bool) -> Iterator[
 
 
 @contextmanager
-def scoring_progress(n_sentences: int, *, quiet: bool) -> Iterator[Callable[[Scorer, int], None]]:
-    """A bar for each model, with the time left."""
+def scoring_progress(
+    n_sentences: int, *, quiet: bool, together: bool = False
+) -> Iterator[Callable[[Scorer, int], None]]:
+    """A bar for each model, or one for all where they are scored together; with the time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.table import Column
 
@@ -114,13 +116,18 @@ def scoring_progress(n_sentences: int, *, quiet: bool) -> Iterator[Callable[[Sco
         TimeRemainingColumn(),
     )
     tasks: dict[str, TaskID] = {}
+    names: dict[str, None] = {}  # of the models that have begun
     with progress_bars(*columns, quiet=quiet) as bars:
 
         def advance(model: Scorer, more: int) -> None:
             # A bar appears when its model begins: models are loaded one after the other
-            if model.name not in tasks:
-                tasks[model.name] = bars.add_task(model.name, total=n_sentences)
-            bars.advance(tasks[model.name], more)
+            names[model.name] = None
+            label = "scores" if together else model.name
+            if label not in tasks:
+                tasks[label] = bars.add_task(label, total=n_sentences)
+            # All of them tell at once what the store has, before any is scored
+            bars.update(tasks[label], total=n_sentences * (len(names) if together else 1))
+            bars.advance(tasks[label], more)
 
         yield advance
 
@@ -208,9 +215,11 @@ class TerminalWatcher(Watcher):
         return reading_progress(sentences, quiet=self.quiet)
 
     @contextmanager
-    def scoring(self, n_sentences: int) -> Iterator[Callable[[Scorer, int], None]]:
+    def scoring(
+        self, n_sentences: int, *, together: bool = False
+    ) -> Iterator[Callable[[Scorer, int], None]]:
         """See `scoring_progress`."""
-        with scoring_progress(n_sentences, quiet=self.quiet) as advance:
+        with scoring_progress(n_sentences, quiet=self.quiet, together=together) as advance:
             yield advance
 
     @contextmanager

@@ -10,6 +10,7 @@ import typer
 from contstim.cli.options import Model, Quiet, Sentences, StoreBesideTable
 from contstim.cli.output import remark
 from contstim.cli.progress import TerminalWatcher
+from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
 
 
@@ -51,6 +52,7 @@ def score(
             "bound, the mean over orders, and the gap. Costs as much again as the scores."
         ),
     ] = None,
+    execution: ScoringExecution,
     loading: Loading,
     store: StoreBesideTable = None,
     quiet: Quiet = False,
@@ -58,7 +60,8 @@ def score(
     """Score sentences under models: natural log-probabilities, a row a sentence, a column a model.
 
     Every score is kept as soon as it is known: an interrupted run, started again, goes on where it
-    stopped, and no sentence is scored twice.
+    stopped, and no sentence is scored twice. With `--executor processes` or `ray`, workers share
+    the sentences of all models, and give the same table.
 
     Says how many of the sentences stand in the training text of a model that contstim trained, and
     keeps it in the record.
@@ -87,6 +90,7 @@ def score(
         boundary_correction=boundary_correction,
         standard_errors=standard_errors,
         bounds=bounds,
+        execution=execution,
         loading=loading,
         store=store,
         watch=TerminalWatcher(quiet=quiet),

@@ -10,6 +10,7 @@ specifications  `[NAME=][family:]location[@rule][+transform]`, and the 2023 stud
 families        kinds of models, built in or of installed packages
 scoring         many sentences under several models, stored and resumable; scores word by word
 score_in_turn   one model in memory after the other, each model's scores in the store
+remote          models that workers hold; `contstim.jobs` has the workers
 transforms      scores per token or per word, whatever the model
 vocabularies    the words that several models know
 contamination   sentences of a study that a model was trained on

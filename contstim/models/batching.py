@@ -1,7 +1,13 @@
-"""Rows of tokens through a network: deduplicated, sorted by length, packed by a token budget."""
+"""Rows of tokens through a network: deduplicated, sorted by length, packed by a token budget.
+
+A GPU works while the host prepares what comes next, unless the host waits for it. So a batch's ids
+go there from pinned memory, and its results come back together with those of other batches: within
+a batch nothing waits.
+"""
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,7 +24,12 @@ if TYPE_CHECKING:
     from contstim.arrays import IntArray
 
     Row: TypeAlias = Sequence[int] | IntArray
-    Run: TypeAlias = Callable[[torch.Tensor, torch.Tensor, IntArray], None]
+    Write: TypeAlias = Callable[[], None]
+    Run: TypeAlias = Callable[[torch.Tensor, torch.Tensor, IntArray], Write | None]
+
+
+class SmallerBatches(UserWarning):
+    """Memory ran out in a batch, and the work goes on in smaller ones."""
 
 
 @dataclass
@@ -26,10 +37,12 @@ class Budget:
     """How many tokens, padding included, pass through a network at once.
 
     On a CPU larger batches are slower: their activations no longer fit its caches. A GPU is faster
-    with large ones. When memory runs out the budget is lowered for all later calls.
+    with large ones. When memory runs out the budget is lowered for all later calls, and the first
+    time a warning says so.
     """
 
     tokens: int
+    warned: bool = False
 
     @classmethod
     def for_device(cls, device: torch.device | str) -> Budget:
@@ -50,8 +63,11 @@ def forward_in_batches(
     """Hand rows of token ids to `run` in batches of similar length, the longest first.
 
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
-    attention mask (b, l) and the numbers (b,) of the rows, by which it scatters its results. When
-    memory runs out, the budget is halved, for later calls too, and the same rows are tried again.
+    attention mask (b, l) and the numbers (b,) of the rows. It writes its results to their places,
+    or returns a function that copies them from the device and writes them; on a GPU, which would
+    wait for each copy, such functions are called for many batches at once. When memory runs out,
+    the budget is halved, for later calls too, and the same rows are tried again: until it has
+    succeeded, `run` must add nothing to what other batches wrote.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
@@ -70,6 +86,8 @@ def forward_in_batches(
     # padding
     order = np.argsort(-lengths, kind="stable")
     start = 0
+    writes: list[Write] = []
+    at_once = writes_at_once(device)
     while start < len(order):
         longest = int(lengths[order[start]])
         tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
@@ -77,20 +95,72 @@ def forward_in_batches(
         ids, attention = _pad([rows[row] for row in chosen], lengths[chosen], pad)
         # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the numbers of the rows
         with computing():
-            done = _fits(run, ids.to(device), attention.to(device), chosen)
+            done, write = _attempt(
+                run, to_device(ids, device), to_device(attention, device), chosen
+            )
         if done:
             count(len(chosen), int(lengths[chosen].sum()))
             start += len(chosen)
+            if write is not None:
+                writes.append(write)
+            if start == len(order) or len(writes) == at_once:
+                with computing():  # a GPU is waited for here, which is part of its work
+                    for each in writes:
+                        each()
+                writes.clear()
             if progress is not None:
                 progress(len(chosen))
         elif len(chosen) == 1:
-            raise ModelError(
-                f"A single input of {longest} tokens does not fit into the memory of {device}: "
-                f"use a smaller model, another device, or shorter sentences."
-            )
+            raise does_not_fit(longest, device)
         else:
             # From what was tried, not from the budget, which short rows may not have filled
             budget.tokens = len(chosen) * tokens_a_row // 2
+            if not budget.warned:
+                budget.warned = True
+                warnings.warn(
+                    f"The memory of {device} does not hold {len(chosen):,} inputs of {longest} "
+                    f"tokens at once: the batches are made smaller, and the scores stay the same.",
+                    SmallerBatches,
+                    stacklevel=2,
+                )
+
+
+def writes_at_once(device: torch.device | str) -> int:
+    """After how many batches their results are written; small beside activations, they may wait."""
+    return 1 if torch.device(device).type == "cpu" else 32
+
+
+def to_device(indices: IntArray | torch.Tensor, device: torch.device | str) -> torch.Tensor:
+    """Indices on a device, copied to a GPU without waiting for what it computes."""
+    tensor = torch.as_tensor(indices)
+    if torch.device(device).type != "cuda":
+        return tensor.to(device)
+    # From ordinary memory, the copy would wait until the GPU has done all that it was given
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def does_not_fit(n_tokens: int, device: torch.device | str) -> ModelError:
+    """The error of an input that cannot be made smaller."""
+    return ModelError(
+        f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use "
+        f"--dtype bfloat16, --quantize int8 or int4, or --device-map auto, which spreads the model "
+        f"over all GPUs and the memory; or a smaller model, another device, shorter sentences."
+    )
+
+
+@contextmanager
+def single_input(n_tokens: int, device: torch.device | str) -> Iterator[None]:
+    """Within a `with` statement one input is computed, which no smaller batch could help.
+
+    Raises:
+        ModelError: the memory does not hold it.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        raise does_not_fit(n_tokens, device) from error
 
 
 _NO_MEMORY = (
@@ -101,7 +171,7 @@ _NO_MEMORY = (
     "could not create a memory object",
     "std::bad_alloc",
     "_alloc_failed",
-)  # of CUDA, the CPU's allocator, oneDNN, and of cuBLAS, cuDNN and their kin
+)  # of CUDA and Apple's GPUs, the CPU's allocator, oneDNN, and of cuBLAS, cuDNN and their kin
 
 
 def out_of_memory(error: Exception) -> bool:
@@ -145,22 +215,23 @@ def log_softmax32(logits: torch.Tensor) -> torch.Tensor:
     return torch.log_softmax(logits, dim=-1, dtype=precise)
 
 
-def _pad(rows: list[Row], lengths: IntArray, pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _pad(rows: list[Row], lengths: IntArray, pad: int) -> tuple[IntArray, IntArray]:
     attention = np.arange(lengths.max()) < lengths[:, None]  # (b, l)
     ids = np.full(attention.shape, pad, np.int64)  # (b, l)
     ids[attention] = np.concatenate([np.asarray(row, np.int64) for row in rows])
-    return torch.from_numpy(ids), torch.from_numpy(attention.astype(np.int64))
+    return ids, attention.astype(np.int64)
 
 
-def _fits(run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray) -> bool:
+def _attempt(
+    run: Run, ids: torch.Tensor, attention: torch.Tensor, rows: IntArray
+) -> tuple[bool, Write | None]:
+    """Whether a batch fits into memory, and what writes its results later, if anything."""
     try:
-        run(ids, attention, rows)
+        return True, run(ids, attention, rows)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
-    else:
-        return True
     if ids.device.type == "cuda":
         # Outside the handler: within it the error would still hold the tensors of the failed pass
         torch.cuda.empty_cache()
-    return False
+    return False, None

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.batching import log_softmax32
+from contstim.models.batching import log_softmax32, to_device
 from contstim.sentence import END_MARKS
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Normaliser:
 
     @staticmethod
     def _there(indices: IntArray, logits: torch.Tensor) -> torch.Tensor:
-        return torch.from_numpy(indices.reshape(-1)).to(logits.device)
+        return to_device(indices.reshape(-1), logits.device)
 
 
 # On a CPU, whose caches hold 4 MB rather than 200 MB, and on a GPU, which is faster with many

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.checkpoints import Device, Precision
+    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
 
 _Result = TypeVar("_Result")
 
@@ -29,6 +29,8 @@ class LoadOptions(TypedDict, total=False):
 
     device: Device
     dtype: Precision
+    device_map: DeviceMap | None
+    quantize: Quantization | None
     prompt: str | None
     trust_remote_code: bool
     weights: bool
@@ -61,6 +63,8 @@ def load_scorer(
     name: str | None = None,
     device: Device = "auto",
     dtype: Precision = "auto",
+    device_map: DeviceMap | None = None,
+    quantize: Quantization | None = None,
     prompt: str | None = None,
     trust_remote_code: bool = False,
     weights: bool = True,
@@ -72,6 +76,9 @@ def load_scorer(
         name: what to call it; by default the name before `=`, or the specification.
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in; `auto` is float32.
+        device_map: what transformers are spread over instead of one device; `auto` for all GPUs,
+            memory and disk.
+        quantize: what the weights of transformers are quantized to, `int8` or `int4`.
         prompt: what causal transformers read before a sentence; other models read nothing.
         trust_remote_code: whether transformers may run Python code that comes with the checkpoint.
         weights: False loads transformers without their weights, to ask how they read words; they
@@ -91,6 +98,8 @@ def load_scorer(
         "rule": parsed.rule,
         "device": device,
         "dtype": dtype,
+        "device_map": device_map,
+        "quantize": quantize,
         "prompt": prompt,
         "trust_remote_code": trust_remote_code,
         "weights": weights,

@@ -37,8 +37,8 @@ class Family:
         loader: `module:attribute`, a function of the location, `name` and its options that
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-        options: which of `family`, `rule`, `device`, `dtype`, `prompt`, `trust_remote_code` and
-            `weights` the loader takes.
+        options: which of `family`, `rule`, `device`, `dtype`, `device_map`, `quantize`, `prompt`,
+            `trust_remote_code` and `weights` the loader takes.
         endings: endings of file names that imply this family where a specification names none.
         is_path: whether the location is a file or a folder, which must exist; not so for services.
         checker: `module:attribute`, a function of the location and `trust_remote_code` that
@@ -54,6 +54,8 @@ class Family:
     is_path: bool = True
     checker: str = ""
 
+
+_NETWORK = ("device", "dtype", "device_map", "quantize")  # options of transformers
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -71,7 +73,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.transformer:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
-            options=("rule", "device", "dtype", "prompt", "trust_remote_code", "weights"),
+            options=(*_NETWORK, "rule", "prompt", "trust_remote_code", "weights"),
         ),
         Family(
             name="classifier",
@@ -80,7 +82,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.classifier.adapter:load_classifier",
             checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
-            options=("device", "dtype", "trust_remote_code"),
+            options=(*_NETWORK, "trust_remote_code"),
         ),
         Family(
             name="server",

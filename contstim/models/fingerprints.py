@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from contstim.models.spread import with_values
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -63,7 +65,7 @@ def _weights(model: Any) -> Iterator[str]:
         return f"{name} {tuple(tensor.shape)} {tensor.dtype} {content}\n"
 
     with ThreadPoolExecutor() as pool:  # hashing releases the interpreter's lock
-        yield from pool.map(digest, sorted(model.state_dict().items()))
+        yield from pool.map(digest, with_values(model, sorted(model.state_dict().items())))
 
 
 def _slow_settings(tokenizer: Any) -> Iterator[str]:

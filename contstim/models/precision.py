@@ -8,7 +8,7 @@ products of float32 numbers to ten bits.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ import torch
 from contstim.errors import ModelError
 from contstim.models.base import ROUNDING
 from contstim.models.batching import out_of_memory
+from contstim.models.spread import has_parts_elsewhere
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -31,10 +32,31 @@ _MARGIN = 4.0  # the sentences above are few: others may scatter more
 
 
 def precision_of(network: torch.nn.Module) -> str:
-    """The name of the coarsest precision among a network's weights, such as `bfloat16`."""
+    """The coarsest precision among a network's weights, such as `bfloat16`.
+
+    Of a quantized network its quantization and what it computes in, such as `int8 with float32`.
+    """
+    quantization = quantization_of(network)
+    computes_in = str(_coarsest(network)).removeprefix("torch.")
+    return f"{quantization} with {computes_in}" if quantization else computes_in
+
+
+def quantization_of(network: Any) -> str:
+    """What a network's weights are quantized to, such as `int8` or `gptq`; empty for nothing."""
+    settings = getattr(getattr(network, "config", None), "quantization_config", None)
+    if settings is None:
+        return ""
+    facts = settings if isinstance(settings, dict) else settings.to_dict()
+    for bits in (4, 8):
+        if facts.get(f"load_in_{bits}bit") or facts.get(f"_load_in_{bits}bit"):
+            return f"int{bits}"
+    method = facts.get("quant_method", "quantized")
+    return str(getattr(method, "value", method))
+
+
+def _coarsest(network: torch.nn.Module) -> torch.dtype:
     kinds = {tensor.dtype for tensor in network.parameters() if tensor.is_floating_point()}
-    coarsest = max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.float32)
-    return str(coarsest).removeprefix("torch.")
+    return max(kinds, key=lambda kind: torch.finfo(kind).eps, default=torch.float32)
 
 
 def tolerance_of(
@@ -42,20 +64,22 @@ def tolerance_of(
 ) -> float:
     """The share of a score by which it may differ between batches.
 
-    In float32 a constant. In less precision, four times the largest difference between the scores
-    of a few sentences alone and in one batch, and never less than the rounding of the precision.
+    In float32 a constant. In less precision, and of quantized networks, four times the largest
+    difference between the scores of a few sentences alone and in one batch, and never less than the
+    rounding of the precision.
 
     Args:
         network: the network.
         log_probs: the function that scores sentences, nats.
     """
-    if not any(_is_coarse(tensor.dtype) for tensor in network.parameters()):
+    coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
+    if not coarse and not quantization_of(network):
         return ROUNDING
     # a sentence alone and in a batch: the network rounds sums in another order
     together = log_probs(_PROBES)
     alone = np.array([log_probs([sentence])[0] for sentence in _PROBES])
     scatter = float(np.max(np.abs(alone - together) / np.abs(together)))
-    return max(_MARGIN * scatter, torch.finfo(getattr(torch, precision_of(network))).eps)
+    return max(_MARGIN * scatter, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
 
 
 @contextmanager
@@ -64,14 +88,30 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
 
     Weights are cast in place and back, which loses nothing: there is no second copy in memory, but
     the weights take twice the room meanwhile. Earlier results of the network, such as keys and
-    values of a prefix, must not be used within.
+    values of a prefix, must not be used within. Quantized weights stay as they are, and what they
+    are multiplied with is a float32 number in int4, and rounded to eight bits in int8.
 
     Raises:
-        ModelError: the memory does not hold them; the network is as before.
+        ModelError: the memory does not hold them, or some are neither on a GPU nor in memory that
+            computes; the network is as before.
     """
     tensors = (*network.parameters(), *network.buffers())
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
+    if coarse and has_parts_elsewhere(network):
+        raise ModelError(
+            "The scores of a result are computed in float32, for which weights cannot be cast that "
+            "a device map has put on disk or away from the GPUs. Use --dtype float32."
+        )
+    # Layers of four bits name the precision of their products themselves
+    modules: list[Any] = list(network.modules())
+    layers: list[tuple[Any, torch.dtype]] = [
+        (layer, layer.compute_dtype)
+        for layer in modules
+        if isinstance(getattr(layer, "compute_dtype", None), torch.dtype)
+    ]
     try:
+        for layer, _ in layers:
+            layer.compute_dtype = torch.float32
         for tensor, _ in coarse:
             tensor.data = tensor.data.to(torch.float32)
         yield
@@ -88,6 +128,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
         # memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
+        for layer, computed_in in layers:
+            layer.compute_dtype = computed_in
 
 
 def _is_coarse(precision: torch.dtype) -> bool:

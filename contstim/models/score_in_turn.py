@@ -90,36 +90,68 @@ def score_in_turn(
         ScoreError: a model gave nan.
         StoreError: the store cannot be written.
     """
-
-    def scores_of(model: Scorer) -> ModelScores:
-        log_probs, terms = None, None
-        if by_token:
-            terms = token_terms(model, sentences, completed=completed_words, progress=progress)
-        else:
-            table = score_sentences([model], sentences, store=store, progress=progress)
-            log_probs = table.log_probs[:, 0]
-        bounds = None
-        if lower_bounds and isinstance(model, LanguageModel):
-            bounds = model.lower_bounds(sentences)
-        # Numbers and texts only: nothing here may hold the model, which is dropped next
-        return ModelScores(
-            model.name,
-            conventions([model])[model.name],
-            log_probs,
-            terms,
-            model.standard_errors(sentences).tolist() if standard_errors else [],
-            bounds,
-            len(sentences) - int(model.exact(sentences).sum()),
-            contamination({model.name: model.training_text}, sentences)[model.name],
-        )
-
     return with_each_model(
         specifications,
-        scores_of,
-        device=loading.get("device", "auto"),
-        dtype=loading.get("dtype", "auto"),
-        prompt=loading.get("prompt"),
-        trust_remote_code=loading.get("trust_remote_code", False),
+        lambda model: model_scores(
+            model,
+            sentences,
+            store=store,
+            by_token=by_token,
+            completed_words=completed_words,
+            standard_errors=standard_errors,
+            lower_bounds=lower_bounds,
+            progress=progress,
+        ),
+        **loading,
+    )
+
+
+def model_scores(
+    model: Scorer,
+    sentences: Sequence[Sentence],
+    *,
+    log_probs: FloatArray | None = None,
+    store: Store | None = None,
+    by_token: bool = False,
+    completed_words: bool = False,
+    standard_errors: bool = False,
+    lower_bounds: bool = False,
+    progress: Callable[[Scorer, int], None] | None = None,
+) -> ModelScores:
+    """All that is wanted of a model; the result does not hold the model, which can be dropped.
+
+    Args:
+        model: the model.
+        sentences: what is scored.
+        log_probs: their scores, (n_sentences,), nats, where they are there already.
+        store: see `score_in_turn`, as what follows.
+        by_token: whether terms are wanted.
+        completed_words: whether a word's end counts to the word.
+        standard_errors: whether they are wanted too.
+        lower_bounds: whether those of mixtures over orders are.
+        progress: told the model and how many sentences more have their score.
+
+    Raises:
+        ModelError, ScoreError, StoreError: see `score_in_turn`.
+    """
+    terms = None
+    if by_token:
+        terms = token_terms(model, sentences, completed=completed_words, progress=progress)
+    elif log_probs is None:
+        table = score_sentences([model], sentences, store=store, progress=progress)
+        log_probs = table.log_probs[:, 0]
+    bounds = None
+    if lower_bounds and isinstance(model, LanguageModel):
+        bounds = model.lower_bounds(sentences)
+    return ModelScores(
+        model.name,
+        conventions([model])[model.name],
+        log_probs,
+        terms,
+        model.standard_errors(sentences).tolist() if standard_errors else [],
+        bounds,
+        len(sentences) - int(model.exact(sentences).sum()),
+        contamination({model.name: model.training_text}, sentences)[model.name],
     )
 
 

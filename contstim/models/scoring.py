@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -11,13 +10,15 @@ import numpy as np
 
 from contstim.errors import ScoreError
 from contstim.models.base import require_language_model
+from contstim.models.remote import CHUNK, ModelCall, RemoteScorer
 from contstim.scores import ScoreTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import FloatArray, IntArray
     from contstim.models.base import Continuation, Convention, Scorer, TokenScore
+    from contstim.models.remote import ModelWorkers
     from contstim.sentence import Sentence
     from contstim.store import Store
 
@@ -36,6 +37,8 @@ def score_sentences(
 
     With a store, scores that are in it are not computed again. New scores are stored in blocks that
     take seconds, so that an interrupted run can be resumed. Repeated sentences are scored once.
+    Models that workers hold are scored at the same time, a chunk a worker; where one of them fails,
+    the scores of the others are stored before its error is raised.
 
     Args:
         models: one column each.
@@ -51,16 +54,9 @@ def score_sentences(
     # Row of each distinct sentence; `order` leads from the rows asked for to these
     rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
     order = [rows[sentence] for sentence in sentences]
-    report = progress or (lambda _model, _n: None)
-    columns = []
-    for model in models:
-        work = _Work(list(rows), model.scores, model.convention)
-        columns.append(_score(work, store, partial(report, model))[order])
-    return ScoreTable(
-        tuple(sentences),
-        tuple(model.name for model in models),
-        np.stack(columns, axis=1) if columns else np.empty((len(sentences), 0)),
-    )
+    works = [_Work(model, "scores", model.scores, model.convention) for model in models]
+    scores = _score(works, list(rows), store, progress)[order]
+    return ScoreTable(tuple(sentences), tuple(model.name for model in models), scores)
 
 
 def score_continuations(
@@ -82,8 +78,7 @@ def score_continuations(
     # As above: each distinct item is scored once
     rows = {item: row for row, item in enumerate(dict.fromkeys(continuations))}
     order = [rows[item] for item in continuations]
-    report = progress or (lambda _model, _n: None)
-    columns = []
+    works = []
     for scorer in models:
         model = require_language_model(scorer, "A score of words given the words before them")
         # Stored under a fingerprint of their own: the text alone does not tell a score given a
@@ -92,9 +87,9 @@ def score_continuations(
         convention = replace(
             whole, end_scored=False, fingerprint=f"{whole.fingerprint}-continuation"
         )
-        work = _Work(list(rows), model.continuation_log_probs, convention)
-        columns.append(_score(work, store, partial(report, model))[order])
-    scores = np.stack(columns, axis=1) if columns else np.empty((len(continuations), 0))
+        method = "continuation_log_probs"
+        works.append(_Work(model, method, model.continuation_log_probs, convention))
+    scores = _score(works, list(rows), store, progress)[order]
     if np.isnan(scores).any():
         row, column = np.argwhere(np.isnan(scores))[0]
         what = " | ".join(continuations[row].text.split("\n"))
@@ -193,33 +188,60 @@ _Item = TypeVar("_Item", "Sentence", "Continuation")
 
 @dataclass(frozen=True)
 class _Work(Generic[_Item]):
-    """Items, the function that scores them, and the convention under which scores are stored."""
+    """A model, the method that scores, and the convention under which its scores are stored."""
 
-    items: Sequence[_Item]
+    model: Scorer
+    method: str
     score: Callable[[Sequence[_Item]], FloatArray]
     convention: Convention
 
 
-def _score(work: _Work[_Item], store: Store | None, report: Callable[[int], None]) -> FloatArray:
-    texts = [item.text for item in work.items]
-    if store is None:
-        scores = np.full(len(texts), np.nan)
-    else:
-        # nan where the store has none, as where there is no store
-        scores = store.log_probs(work.convention.fingerprint, texts)
-    missing = np.flatnonzero(np.isnan(scores))
-    # What is stored counts as done at once, so that bars do not start anew after an interruption
-    report(len(texts) - len(missing))
-    for block in _blocks(len(missing)):
-        rows = missing[block]
-        scores[rows] = work.score([work.items[row] for row in rows])
+def _score(
+    works: Sequence[_Work[_Item]],
+    items: Sequence[_Item],
+    store: Store | None,
+    progress: Callable[[Scorer, int], None] | None,
+) -> FloatArray:
+    """Scores of distinct items, (n_items, n_works), from the store and from the models."""
+    texts = [item.text for item in items]
+    scores = np.full((len(items), len(works)), np.nan)
+    report = progress or (lambda _model, _n: None)
+
+    def keep(column: int, rows: IntArray, values: FloatArray) -> None:
+        work = works[column]
+        scores[rows, column] = values
         # A nan is not stored, so that the score is computed again once the model is mended
-        if store is not None and not np.isnan(scores[rows]).any():
+        if store is not None and not np.isnan(values).any():
             convention = work.convention
-            store.save(
-                convention.fingerprint, convention.json, [texts[r] for r in rows], scores[rows]
-            )
-        report(len(rows))
+            store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
+        report(work.model, len(rows))
+
+    # Chunks for workers, those of all models at once: the calls, and where their answers belong
+    calls: dict[ModelWorkers, list[ModelCall]] = {}
+    places: dict[ModelCall, tuple[int, IntArray]] = {}
+    for column, work in enumerate(works):
+        if store is not None:
+            # nan where the store has none, as where there is no store
+            scores[:, column] = store.log_probs(work.convention.fingerprint, texts)
+        missing = np.flatnonzero(np.isnan(scores[:, column]))
+        # What is stored counts as done at once, so that bars do not start anew after an
+        # interruption
+        report(work.model, len(texts) - len(missing))
+        if isinstance(work.model, RemoteScorer):
+            # Borders of chunks are those of all items, whatever is missing: after an interruption
+            # the same sentences share a batch, and the scores of networks are the same to the digit
+            borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
+            for rows in np.split(missing, borders) if len(missing) else ():
+                chunk = tuple(items[row] for row in rows)
+                call = ModelCall(work.model.specification, work.method, (chunk,))
+                calls.setdefault(work.model.workers, []).append(call)
+                places[call] = column, rows
+            continue
+        for block in _blocks(len(missing)):
+            rows = missing[block]
+            keep(column, rows, work.score([items[row] for row in rows]))
+    for workers, asked in calls.items():
+        workers.answer(asked, lambda call, values: keep(*places[call], values))
     return scores
 
 

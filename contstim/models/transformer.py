@@ -12,7 +12,7 @@ from contstim.models.masked.rules import RULES
 
 if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device, Precision
+    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
 
 
 def load_transformer(
@@ -22,6 +22,8 @@ def load_transformer(
     rule: str = "",
     device: Device = "auto",
     dtype: Precision = "auto",
+    device_map: DeviceMap | None = None,
+    quantize: Quantization | None = None,
     prompt: str | None = None,
     trust_remote_code: bool = False,
     weights: bool = True,
@@ -38,6 +40,8 @@ def load_transformer(
         location,
         device=device,
         dtype=dtype,
+        device_map=device_map,
+        quantize=quantize,
         trust_remote_code=trust_remote_code,
         weights=weights,
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.catalog import LoadOptions
     from contstim.optimization.jobs.plan import SynthesisPlan
-    from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.jobs.search_context import SearchContext
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,14 @@ class Loading:
         Literal["auto", "float32", "bfloat16", "float16"],
         Help("What transformers compute in; auto: float32. Half precision makes ties."),
     ] = "auto"
+    device_map: Annotated[
+        Literal["auto"] | None,
+        Help("Spread transformers over all GPUs, memory and disk, in place of one device."),
+    ] = None
+    quantize: Annotated[
+        Literal["int8", "int4"] | None,
+        Help("Keep the weights of transformers in 8 or 4 bits; scores differ from the full ones."),
+    ] = None
     trust_remote_code: Annotated[
         bool,
         Help(
@@ -46,6 +54,8 @@ class Loading:
             "prompt": self.prompt,
             "device": self.device,
             "dtype": self.dtype,
+            "device_map": self.device_map,
+            "quantize": self.quantize,
             "trust_remote_code": self.trust_remote_code,
         }
 
@@ -61,17 +71,19 @@ class Loading:
 
         return load_models(models, **self.keywords)
 
-    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> WorkerContext:
+    def worker_context(self, plan: SynthesisPlan, models_in_memory: int = 2) -> SearchContext:
         """What every worker of a plan begins with."""
-        from contstim.optimization.jobs.worker_context import WorkerContext
+        from contstim.optimization.jobs.search_context import SearchContext
 
-        return WorkerContext(
+        return SearchContext(
             vocabulary=plan.vocabulary,
             allow_unknown=plan.allow_unknown,
             capacity=models_in_memory,
             prompt=self.prompt,
             device=self.device,
             dtype=self.dtype,
+            device_map=self.device_map,
+            quantize=self.quantize,
             trust_remote_code=self.trust_remote_code,
         )
 

@@ -11,13 +11,16 @@ from contstim.models.contamination import contamination_facts, contamination_war
 from contstim.models.masked.rules import RULES
 from contstim.models.score_in_turn import (
     bounds_table,
+    model_scores,
     score_in_turn,
     score_table,
     standard_error_table,
     term_table,
 )
+from contstim.models.scoring import score_sentences
 from contstim.models.specifications import parse_models, parse_specification
 from contstim.records import write_record
+from contstim.steps.execution import LOCAL_SCORING
 from contstim.steps.loading import DEFAULT_LOADING
 from contstim.steps.watching import SILENT
 from contstim.stimuli import read_stimuli
@@ -28,7 +31,9 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.arrays import FloatArray
     from contstim.models.score_in_turn import ModelScores
+    from contstim.steps.execution import ScoringExecution
     from contstim.steps.loading import Loading
     from contstim.steps.watching import Watcher
 
@@ -43,6 +48,7 @@ def score(
     boundary_correction: bool = False,
     standard_errors: Path | None = None,
     bounds: Path | None = None,
+    execution: ScoringExecution = LOCAL_SCORING,
     loading: Loading = DEFAULT_LOADING,
     store: Path | None = None,
     watch: Watcher = SILENT,
@@ -58,6 +64,7 @@ def score(
         boundary_correction: then a word's end counts to the word, not to the next one.
         standard_errors: a further table to write, of the errors that sampling leaves.
         bounds: a further table to write, of mixtures over orders beside their lower bounds.
+        execution: where sentences are scored.
         loading: how models are loaded.
         store: where scores are kept between runs; by default contstim.sqlite beside `out`.
         watch: told what is done.
@@ -66,6 +73,7 @@ def score(
         InputError: a file cannot be read or written.
         ModelError: a model cannot be loaded, or cannot score a sentence.
         StoreError: the store cannot be written.
+        WorkerError: workers cannot be started, or are lost again and again.
     """
     if not per_word and (by == "word" or boundary_correction):
         raise InputError("--by and --boundary-correction are for --per-word: give it too.")
@@ -79,20 +87,41 @@ def score(
     with (
         # Words are not kept between runs, so that they need no store.
         nullcontext() if per_word else Store(store or out.parent / "contstim.sqlite") as database,
-        watch.scoring(len(set(stimuli))) as progress,
+        watch.scoring(len(set(stimuli)), together=not execution.is_local) as progress,
     ):
-        # One model in memory at a time
-        scores = score_in_turn(
-            models,
-            stimuli,
-            store=database,
-            by_token=per_word,
-            completed_words=boundary_correction,
-            standard_errors=standard_errors is not None,
-            lower_bounds=bounds is not None,
-            progress=progress,
-            **loading.keywords,
-        )
+        if execution.is_local:
+            # One model in memory at a time
+            scores = score_in_turn(
+                models,
+                stimuli,
+                store=database,
+                by_token=per_word,
+                completed_words=boundary_correction,
+                standard_errors=standard_errors is not None,
+                lower_bounds=bounds is not None,
+                progress=progress,
+                **loading.keywords,
+            )
+        else:
+            with execution.scorers(models, loading, watch.remark) as scorers:
+                sums: Sequence[FloatArray | None] = [None] * len(scorers)
+                if not per_word:
+                    # All models at once, so that no worker waits for another
+                    table = score_sentences(scorers, stimuli, store=database, progress=progress)
+                    sums = list(table.log_probs.T)
+                scores = [
+                    model_scores(
+                        scorer,
+                        stimuli,
+                        log_probs=column,
+                        by_token=per_word,
+                        completed_words=boundary_correction,
+                        standard_errors=standard_errors is not None,
+                        lower_bounds=bounds is not None,
+                        progress=progress,
+                    )
+                    for scorer, column in zip(scorers, sums, strict=True)
+                ]
     # Every table gets a record of how each model scored, without which numbers mean nothing.
     conventions = {scored.name: scored.convention for scored in scores}
     if per_word:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from contstim.errors import InputError
 from contstim.options import Help
 from contstim.steps.constraints import (
     AllowUnknown,
@@ -19,6 +18,7 @@ from contstim.steps.constraints import (
     read_plausible,
     uncapped_words,
 )
+from contstim.steps.execution import WorkerSettings
 from contstim.steps.loading import DEFAULT_LOADING
 from contstim.steps.watching import SILENT
 from contstim.wording import counted
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.specifications import NamedSpecification
-    from contstim.optimization.jobs.executors import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Plausibility
     from contstim.optimization.jobs.results import TripletResults
@@ -76,48 +75,15 @@ class TripletSettings(WordSettings, SearchSize):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Execution:
+class Execution(WorkerSettings):
     """Where the searches run, and in how many processes."""
 
-    executor: Annotated[
-        Literal["local", "processes", "ray"],
-        Help("Search in this process, in several, or on a Ray cluster."),
-    ] = "local"
-    workers: Annotated[
-        int | None, Help("How many; by default one a GPU, or one a processor without GPUs.")
-    ] = None
     models_in_memory: Annotated[
         int, Help("How many models each worker keeps loaded.", at_least=2)
     ] = 2
-    gpus_per_worker: Annotated[
-        float | None, Help("With ray: the share of a GPU for each worker.")
-    ] = None
-    ray_address: Annotated[
-        str | None, Help("With ray: the cluster, auto for this machine's own.")
-    ] = None
     retry_failed: Annotated[
         bool, Help("Try those again that failed in an earlier run.", flag="--retry-failed")
     ] = False
-
-    def new_executor(self) -> Executor:
-        """What runs the searches.
-
-        Raises:
-            InputError: a setting is for another executor.
-        """
-        from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
-
-        # An option that would change nothing is a mistake of the user's, so it is refused.
-        if self.executor == "ray":
-            gpus, address = self.gpus_per_worker, self.ray_address
-            return RayExecutor(self.workers, gpus_per_worker=gpus, address=address)
-        if self.gpus_per_worker is not None or self.ray_address is not None:
-            raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
-        if self.executor == "processes":
-            return ProcessExecutor(self.workers)
-        if self.workers not in (None, 1):
-            raise InputError("--executor local has one worker; use processes or ray for more.")
-        return LocalExecutor()
 
 
 LOCAL = Execution()
@@ -216,6 +182,7 @@ def search_triplets(
                 executor,
                 context,
                 retry_failed=execution.retry_failed,
+                task_limit=execution.task_timeout,
                 review=reviews,
                 changes=changes or NO_CHANGES,
                 allotment=allotted,

@@ -26,13 +26,16 @@ class Watcher:
         return sentences
 
     @contextmanager
-    def scoring(self, n_sentences: int) -> Iterator[Callable[[Scorer, int], None]]:
+    def scoring(
+        self, n_sentences: int, *, together: bool = False
+    ) -> Iterator[Callable[[Scorer, int], None]]:
         """To be told each model and how many distinct sentences more have their score.
 
         Args:
             n_sentences: distinct sentences for each model.
+            together: whether models are scored at the same time.
         """
-        del n_sentences
+        del n_sentences, together
         yield lambda _model, _more: None
 
     @contextmanager

@@ -57,7 +57,8 @@ _OF_A_STORE = frozenset({"models", "per_pair", "exclude"})
 """Options of a search that a store of triplets takes more of."""
 
 _PLACES_OF_WORK = frozenset(
-    {"executor", "workers", "models_in_memory", "gpus_per_worker", "ray_address", "retry_failed"}
+    {"executor", "workers", "task_timeout", "models_in_memory", "gpus_per_worker"}
+    | {"ray_address", "retry_failed"}
 )
 
 

@@ -16,6 +16,7 @@ from contstim.models.training.settings import TrainingPrecision
 from contstim.options import Help
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings, PowerSettings
+from contstim.steps.execution import ScoringExecution
 from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
 from contstim.steps.simulation_settings import SimulationSettings
@@ -75,8 +76,8 @@ class SentencesSection(SentenceSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoresSection:
-    """Scores of natural sentences.
+class ScoresSection(ScoringExecution):
+    """Scores of natural sentences, and where they and those of trials are computed.
 
     Attributes:
         standard_errors: whether the errors that sampling leaves are written too.

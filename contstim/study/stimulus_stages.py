@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contstim.steps.execution import ScoringExecution
 from contstim.steps.pairs import PairSettings
 from contstim.steps.selection import SelectionSettings
 from contstim.steps.text_settings import SentenceSettings, VocabularySettings
@@ -207,6 +208,9 @@ def score_stage(
 ) -> StudyStage:
     """Score some sentences under every model."""
     loading = files.study.loading
+    section = files.section("scores", ScoresSection) or ScoresSection()
+    # As for searches: where they are computed makes no scores stale
+    execution = part_of(section, ScoringExecution)
 
     def step(watch: Watcher) -> None:
         from contstim.steps.scoring import score
@@ -216,6 +220,7 @@ def score_stage(
             sentences,
             out,
             standard_errors=errors,
+            execution=execution,
             loading=loading,
             store=STORE,
             watch=watch,

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from contstim.optimization.jobs.plausibility import MOST_SENTENCES
 from contstim.optimization.search.recipes import recipe_named
 from contstim.steps.design import PowerSettings
-from contstim.study.sections import TripletsSection
+from contstim.study.sections import ScoresSection, TripletsSection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from contstim.steps.execution import WorkerSettings
     from contstim.study.amounts import StudyNumbers
     from contstim.study.rehearsal import Speeds
     from contstim.study.stage_records import StageRecord
@@ -99,8 +100,11 @@ def _scoring(
     """Seconds to score sentences under all models; those that have a score are left."""
     if n_sentences is None or len(speeds.scoring) < len(study.models):
         return None
+    section = study.sections.get("scores")
+    workers = workers_of(section) if isinstance(section, ScoresSection) else 1
+    # Workers share the sentences; what loading they share depends on who is first
     return sum(
-        speed.load + speed.sentence * max(n_sentences - speed.stored * in_store, 0)
+        speed.load + speed.sentence * max(n_sentences - speed.stored * in_store, 0) / workers
         for speed in speeds.scoring.values()
     )
 
@@ -127,8 +131,8 @@ def _searching(study: Study, numbers: StudyNumbers, speeds: Speeds) -> tuple[flo
     return total, guessed
 
 
-def workers_of(section: TripletsSection) -> int:
-    """How many searches run at a time; on a Ray cluster one, unless their number is given."""
+def workers_of(section: WorkerSettings) -> int:
+    """How many tasks are done at a time; on a Ray cluster one, unless their number is given."""
     if section.executor == "local":
         return 1
     return section.workers or (os.cpu_count() or 1 if section.executor == "processes" else 1)

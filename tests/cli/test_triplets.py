@@ -16,8 +16,8 @@ from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.plan import seed_for
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.tasks import TripletTask
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
 from contstim.sentence import Sentence
@@ -72,7 +72,7 @@ def test_failures_are_listed_and_the_status_is_3(
 ) -> None:
     genuine = TripletTask.perform
 
-    def perform(task: TripletTask, context: WorkerContext) -> object:
+    def perform(task: TripletTask, context: SearchContext) -> object:
         if task.place == 1:
             raise ContstimError("no such luck")
         return genuine(task, context)

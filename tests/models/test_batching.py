@@ -9,9 +9,18 @@ import pytest
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.batching import Budget, forward_in_batches, log_softmax32, unique_rows
+from contstim.models.batching import (
+    Budget,
+    SmallerBatches,
+    forward_in_batches,
+    log_softmax32,
+    single_input,
+    unique_rows,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from contstim.arrays import IntArray
 
 ROWS = [[1, 2, 3], [4], [5, 6, 7, 8, 9], [1, 2], [3, 3, 3], [7]]
@@ -46,14 +55,44 @@ def test_the_longest_come_first_and_padding_is_rare() -> None:
 
 @pytest.mark.parametrize("fits", [5, 6, 11])
 def test_when_memory_runs_out_smaller_batches_give_the_same(fits: int) -> None:
-    found, sizes = sums(ROWS, 100, fits)
+    with pytest.warns(SmallerBatches) as said:
+        found, sizes = sums(ROWS, 100, fits)
+    assert len(said) == 1  # however often the batch was halved
     assert found == [sum(row) for row in ROWS]
     assert max(sizes) <= fits
 
 
 def test_a_row_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ModelError, match="5 tokens does not fit"):
+    with (
+        pytest.warns(SmallerBatches),
+        pytest.raises(ModelError, match="5 tokens does not fit") as refusal,
+    ):
         sums(ROWS, 100, fits=4)
+    assert all(f"--{way}" in str(refusal.value) for way in ("dtype", "quantize", "device-map"))
+
+
+def test_an_input_that_is_no_batch_says_what_did_not_fit() -> None:
+    with pytest.raises(ModelError, match="7 tokens does not fit"), single_input(7, "cpu"):
+        raise torch.OutOfMemoryError("no room")
+    with pytest.raises(RuntimeError, match="shapes"), single_input(7, "cpu"):
+        raise RuntimeError("shapes cannot be multiplied")
+
+
+def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> None:
+    """Witness: sums of the rows; a batch that fails after it has computed adds nothing."""
+    total, failed = np.zeros(1), []
+
+    def run(ids: torch.Tensor, attention: torch.Tensor, _: IntArray) -> Callable[[], None]:
+        part = (ids * attention).sum().numpy()
+        if ids.numel() > 6:
+            failed.append(ids.numel())
+            raise torch.OutOfMemoryError("no room")
+        return lambda: np.add(total, part, out=total)
+
+    with pytest.warns(SmallerBatches):
+        forward_in_batches(ROWS, run, pad=0, budget=Budget(12))
+    assert failed
+    assert total.item() == sum(map(sum, ROWS))
 
 
 def test_errors_of_another_kind_are_not_swallowed() -> None:
@@ -72,7 +111,8 @@ def test_out_of_memory_on_the_cpu_is_recognised() -> None:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: out of memory")
         sizes.append(len(ids))
 
-    forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
+    with pytest.warns(SmallerBatches):
+        forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
     assert sum(sizes) == len(ROWS)
 
 
@@ -85,6 +125,7 @@ def test_out_of_memory_on_the_cpu_is_recognised() -> None:
         "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: you tried "
         "to allocate 1 bytes. Error code 12 (Cannot allocate memory)",
         "could not create a memory object",
+        "MPS backend out of memory (MPS allocated: 9.05 GB, other allocations: 1.00 GB)",
     ],
 )
 def test_every_library_s_words_for_no_memory_are_understood(message: str) -> None:
@@ -96,7 +137,8 @@ def test_every_library_s_words_for_no_memory_are_understood(message: str) -> Non
             raise RuntimeError(message)
         sizes.append(len(ids))
 
-    forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
+    with pytest.warns(SmallerBatches):
+        forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
     assert sum(sizes) == len(ROWS)
 
 
@@ -108,7 +150,8 @@ def test_what_did_not_fit_is_not_tried_again() -> None:
             failed.append(ids.numel())
             raise torch.OutOfMemoryError("no room")
 
-    forward_in_batches(ROWS, run, pad=0, budget=budget)
+    with pytest.warns(SmallerBatches):
+        forward_in_batches(ROWS, run, pad=0, budget=budget)
     first = len(failed)
     assert first > 0
     for _ in range(10):

@@ -87,6 +87,10 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "nothing": (lambda _folder: None, set()),
     "times of all files": (_touch, set()),
     "the title": (edit(('"Small"', '"Smaller"')), set()),
+    "where sentences are scored": (
+        edit(("[pairs]", '[scores]\nexecutor = "processes"\nworkers = 2\n[pairs]')),
+        set(),
+    ),
     "where searches run": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
     "the training text": (_append("corpus.txt", "The cat and the dog sleep.\n"), {*STAGES}),
     "a natural sentence of another length": (

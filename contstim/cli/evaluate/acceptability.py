@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from contstim.cli.options import Folder, Models, Quiet, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
 from contstim.cli.progress import scoring_progress
 from contstim.errors import InputError
+from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
 from contstim.wording import counted
 
@@ -79,6 +81,7 @@ def acceptability(
     discard_column: Annotated[
         str, typer.Option(help="In --pairs: marks pairs to leave out.")
     ] = "discard",
+    execution: ScoringExecution,
     loading: Loading,
     store: StoreInFolder = None,
     quiet: Quiet = False,
@@ -134,15 +137,16 @@ def acceptability(
         )
         for table in scores or ()
     ]
-    models = loading.scorers(model)
-    if models:
-        # A sentence that several items share is scored once.
-        distinct = len({judged.sentence for judged in judgements.sentences})
-        with (
-            scoring_progress(distinct, quiet=quiet) as progress,
-            Store(store or out / "contstim.sqlite") as opened,
-        ):
-            parts.append(model_scores(judgements, models, store=opened, progress=progress))
+    with execution.scorers(model, loading, partial(remark, quiet=quiet)) as models:
+        if models:
+            # A sentence that several items share is scored once.
+            distinct = len({judged.sentence for judged in judgements.sentences})
+            at_once = not execution.is_local
+            with (
+                scoring_progress(distinct, quiet=quiet, together=at_once) as progress,
+                Store(store or out / "contstim.sqlite") as opened,
+            ):
+                parts.append(model_scores(judgements, models, store=opened, progress=progress))
     together = joined(parts)
     evaluation = evaluate_acceptability(
         judgements,

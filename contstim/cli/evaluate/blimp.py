@@ -12,6 +12,7 @@ import typer
 from contstim.cli.options import Folder, Models, Quiet, Seed, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, remark_folder, results_table
 from contstim.cli.progress import reading_progress, scoring_progress, training_progress
+from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
 from contstim.wording import counted
 
@@ -92,6 +93,7 @@ def blimp(
     pair_column: Annotated[
         str, typer.Option(help="The pair's identifier; '' for the row's number.")
     ] = "pairID",
+    execution: ScoringExecution,
     loading: Loading,
     store: StoreInFolder = None,
     seed: Seed = 0,
@@ -145,19 +147,21 @@ def blimp(
         pairs = sample_pairs(pairs, sample, seed)
     # A checkout of BLiMP holds people's answers and published accuracies too.
     beside, tables_beside = _published(data, people, published)
-    models = loading.scorers(model)
     points: list[CurvePoint] = []
-    if sizes and text:
-        settings = CurveSettings(train, order, epochs, loading.device)
-        points = _train_points(sizes, text, settings, out / "models", seed=seed, quiet=quiet)
-        models += [point.model for point in points]
-    if scores:
-        scoring = pair_scores_from_table(ScoreTable.read(scores), pairs)
-    else:
-        with Store(store or out / "contstim.sqlite") as scores_so_far:
-            bars = partial(scoring_progress, quiet=quiet)
-            methods = [choice for choice in Method if choice in (method or Method)]
-            scoring = score_pairs(models, pairs, methods, store=scores_so_far, bars=bars)
+    with execution.scorers(model, loading, partial(remark, quiet=quiet)) as loaded:
+        models = [*loaded]
+        if sizes and text:
+            settings = CurveSettings(train, order, epochs, loading.device)
+            points = _train_points(sizes, text, settings, out / "models", seed=seed, quiet=quiet)
+            models += [point.model for point in points]
+        if scores:
+            scoring = pair_scores_from_table(ScoreTable.read(scores), pairs)
+        else:
+            with Store(store or out / "contstim.sqlite") as scores_so_far:
+                at_once = not execution.is_local
+                bars = partial(scoring_progress, quiet=quiet, together=at_once)
+                methods = [choice for choice in Method if choice in (method or Method)]
+                scoring = score_pairs(models, pairs, methods, store=scores_so_far, bars=bars)
     if not scoring.by_method:
         # The first reason is enough: with nothing to compare, all methods mostly share it.
         reasons = [refusal.reason for refusal in scoring.refusals]

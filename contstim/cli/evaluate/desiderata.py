@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from contstim.cli.options import Folder, Model, Quiet, Seed, Sentences, StoreInFolder
 from contstim.cli.output import names_for_tables, print_table, remark, results_table
 from contstim.cli.progress import scoring_progress
+from contstim.steps.execution import ScoringExecution
 from contstim.steps.loading import Loading
 from contstim.wording import counted
 
@@ -51,6 +53,7 @@ def desiderata(
             "ones and '_' alone."
         ),
     ] = None,
+    execution: ScoringExecution,
     loading: Loading,
     store: StoreInFolder = None,
     seed: Seed = 0,
@@ -83,12 +86,13 @@ def desiderata(
     counts = read_frequencies(frequencies)
     wanted = list(read_lines(word_list)) if word_list else counts.sample(words, seed=seed)
     specifications, compared = _with_reference(model, reference)
-    loaded = loading.scorers(specifications)
     # Every word is scored in every carrier.
     total = len(chosen) + len(carriers) * len(wanted)
+    at_once = not execution.is_local
     with (
+        execution.scorers(specifications, loading, partial(remark, quiet=quiet)) as loaded,
         Store(store or out / "contstim.sqlite") as opened,
-        scoring_progress(total, quiet=quiet) as progress,
+        scoring_progress(total, quiet=quiet, together=at_once) as progress,
     ):
         results = evaluate_desiderata(
             # A reference of its own is the last of those loaded, and is not evaluated

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +23,14 @@ import numpy as np
 import torch
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from contstim.models.batching import Budget, computing, forward_in_batches, log_softmax32
+from contstim.models.batching import (
+    Budget,
+    computing,
+    forward_in_batches,
+    log_softmax32,
+    single_input,
+    to_device,
+)
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
 
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.batching import Write
     from contstim.models.checkpoints import Checkpoint
 
     Tokens: TypeAlias = tuple[int, ...]
@@ -79,7 +88,7 @@ class CausalNetwork:
     def begin(self, context: Tokens) -> Prefix:
         """Read a context of at least one token; its log-probability is 0."""
         empty = Prefix((), 0.0, np.empty(0), None)
-        with computing():
+        with computing(), single_input(len(context), self._device):
             row = torch.tensor([context], device=self._device)
             count(1, len(context))
             logits, cache = self._forward(empty, row, places=1)
@@ -88,7 +97,7 @@ class CausalNetwork:
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
         """Read one more token or several, and add their log-probability."""
-        with computing():
+        with computing(), single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
             logits, cache = self._forward(prefix, torch.tensor([ids], device=self._device))
             next_log_probs = self._next_log_probs(logits[0, -1])
@@ -121,8 +130,9 @@ class CausalNetwork:
             members[path].append(number)
             targets[number, : len(rows[number]) - 1] = rows[number][1:]
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
-            logits, _ = self._forward(prefix, ids, attention)  # (b, l, V)
+        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
+            whole = all(len(paths[path]) == ids.shape[1] for path in batch)
+            logits, _ = self._forward(prefix, ids, None if whole else attention)  # (b, l, V)
             # The m rows that the b paths serve, and the path, counted in the batch, of each
             served = np.concatenate([members[path] for path in batch])
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
@@ -133,7 +143,10 @@ class CausalNetwork:
                 path[i] * ids.shape[1] + step,
                 targets[served[i], step],
             )
-            log_probs[served[i], step + 1] = terms.double().cpu().numpy()
+            return partial(write, (served[i], step + 1), terms.double())
+
+        def write(places: tuple[IntArray, IntArray], terms: torch.Tensor) -> None:
+            log_probs[places] = terms.cpu().numpy()
 
         forward_in_batches(paths, run, pad=0, budget=self._budget, device=self._device)
         return log_probs
@@ -155,12 +168,15 @@ class CausalNetwork:
         members: list[list[int]] = [[] for _ in paths]  # the rows that each path serves
         for number, path in zip(longer, path_of, strict=True):
             members[path].append(number)
-        chosen = torch.from_numpy(np.flatnonzero(tokens)).to(self._device)
+        chosen = to_device(np.flatnonzero(tokens), self._device)
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write:
             logits, _ = self._forward(prefix, ids, attention)  # (b, l, V)
             of_paths = torch.logsumexp(log_softmax32(logits)[..., chosen], dim=-1)  # (b, l)
-            values = of_paths.double().cpu().numpy()
+            return partial(write, batch, of_paths.double())
+
+        def write(batch: IntArray, of_paths: torch.Tensor) -> None:
+            values = of_paths.cpu().numpy()
             for row, path in enumerate(batch):
                 for number in members[path]:
                     # Step t of the path has read token t, and speaks of what comes before t + 1
@@ -179,17 +195,22 @@ class CausalNetwork:
     ) -> tuple[torch.Tensor, Any]:
         """Logits (b, l, V) of rows (b, l) after the prefix, and the cache of prefix and rows.
 
+        No attention mask (b, l) stands for rows without padding. The library would find that out
+        by a question to the device, for whose answer the host waits.
+
         The vocabulary head runs at the last `places` only, by default at all l of the rows.
         """
         places = places or ids.shape[1]
-        before = ids.new_tensor(prefix.ids).expand(len(ids), -1)
+        n_before = len(prefix.ids)
         if attention is not None:
-            attention = torch.cat([torch.ones_like(before), attention], dim=1)
+            attention = torch.cat([attention.new_ones(len(ids), n_before), attention], dim=1)
         shared = prefix.cache is not None
         if not shared:
-            count(0, before.numel(), calls=0)  # read anew for each row
+            count(0, len(ids) * n_before, calls=0)  # read anew for each row
+            before = to_device(np.array(prefix.ids, np.int64), ids.device)
+            ids = torch.cat([before.expand(len(ids), -1), ids], dim=1)
         output = self._model(
-            input_ids=ids if shared else torch.cat([before, ids], dim=1),
+            input_ids=ids,
             attention_mask=attention,
             past_key_values=_for_rows(prefix.cache, len(ids)) if shared else None,
             use_cache=True,

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from contstim.errors import ModelError
 from contstim.models.fingerprints import fingerprint, fingerprint_of_tokenizer
+from contstim.models.spread import is_spread
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 
@@ -32,7 +33,8 @@ class Checkpoint:
             sequences.
         tokenizer: a `transformers` tokenizer.
         location: the folder or hub name that it came from.
-        device: where the network is, such as `cpu` or `cuda`.
+        device: where the network's inputs go, such as `cpu` or `cuda`; all of it is there unless a
+            device map spreads it.
         kind: whether it predicts the next token, hidden ones, or a sequence's class.
     """
 
@@ -48,7 +50,9 @@ class Checkpoint:
     @property
     def has_weights(self) -> bool:
         """Whether the network can score; without weights it has only its shape."""
-        return all(weight.device.type != "meta" for weight in self.model.parameters())
+        return is_spread(self.model) or all(
+            weight.device.type != "meta" for weight in self.model.parameters()
+        )
 
     def require_weights(self) -> None:
         """Refuse a network that was loaded for its tokenizer only.

@@ -39,20 +39,28 @@ def foreign_errors(location: str) -> Iterator[None]:
         what = first_line(error)
         raise ModelError(f"{location} needs a package that is missing: {what}") from error
     except MemoryError as error:
-        raise ModelError(
-            f"{location} needs more memory than this machine has. If config.json and the weights "
-            f"are whole, use a smaller model or --dtype bfloat16."
-        ) from error
+        raise _too_large(location) from error
     except RecursionError as error:
         raise UnavailableError(
             f"Cannot load {location}: one of its files is nested too deeply."
         ) from error
     except Exception as error:
+        from contstim.models.batching import out_of_memory
+
+        if out_of_memory(error):  # of a GPU, say
+            raise _too_large(location) from error
         raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
         raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
+
+
+def _too_large(location: str) -> ModelError:
+    return ModelError(
+        f"{location} needs more memory than there is. If config.json and the weights are whole, "
+        f"use --dtype bfloat16, --quantize int8 or int4, --device-map auto, or a smaller model."
+    )
 
 
 @contextmanager

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
+import weakref
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints.checkpoint import Checkpoint, is_classifier, kind_of
-from contstim.models.checkpoints.devices import resolve_device, resolve_precision
+from contstim.models.checkpoints.devices import Placement
 from contstim.models.checkpoints.foreign import UnavailableError, foreign_errors, silence
+from contstim.models.checkpoints.memory import check_memory
 from contstim.models.checkpoints.probes import check_behaviour
 from contstim.models.checkpoints.source import Source, check_folder, check_hub, stamp
 from contstim.models.checkpoints.tokenizers import check_tokenizer, check_words
 from contstim.models.checkpoints.weights import check_sizes, check_weights, without_weights
+from contstim.models.spread import check_map, input_device, is_spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.checkpoints.checkpoint import Kind
-    from contstim.models.checkpoints.devices import Device, Precision
+    from contstim.models.checkpoints.devices import Device, DeviceMap, Precision, Quantization
 
 _Head: TypeAlias = Literal["language model", "classifier", "new classifier"]
 
@@ -44,6 +50,8 @@ def load_checkpoint(
     *,
     device: Device = "auto",
     dtype: Precision = "auto",
+    device_map: DeviceMap | None = None,
+    quantize: Quantization | None = None,
     classifier: bool = False,
     trust_remote_code: bool = False,
     weights: bool = True,
@@ -58,6 +66,9 @@ def load_checkpoint(
         device: `auto` is a GPU where there is one.
         dtype: `auto` is float32: half precision rounds scores to ties and is only for models that
             would not fit otherwise.
+        device_map: `auto` spreads the network over all GPUs, memory and disk; a mapping says where
+            each part goes, such as `{"transformer": 0, "lm_head": "cpu"}`.
+        quantize: `int8` or `int4` quantizes its linear layers, apart from the output.
         classifier: whether to load a classifier of sequences instead.
         trust_remote_code: whether the checkpoint may run Python code that lies beside its weights.
         weights: False loads the tokenizer and the network's shape only.
@@ -66,19 +77,18 @@ def load_checkpoint(
         ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
             checkpoint has no trained head of that kind, or weights that its configuration has no
             place for; its tokenizer is not that of the network, or needs a package that is not
-            installed; a causal network reads what follows; it wants to run code of its own; or the
-            device or the precision does not exist.
+            installed; a causal network reads what follows; it wants to run code of its own; the
+            memory does not hold it; or the device or the precision does not exist.
     """
-    place, precision = resolve_device(device), resolve_precision(dtype)
+    placement = Placement.resolve(device, dtype, device_map, quantize)
     check_folder(location)
-    key = (location, place, precision, classifier, trust_remote_code, weights, stamp(location))
+    key = (location, placement.key, classifier, trust_remote_code, weights, stamp(location))
     checkpoint = _loaded.get(key)
     if checkpoint is None:
         head: _Head = "classifier" if classifier else "language model"
         checkpoint = _load(
             location,
-            place,
-            precision,
+            placement,
             head,
             trust_remote_code=trust_remote_code,
             weights=weights,
@@ -106,7 +116,11 @@ def new_classifier(
     """
     check_folder(location)
     return _load(
-        location, "cpu", "float32", "new classifier", labels, trust_remote_code=trust_remote_code
+        location,
+        Placement("cpu", "float32"),
+        "new classifier",
+        labels,
+        trust_remote_code=trust_remote_code,
     )
 
 
@@ -151,8 +165,7 @@ def _open_tokenizer(source: Source) -> tuple[Any, Any]:
 
 def _load(
     location: str,
-    device: str,
-    dtype: str,
+    placement: Placement,
     head: _Head,
     labels: Sequence[str] = (),
     *,
@@ -163,16 +176,16 @@ def _load(
     source = Source(location, local=True, trust_remote_code=trust_remote_code)
     with silence():
         try:
-            return _open(source, device, dtype, head, labels, weights=weights)
+            return _open(source, placement, head, labels, weights=weights)
         except UnavailableError:
             if Path(location).is_dir():
                 raise
         check_hub(location)
-        return _open(replace(source, local=False), device, dtype, head, labels, weights=weights)
+        return _open(replace(source, local=False), placement, head, labels, weights=weights)
 
 
 def _open(
-    source: Source, device: str, dtype: str, head: _Head, labels: Sequence[str], *, weights: bool
+    source: Source, placement: Placement, head: _Head, labels: Sequence[str], *, weights: bool
 ) -> Checkpoint:
     import transformers
 
@@ -195,15 +208,35 @@ def _open(
             shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
             if not weights:
                 check_tokenizer(location, tokenizer, shape)
-                return Checkpoint(shape, tokenizer, location, device, kind)
+                return Checkpoint(shape, tokenizer, location, placement.device, kind)
             check_sizes(location, shape)
-        model, report = source.load(auto, config=config, dtype=dtype, output_loading_info=True)
+            # A network that was saved quantized is smaller than its shape says, and a map spreads
+            # one of any size
+            if isinstance(placement.device_map, Mapping):
+                check_map(location, shape, placement.device_map)
+            elif placement.device_map is None and not hasattr(config, "quantization_config"):
+                check_memory(location, shape, placement)
+        offload = mkdtemp(prefix="contstim-") if placement.device_map is not None else ""
+        try:
+            model, report = source.load(
+                auto, config=config, output_loading_info=True, **placement.settings(offload)
+            )
+        except BaseException:
+            shutil.rmtree(offload, ignore_errors=True)
+            raise
+        if offload:
+            weakref.finalize(model, shutil.rmtree, offload, ignore_errors=True)
         check_weights(location, _WHAT[kind], model, report, new_head=head == "new classifier")
         check_tokenizer(location, tokenizer, model)
-        if device == "cpu":
-            from contstim.models.onednn import use_onednn
+        device = placement.device
+        if is_spread(model):
+            device = input_device(model)
+        else:
+            if device == "cpu":
+                from contstim.models.onednn import use_onednn
 
-            use_onednn(model)
-        checkpoint = Checkpoint(model.to(device), tokenizer, location, device, kind)
+                use_onednn(model)
+            model = model.to(device)
+        checkpoint = Checkpoint(model, tokenizer, location, device, kind)
         check_behaviour(checkpoint)
     return checkpoint

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
+from contstim.models.spread import with_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +79,10 @@ def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -
     from transformers.initialization import no_init_weights
 
     with torch.device("meta"), no_init_weights():
-        return model_class.from_config(config, trust_remote_code=trust_remote_code)
+        network = model_class.from_config(config, trust_remote_code=trust_remote_code)
+    # Left undone where nothing is initialised: the output would count beside its embedding
+    network.tie_weights()
+    return network
 
 
 def check_sizes(location: str, network: Any) -> None:
@@ -192,7 +196,7 @@ def _check_numbers(location: str, model: Any) -> None:
 
     quantised = getattr(model.config, "quantization_config", None) is not None
     whole = set() if quantised else set(_integer_tensors(location))
-    for name, weight in model.named_parameters():
+    for name, weight in with_values(model, model.named_parameters()):
         if name in whole:
             raise ModelError(
                 f"{location}: the weight {name} is kept as whole numbers, without a quantization "

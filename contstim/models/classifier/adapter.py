@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.checkpoints import Checkpoint, Device, Precision
+    from contstim.models.batching import Write
+    from contstim.models.checkpoints import (
+        Checkpoint,
+        Device,
+        DeviceMap,
+        Precision,
+        Quantization,
+    )
     from contstim.sentence import Sentence
 
 UNIT = "signed confidence, -1 to 1"
@@ -35,6 +42,8 @@ def load_classifier(
     name: str,
     device: Device = "auto",
     dtype: Precision = "auto",
+    device_map: DeviceMap | None = None,
+    quantize: Quantization | None = None,
     trust_remote_code: bool = False,
 ) -> ClassifierModel:
     """Load a classifier of sequences from a folder or the hub.
@@ -43,7 +52,13 @@ def load_classifier(
         ModelError: see `load_checkpoint` and `ClassifierModel`.
     """
     checkpoint = load_checkpoint(
-        location, device=device, dtype=dtype, classifier=True, trust_remote_code=trust_remote_code
+        location,
+        device=device,
+        dtype=dtype,
+        device_map=device_map,
+        quantize=quantize,
+        classifier=True,
+        trust_remote_code=trust_remote_code,
     )
     return ClassifierModel(checkpoint, name=name)
 
@@ -106,11 +121,14 @@ class ClassifierModel(Scorer):
         rows = self._encode(sentences)
         probabilities = np.empty(len(rows))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> None:
+        def run(ids: torch.Tensor, attention: torch.Tensor, places: IntArray) -> Write:
             logits = self._checkpoint.model(input_ids=ids, attention_mask=attention).logits
             # float64, since a sure network's probability is closer to 1 than float32 can say
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
-            probabilities[places] = softmax[:, self._acceptable].cpu().numpy()
+            return partial(write, places, softmax[:, self._acceptable])
+
+        def write(places: IntArray, of_label: torch.Tensor) -> None:
+            probabilities[places] = of_label.cpu().numpy()
 
         pad = self._checkpoint.model.config.pad_token_id
         alone = pad is None  # GPT-2 as published does not know where a padded text ends

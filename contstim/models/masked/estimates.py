@@ -31,15 +31,19 @@ all visible words V without x, see `mixture`, and from there a walk uncovers x w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from contstim.models.batching import to_device
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.models.batching import Write
     from contstim.models.masked.passes import Passes
     from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.masked.rules import HiddenWith
@@ -205,22 +209,25 @@ def _sums(passes: Passes, frames: list[_Frame]) -> list[_Sums]:
     totals = np.zeros((2 * sizes.sum(), passes.network.n_outputs))
     others = np.zeros(len(frames))
 
-    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+    def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
         about_word = group[questions] != _OTHER_WORD
         # entry (g, s): the weight of the s-th spot about the word in group g
         asked = questions[about_word]
         used, index = np.unique(spots[about_word], return_inverse=True)
         weights = np.zeros((len(totals), len(used)), np.float32)
         np.add.at(weights, (group[asked], index), weight[asked])
-        part = torch.from_numpy(weights).to(log_probs)
-        part = part @ log_probs[torch.from_numpy(used).to(log_probs.device)]
-        np.add(totals, part.cpu().numpy(), out=totals)
+        part = to_device(torch.from_numpy(weights), log_probs.device).to(log_probs)
+        part = part @ log_probs[to_device(used, log_probs.device)]
         asked, spots = questions[~about_word], spots[~about_word]
         there = log_probs[
-            torch.from_numpy(spots).to(log_probs.device),
-            torch.from_numpy(token[asked]).to(log_probs.device),
+            to_device(spots, log_probs.device), to_device(token[asked], log_probs.device)
         ]
-        np.add.at(others, frame_of[asked], weight[asked] * there.double().cpu().numpy())
+        return partial(add, part, asked, there.double())
+
+    def add(part: torch.Tensor, asked: IntArray, there: torch.Tensor) -> None:
+        # Only once a batch has succeeded: one that is tried again must not count twice
+        np.add(totals, part.cpu().numpy(), out=totals)
+        np.add.at(others, frame_of[asked], weight[asked] * there.cpu().numpy())
 
     passes.distributions(rows, row, place, use)
     sums = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from contstim.errors import ModelError
+from contstim.models.batching import single_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +39,11 @@ class MaskedNetwork:
         self.mask = int(tokenizer.mask_token_id)
         self.pad = int(tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask)
         self.model: torch.nn.Module = checkpoint.model
-        self.device = next(self.model.parameters()).device
+        self.device = torch.device(checkpoint.device)
         self.window = window_of(checkpoint)
         self._narrow: torch.nn.Module | None = None
-        whole = self._logits_of_trial()
+        with single_input(3, self.device):
+            whole = self._logits_of_trial()
         self.n_outputs = whole.shape[-1]
         # The module nearest to the head saves least, so it comes last
         body: Any = self.model.base_model
@@ -54,13 +56,14 @@ class MaskedNetwork:
 
     @torch.inference_mode()
     def logits(
-        self, ids: torch.Tensor, attention: torch.Tensor, places: torch.Tensor
+        self, ids: torch.Tensor, attention: torch.Tensor | None, places: torch.Tensor
     ) -> torch.Tensor:
         """Logits at some places of a batch.
 
         Args:
             ids: token ids, (b, l).
-            attention: 1 for tokens, 0 for padding, (b, l).
+            attention: 1 for tokens, 0 for padding, (b, l); None where nothing is padded, which
+                the library would else find out by a question to the device.
             places: row * l + column of each wanted place, (k,).
 
         Returns:
@@ -68,7 +71,8 @@ class MaskedNetwork:
         """
         self.model.eval()
         if self._narrow is None:
-            return self._whole(ids, attention).flatten(0, 1)[places]
+            logits = self._whole(ids, attention).flatten(0, 1)
+            return logits[places.to(logits.device)]
         with _only(self._narrow, places):
             return self._whole(ids, attention)[0]
 
@@ -77,7 +81,7 @@ class MaskedNetwork:
         """Whether places that are not in question are dropped before the head."""
         return self._narrow is not None
 
-    def _whole(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
+    def _whole(self, ids: torch.Tensor, attention: torch.Tensor | None) -> torch.Tensor:
         logits: torch.Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         return logits
 
@@ -105,9 +109,11 @@ def _only(module: torch.nn.Module, places: torch.Tensor) -> Iterator[None]:
     """Within a `with` statement, a module returns states at some places only, (1, k, width)."""
 
     def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
+        whole = output if isinstance(output, torch.Tensor) else output[0]
+        # The last layers may be on another device than the first
+        states = whole.flatten(0, 1)[places.to(whole.device)][None]
         if isinstance(output, torch.Tensor):
-            return output.flatten(0, 1)[places][None]
-        states = output[0].flatten(0, 1)[places][None]
+            return states
         if isinstance(output, tuple):
             return (states, *output[1:])
         output["last_hidden_state"] = states

@@ -16,22 +16,24 @@ question 1, spot 2 question 3. In the notation of `_Spots`:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import torch
 
-from contstim.models.batching import forward_in_batches, unique_rows
+from contstim.models.batching import forward_in_batches, to_device, unique_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import torch
+
     from contstim.arrays import FloatArray, IntArray
-    from contstim.models.batching import Budget, Row
+    from contstim.models.batching import Budget, Row, Write
     from contstim.models.boundaries import Normaliser
     from contstim.models.masked.network import MaskedNetwork
 
-    UseLogits: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], None]
+    UseLogits: TypeAlias = Callable[[torch.Tensor, IntArray, IntArray], Write | None]
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,12 @@ class Passes:
         """
         answers = np.empty(len(row))
 
-        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
+        def use(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
             log_probs = self.normaliser.log_probs(logits, spots, token[questions])
-            answers[questions] = log_probs.double().cpu().numpy()
+            return partial(write, questions, log_probs.double())
+
+        def write(questions: IntArray, log_probs: torch.Tensor) -> None:
+            answers[questions] = log_probs.cpu().numpy()
 
         self._forward(rows, row, place, use)
         return answers
@@ -75,11 +80,13 @@ class Passes:
             row: see `answer`.
             place: see `answer`.
             use: called for each batch with log p at its spots, (n_spots, n_outputs), nats, the
-                questions that they answer, (q,), and the spot of each of these questions, (q,).
+                questions that they answer, (q,), and the spot of each of these questions, (q,);
+                what it adds to earlier results it must add in the function that it returns, see
+                `forward_in_batches`.
         """
 
-        def normalise(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> None:
-            use(self.normaliser.log_softmax(logits), questions, spots)
+        def normalise(logits: torch.Tensor, questions: IntArray, spots: IntArray) -> Write | None:
+            return use(self.normaliser.log_softmax(logits), questions, spots)
 
         self._forward(rows, row, place, normalise)
 
@@ -92,11 +99,14 @@ class Passes:
         distinct, twin = unique_rows(rows)
         spots = _Spots.of(twin[row], place, len(distinct))
 
-        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> None:
+        def run(ids: torch.Tensor, attention: torch.Tensor, batch: IntArray) -> Write | None:
             of_batch, places = spots.within(batch, ids.shape[1])
             questions, local_spots = spots.questions(of_batch)
-            logits = self.network.logits(ids, attention, torch.from_numpy(places).to(ids.device))
-            use(logits, questions, local_spots)
+            whole = all(len(distinct[row]) == ids.shape[1] for row in batch)  # nothing is padded
+            logits = self.network.logits(
+                ids, None if whole else attention, to_device(places, ids.device)
+            )
+            return use(logits, questions, local_spots)
 
         forward_in_batches(
             distinct,

@@ -1,7 +1,9 @@
-"""N-gram models: estimated here, kept as ARPA files, scored by KenLM.
+"""N-gram models: estimated here, kept as ARPA files, scored from tables or by KenLM.
 
 adapter      NgramModel, under the contract of every language model
-precautions  checks of a file before KenLM reads it
+query        conditional probabilities of the words of sentences, from the tables
+kenlm_query  the same by KenLM, where the kenlm package is installed
+precautions  checks of a file before it is read
 tables       the model as sorted arrays
 arpa         tables from and to ARPA files
 replace      the score with every word of the vocabulary at one position

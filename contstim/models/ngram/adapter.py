@@ -1,14 +1,12 @@
-"""N-gram models from ARPA or KenLM binary files, scored by KenLM."""
+"""N-gram models from ARPA files and, where the kenlm package is installed, its binary files."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import re
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +15,11 @@ from contstim.models.base import Convention, LanguageModel, Replacements, TokenS
 from contstim.models.caching import WORDS, SizedCache
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.counts import read_counts
-from contstim.models.ngram.precautions import check_file
+from contstim.models.ngram.kenlm_query import KenlmQuery
+from contstim.models.ngram.precautions import check_file, is_binary
+from contstim.models.ngram.query import TableQuery
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, NgramTables
 from contstim.models.training_text import TrainingText
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
+    from contstim.models.ngram.query import NgramQuery
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
 _NATS = math.log(10.0)
-_ARPA = b"\\data\\"
 
 
 class NgramModel(LanguageModel):
@@ -39,11 +39,13 @@ class NgramModel(LanguageModel):
 
     Every candidate word's score is known exactly. From an ARPA file they come all at once from
     sorted tables; a KenLM binary file, whose n-grams cannot be listed, is asked word by word.
-    Conditional probabilities are KenLM's float32 numbers, summed in float64. `<s>`, `</s>` and
-    `<unk>` in a sentence are unknown words like any other.
+    Sentences are scored by KenLM where the kenlm package is installed, from the tables elsewhere.
+    Conditional probabilities are the same float32 numbers either way, summed in float64. `<s>`,
+    `</s>` and `<unk>` in a sentence are unknown words like any other.
 
     Raises:
-        ModelError: the file is missing or KenLM cannot read it.
+        ModelError: the file is missing or cannot be read, or is a binary file of KenLM's and the
+            kenlm package is not installed.
     """
 
     reports_passes = True
@@ -52,7 +54,7 @@ class NgramModel(LanguageModel):
         self.path = Path(path)
         self.name = name or str(path)
         self._digest = _digest(self.path)
-        self._kenlm = _load(self.path)
+        self._query = self._load()
 
     @property
     def convention(self) -> Convention:
@@ -76,25 +78,33 @@ class NgramModel(LanguageModel):
         Raises:
             ModelError: the file has changed since the model was loaded.
         """
-        with self.path.open("rb") as file:
-            is_arpa = file.read(64).lstrip().startswith(_ARPA)
-        tables = read_arpa(self.path) if is_arpa else None
+        tables = None if is_binary(self.path) else read_arpa(self.path)
         if _digest(self.path) != self._digest:
             raise ModelError(f"{self.path} has changed since it was loaded; load it again.")
         return tables
 
+    def _load(self) -> NgramQuery:
+        try:
+            return KenlmQuery(self.path)
+        except ImportError as error:
+            check_file(self.path)
+            if self.tables is None:
+                raise ModelError(
+                    f"{self.path} is a binary file of KenLM's, and the kenlm package is not "
+                    f"installed. Install it with \"pip install 'contstim[kenlm]'\", which needs a "
+                    f"C++ compiler and CMake, or give the ARPA file that the binary file came from."
+                ) from error
+            return TableQuery(self.tables)
+
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        # KenLM gives (log10 probability, n-gram length, unknown?) for each word, and for </s>
-        full_scores = self._kenlm.full_scores
-        totals = (sum(word[0] for word in full_scores(_plain(sentence))) for sentence in sentences)
-        return np.fromiter(totals, np.float64, len(sentences)) * _NATS
+        return self._query.totals(sentences, end=True) * _NATS
 
     @property
     def order(self) -> int:
-        """The length of the longest n-grams that it holds; KenLM calls a unigram model order 2."""
+        """The length of the longest n-grams that it holds."""
         if self.tables is None:
-            return int(self._kenlm.order)
+            return self._query.order
         # a unigram model's file has an empty section of bigrams
         return sum(len(table.keys) > 0 for table in self.tables.orders)
 
@@ -102,11 +112,11 @@ class NgramModel(LanguageModel):
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
         return [
             [
-                TokenScore(number, token, term[0] * _NATS)
-                for number, token, term in zip(
+                TokenScore(number, token, log10_prob * _NATS)
+                for number, token, log10_prob in zip(
                     (*range(len(sentence)), -1),
                     (*sentence.words, "</s>"),
-                    self._kenlm.full_scores(_plain(sentence)),
+                    self._query.log10_probs(sentence),
                     strict=True,
                 )
             ]
@@ -119,18 +129,13 @@ class NgramModel(LanguageModel):
 
     def word_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Log-probabilities of the words without the end of the sentence, (n_sentences,), nats."""
-        full_scores = self._kenlm.full_scores
-        totals = (sum(w[0] for w in full_scores(_plain(s), eos=False)) for s in sentences)
-        return np.fromiter(totals, np.float64, len(sentences)) * _NATS
+        return self._query.totals(sentences, end=False) * _NATS
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`."""
-        full_scores = self._kenlm.full_scores
-        totals = (
-            sum(word[0] for word in islice(full_scores(_plain(sentence), eos=False), start, None))
-            for sentence, start in continuations
-        )
-        return np.fromiter(totals, np.float64, len(continuations)) * _NATS
+        sentences = [sentence for sentence, _ in continuations]
+        starts = [start for _, start in continuations]
+        return self._query.totals(sentences, starts, end=False) * _NATS
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; exact for every word."""
@@ -164,20 +169,12 @@ class NgramModel(LanguageModel):
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: the words of the training text."""
-        in_text = (w in self._kenlm and w.lower() not in SPECIAL_WORDS for w in words)
+        in_text = (self._query.holds(w) and w.lower() not in SPECIAL_WORDS for w in words)
         return np.fromiter(in_text, np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
         return read_counts(self.path, min_count)
-
-
-def _plain(sentence: Sentence) -> str:
-    """The words for KenLM; `<s>` and `</s>` in a text are unknown words, not boundaries."""
-    bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
-    if "<" not in bare:
-        return bare
-    return " ".join(unknown if word in SPECIAL_WORDS else word for word in sentence.words)
 
 
 def _digest(path: Path) -> str:
@@ -191,28 +188,3 @@ def _digest(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
-
-
-def _load(path: Path) -> Any:
-    import kenlm
-
-    check_file(path)
-    config = kenlm.Config()
-    config.show_progress = False
-    config.arpa_complain = kenlm.ARPALoadComplain.NONE
-    try:
-        return kenlm.Model(str(path), config)
-    except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        # KenLM's message may cite bytes that are not text; then Python could not decode it
-        if isinstance(error, UnicodeDecodeError):
-            message = error.object.decode("utf-8", "replace")
-        else:
-            message = str(error)
-        # leave out what repeats the path, and the place in KenLM's code: "FILE:LINE in … threw …"
-        message = re.sub(
-            r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL
-        )
-        message = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
-        message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
-        reason = (message[:300] or "the file is not whole").rstrip(".")
-        raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

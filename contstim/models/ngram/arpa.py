@@ -16,6 +16,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files import writing
+from contstim.models.ngram.precautions import read_content
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
@@ -71,13 +72,13 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
 
 
 def read_arpa(path: Path | str) -> NgramTables:
-    """Read an ARPA file of any program; n-grams may come in any order.
+    """Read an ARPA file of any program, compressed or not; n-grams may come in any order.
 
     Raises:
         ModelError: the file is missing, or not an ARPA file that is whole.
     """
     try:
-        text = Path(path).read_bytes()
+        text, _ = read_content(Path(path))
     except OSError as error:
         raise ModelError(f"Cannot read {path}: {error.strerror or error}.") from error
     text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text)
@@ -85,7 +86,9 @@ def read_arpa(path: Path | str) -> NgramTables:
     if header is None:
         raise ModelError(f"{path} is not an ARPA file: it does not start with \\data\\.")
     sizes = [int(size) for size in re.findall(rb"=(\d+)", header[1])]
+    empty = []
     while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
+        empty.append(len(sizes))
         sizes.pop()
     # a section runs from its heading to the next line that begins with a backslash
     sections, start = [], 0
@@ -97,6 +100,11 @@ def read_arpa(path: Path | str) -> NgramTables:
             raise ModelError(f"{path} is cut off: its {order}-grams are not there or do not end.")
         sections.append(text[start + len(heading) : end])
         start = end
+    for order in empty:
+        if re.search(rb"\n\\%d-grams:\s*[^\\\s]" % order, text):
+            raise ModelError(f"{path} announces no {order}-grams where it has some.")
+    if not re.search(rb"\n\\end\\\s*$", text):
+        raise ModelError(f"{path} is cut off: it does not end with \\end\\.")
     words, unigrams = _read_unigrams(sections[0], sizes[0], path)
     orders = [unigrams]
     for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
@@ -182,4 +190,8 @@ def _columns(section: bytes, size: int, path: Path | str) -> tuple[Float32Array,
         raise ModelError(f"{path} announces {size:,} n-grams where it has {len(table):,}.")
     numbers = [table[name].to_numpy() for name in names if name != "ngram"]
     backoffs = numbers[1] if len(numbers) == 2 else np.zeros(size, np.float32)
+    if not (numbers[0] <= 0).all():
+        raise ModelError(f"{path}: the log-probability of an n-gram is not a number, or above 0.")
+    if not np.isfinite(backoffs).all():
+        raise ModelError(f"{path}: the back-off weight of an n-gram is not a finite number.")
     return numbers[0], table["ngram"].combine_chunks(), backoffs

@@ -1,4 +1,4 @@
-"""Checks of a file before KenLM reads it, since KenLM trusts every number in a file.
+"""Checks of a file before it is read, since KenLM trusts every number in a file.
 
 An ARPA file that announces -5 n-grams, or a KenLM binary file of order 0, ends the process: KenLM
 reserves memory by these numbers. So the announced numbers are compared with the size of the file.
@@ -59,25 +59,45 @@ def check_file(path: Path) -> None:
     Raises:
         ModelError: it is neither an ARPA file nor one of KenLM's, or is damaged; says where.
     """
-    # KenLM reads compressed ARPA files too: the first bytes tell, and the header lies inside
-    compressed = False
-    with path.open("rb") as file:
-        start = file.read(_START)
-    for magic, opened in _COMPRESSED.items():
-        if start.startswith(magic):
-            try:
-                with cast("IO[bytes]", opened(path)) as content:
-                    start, compressed = content.read(_START), True
-            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-                raise ModelError(f"{path} is damaged: it cannot be decompressed ({error}).") from (
-                    error
-                )
-            break
+    # The header of a compressed ARPA file lies inside
+    start, compressed = read_content(path, _START)
     if start.startswith(_BINARY):
         _check_binary(path, start)
         _try(path)
     else:
         _check_arpa(path, start, path.stat().st_size * (_DEFLATED if compressed else 1))
+
+
+def is_binary(path: Path) -> bool:
+    """Whether a file is one of KenLM's binary files."""
+    with path.open("rb") as file:
+        return file.read(len(_BINARY)) == _BINARY
+
+
+def read_content(path: Path, size: int = -1) -> tuple[bytes, bool]:
+    """The first bytes of a file, decompressed if it is compressed, and whether it is.
+
+    Args:
+        path: of a file, as it is or compressed by gzip, bzip2 or xz; the first bytes tell.
+        size: how many bytes; all by default.
+
+    Raises:
+        ModelError: it cannot be decompressed.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(max(map(len, _COMPRESSED)))
+        for magic, opened in _COMPRESSED.items():
+            if start.startswith(magic):
+                try:
+                    with cast("IO[bytes]", opened(path)) as content:
+                        return content.read(size), True
+                except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                    raise ModelError(
+                        f"{path} is damaged: it cannot be decompressed ({error})."
+                    ) from error
+        file.seek(0)
+        return file.read(size), False
 
 
 def _check_arpa(path: Path, start: bytes, size: int) -> None:

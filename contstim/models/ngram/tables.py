@@ -39,6 +39,14 @@ class NgramTable:
     log10_prob: Float32Array
     log10_backoff: Float32Array
 
+    def find(self, keys: IntArray) -> IntArray:
+        """Rows with these keys, (n_keys,); -1 where the table has none."""
+        if not len(self.keys):
+            return np.full_like(keys, -1)
+        # the row where the key would stand, if the table has it
+        rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[rows] == keys, rows, -1)
+
 
 @dataclass(frozen=True, eq=False)
 class NgramTables:
@@ -77,11 +85,7 @@ class NgramTables:
 
     def find(self, order: int, prefixes: IntArray, word: int) -> IntArray:
         """Rows of prefix + word in the table of that order, (n_prefixes,); -1 where it has none."""
-        # the row where the key would stand, if the table has it
-        keys = self.orders[order - 1].keys
-        sought = prefixes * len(self.words) + word
-        rows = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)
-        return np.where(keys[rows] == sought, rows, -1) if len(keys) else np.full_like(rows, -1)
+        return self.orders[order - 1].find(prefixes * len(self.words) + word)
 
     def bigrams_ending_in(self, word: int) -> IntArray:
         """Rows of the bigram table whose second word this is."""

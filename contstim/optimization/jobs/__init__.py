@@ -7,7 +7,7 @@
         v
     [TaskQueue] ---- a task, of a pair whose ----> [Scheduler] ---- task ----> [Executor]
       ^  |  ^        models a worker has loaded       |   ^                    workers, each with a
-      |  |  |                                         |   +---- result, ------ WorkerContext: the
+      |  |  |                                         |   +---- result, ------ SearchContext: the
       |  |  +---- the task again, two times more -----+         error or       models it has loaded
       |  |        at most, where it failed or its     |         death
       |  |        worker died; a dead worker is       |
@@ -23,16 +23,15 @@
     TripletResults: triplets, failures, statistics of each pair
 
 Two queues are worked off: `ModelInspection` has each model loaded once, `TripletQueue` has triplets
-searched for.
+searched for. The scheduler and the executors are those of `contstim.jobs`.
 
 triplets             the whole job, from a plan to its results
 plan                 all that decides which triplets are found
 speed                how long the search for a triplet takes, from a few seconds of it
 results              what is found: triplets, failures, statistics; the names that the user gave
-scheduler            the loop that hands out tasks and receives results
 task_queue           which task comes next, and what becomes of it
 tasks                what workers do: inspect a model, search for a triplet
-worker_context       where they do it: a worker's options and loaded models
+search_context       where they do it: a worker's loaded models, and the words of searches
 sentence_allocation  natural sentences for each pair of models
 allotment            the same as a table, from which a study can be repeated elsewhere
 store_changes        a store for a study that has changed: what is done again, and what stays
@@ -40,5 +39,4 @@ words                the words that a search between two models may use
 plausibility         floors: how rare a sentence may be, as a quantile of natural ones
 plausibility_curve   what floors cost: the same searches at several of them
 word_cap             in how many sentences of the study a word may stand; searches in waves
-executors            workers in this process, in several processes, or on a Ray cluster
 """

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.plausibility import Plausibility, floors_of, reference_sentences
-from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.store import Store, TripletStore
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.arrays import FloatArray
-    from contstim.optimization.jobs.executors.base import Executor
+    from contstim.jobs.executors.base import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.results import TripletResults
-    from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.optimization.jobs.search_context import SearchContext
     from contstim.sentence import Sentence
 
 _RESAMPLES = 10_000
@@ -78,7 +78,7 @@ def plausibility_curve(
     judge: str,
     folder: Path,
     executor: Callable[[], Executor],
-    context: WorkerContext,
+    context: SearchContext,
     *,
     say: Callable[[str], None] = lambda _text: None,
     note: Callable[[str], None] = lambda _text: None,
@@ -197,7 +197,7 @@ def _natural_scores(
     plan: SynthesisPlan,
     judges: Sequence[str],
     executor: Executor,
-    context: WorkerContext,
+    context: SearchContext,
     say: Callable[[str], None],
     note: Callable[[str], None],
 ) -> dict[str, dict[Sentence, float]]:
@@ -222,7 +222,7 @@ def _natural_scores(
 
 
 def _score(
-    sentences: Mapping[str, Sequence[Sentence]], executor: Executor, context: WorkerContext
+    sentences: Mapping[str, Sequence[Sentence]], executor: Executor, context: SearchContext
 ) -> dict[str, dict[Sentence, float]]:
     with executor:
         executor.start(context)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from contstim.errors import ModelError, WorkerError
+from contstim.jobs.queue import TaskQueue
 from contstim.optimization.jobs.plan import seed_for
 from contstim.optimization.jobs.tasks import (
     InspectionTask,
     Judge,
     ModelProfile,
     ScoringTask,
-    SynthesisTask,
     TripletTask,
 )
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
@@ -33,32 +32,6 @@ if TYPE_CHECKING:
     from contstim.store.triplets import Job
 
 _ATTEMPTS = 3
-
-TaskT = TypeVar("TaskT", bound=SynthesisTask)
-
-
-class TaskQueue(ABC, Generic[TaskT]):
-    """Tasks for workers, and what becomes of them.
-
-    Every task that is taken comes back once, by `done` or by `failed`.
-    """
-
-    @property
-    @abstractmethod
-    def finished(self) -> bool:
-        """Whether nothing is left to take and nothing that was taken is still out."""
-
-    @abstractmethod
-    def take(self, loaded: Sequence[str]) -> TaskT | None:
-        """The next task for a worker that has these models loaded; None for nothing now."""
-
-    @abstractmethod
-    def done(self, task: TaskT, result: Any) -> None:
-        """Receive a task's result."""
-
-    @abstractmethod
-    def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
-        """Receive a task that failed, for the nth time; it may be taken again."""
 
 
 class ModelInspection(TaskQueue[InspectionTask]):

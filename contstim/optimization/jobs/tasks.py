@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError
+from contstim.jobs.queue import WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.search.constraints import (
     NO_LIMITS,
     Candidates,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.base import Convention
     from contstim.models.training_text import TrainingText
-    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.synthesize import Synthesis
@@ -40,14 +40,6 @@ if TYPE_CHECKING:
 
 SEEDS = 3
 """How many seeds a search is tried with, at most, while it finds nothing."""
-
-
-class SynthesisTask(ABC):
-    """Something to do with models; a value that can be sent to another process."""
-
-    @abstractmethod
-    def perform(self, context: WorkerContext) -> Any:
-        """Do it; the result can be sent to another process."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,7 @@ class ModelProfile:
 
 
 @dataclass(frozen=True)
-class InspectionTask(SynthesisTask):
+class InspectionTask(WorkerTask[SearchContext]):
     """Load a model and describe it.
 
     Attributes:
@@ -75,14 +67,14 @@ class InspectionTask(SynthesisTask):
 
     model: str
 
-    def perform(self, context: WorkerContext) -> ModelProfile:
-        """See `SynthesisTask.perform`."""
+    def perform(self, context: SearchContext) -> ModelProfile:
+        """See `WorkerTask.perform`."""
         (model,) = context.models((self.model,))
         return ModelProfile(model.convention, context.usable_words(model), model.training_text)
 
 
 @dataclass(frozen=True)
-class ScoringTask(SynthesisTask):
+class ScoringTask(WorkerTask[SearchContext]):
     """Score sentences, where need be with weights as float32 numbers.
 
     Attributes:
@@ -93,7 +85,7 @@ class ScoringTask(SynthesisTask):
     model: str
     sentences: tuple[Sentence, ...]
 
-    def perform(self, context: WorkerContext) -> dict[Sentence, float]:
+    def perform(self, context: SearchContext) -> dict[Sentence, float]:
         """Log-probabilities, nats, of those sentences that the model can score."""
         (model,) = context.models((self.model,))
         reasons = model.unscorable(self.sentences)
@@ -119,7 +111,7 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class TripletTask(SynthesisTask):
+class TripletTask(WorkerTask[SearchContext]):
     """Search for the triplet of one natural sentence and two models.
 
     Attributes:
@@ -149,8 +141,8 @@ class TripletTask(SynthesisTask):
     floors: tuple[float, float] | None = None
     restarts: SearchBudget | None = None
 
-    def perform(self, context: WorkerContext) -> Outcome:
-        """See `SynthesisTask.perform`.
+    def perform(self, context: SearchContext) -> Outcome:
+        """See `WorkerTask.perform`.
 
         A sentence that one of the models finds impossible, that is below a floor, or in which
         nothing may be changed is no failure, but inadmissible. A search that finds nothing is tried

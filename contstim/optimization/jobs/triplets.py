@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError
+from contstim.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.allotment import (
     AllottedSentence,
     models_of,
@@ -16,7 +17,6 @@ from contstim.optimization.jobs.allotment import (
 from contstim.optimization.jobs.plan import MAY_GAIN, MAY_GROW
 from contstim.optimization.jobs.plausibility import floors_of, reference_sentences
 from contstim.optimization.jobs.results import SearchTime, TripletResults, pair_statistics
-from contstim.optimization.jobs.scheduler import Scheduler
 from contstim.optimization.jobs.sentence_allocation import SentenceAllocator
 from contstim.optimization.jobs.store_changes import NO_CHANGES, AllowedChanges, StoreChange
 from contstim.optimization.jobs.task_queue import ModelInspection, NaturalScores, TripletQueue
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.optimization.jobs.executors.base import Executor
+    from contstim.jobs.executors.base import Executor
     from contstim.optimization.jobs.plan import SynthesisPlan
     from contstim.optimization.jobs.plausibility import Floors
+    from contstim.optimization.jobs.search_context import SearchContext
     from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
-    from contstim.optimization.jobs.worker_context import WorkerContext
     from contstim.reviews import Review
     from contstim.store.database import Database
     from contstim.vocabulary import Vocabulary
@@ -47,9 +47,10 @@ def find_triplets(
     plan: SynthesisPlan,
     database: Database,
     executor: Executor,
-    context: WorkerContext,
+    context: SearchContext,
     *,
     retry_failed: bool = False,
+    task_limit: float | None = None,
     floors: Floors | None = None,
     review: Review | None = None,
     changes: AllowedChanges = NO_CHANGES,
@@ -72,6 +73,7 @@ def find_triplets(
         executor: runs the searches; is started and closed here.
         context: what every worker begins with, the plan's words among it.
         retry_failed: try those again that failed in an earlier run.
+        task_limit: seconds that a search may take, with loading its models; None for any time.
         floors: of plausibility; None to compute them from the plan's sentences.
         review: what reviewers decided about the triplets of the database. Those that are rejected
             are replaced by searches from the next natural sentences; all others stay.
@@ -101,7 +103,7 @@ def find_triplets(
     before = {triplet.triplet_id for triplet in _of_plan(plan, store.triplets())}
     with executor:
         executor.start(context)
-        scheduler = Scheduler(executor, say)
+        scheduler = Scheduler(executor, say, task_limit)
 
         # What each model is and which words it knows; only workers load models.
         inspection = ModelInspection(plan.models)

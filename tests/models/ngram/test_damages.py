@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import struct
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,24 @@ from tests.models.damages import DAMAGES
 
 HERE = Path(__file__).parent
 ARPA = (HERE / "tiny.arpa").read_bytes()
-KINDS = ("tiny.arpa", "tiny.arpa.gz", "tiny.probing.binary", "tiny.trie.binary")
+ARPA_KINDS = ("tiny.arpa", "tiny.arpa.gz")
+BINARY_KINDS = ("tiny.probing.binary", "tiny.trie.binary")
+# How a file is asked, and its kind: only KenLM reads its binary files
+READINGS = [
+    *product(("by KenLM",), (*ARPA_KINDS, *BINARY_KINDS)),
+    *product(("from tables",), ARPA_KINDS),
+]
+BOTH = pytest.mark.parametrize("reading", ["by KenLM", "from tables"], indirect=True)
 SENTENCES = [Sentence.parse(text) for text in ("The dog sees cats", "A zyzzyva sleeps", "cat")]
+
+
+@pytest.fixture
+def reading(request: pytest.FixtureRequest) -> None:
+    """Models are asked in the one way or the other."""
+    if request.param == "from tables":
+        request.getfixturevalue("without_kenlm")
+    else:
+        pytest.importorskip("kenlm")
 
 
 def copied(kind: str, folder: Path) -> Path:
@@ -34,7 +51,8 @@ def copied(kind: str, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("reading")
+@pytest.mark.parametrize(("reading", "kind"), READINGS, indirect=["reading"])
 def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
     """Witness: the ARPA file and what KenLM's own program made of it."""
     model = NgramModel(copied(kind, tmp_path))
@@ -42,8 +60,9 @@ def test_every_format_gives_the_same_scores(kind: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(model.log_probs(SENTENCES), expected, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("reading", "kind"), READINGS, indirect=["reading"])
 def test_a_damaged_model_is_refused_or_scores_as_before(
     kind: str, damage: str, tmp_path: Path
 ) -> None:
@@ -71,6 +90,8 @@ def test_damaged_counts_are_refused(damage: str, tmp_path: Path) -> None:
         assert counts.name in str(error)  # noqa: PT017
 
 
+@BOTH
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(
     "count",
@@ -90,6 +111,8 @@ def test_counts_that_a_file_cannot_hold_are_refused_before_kenlm_reads_them(
         NgramModel(path.with_suffix(".gz"))
 
 
+@BOTH
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("value", [b"nan", b"inf", b"5.0", b"", b"x", b"\xff\xfe\x00"])
 def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Path) -> None:
     lines = ARPA.split(b"\n")
@@ -98,11 +121,13 @@ def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Pat
             changed = [*lines[:number], value + b"\t" + line.split(b"\t", 1)[1]]
             path = tmp_path / "odd.arpa"
             path.write_bytes(b"\n".join([*changed, *lines[number + 1 :]]))
-            with pytest.raises(ModelError, match=r"cannot read .*odd\.arpa: [A-Z]"):
+            with pytest.raises(ModelError, match=r"odd\.arpa"):
                 NgramModel(path)
 
 
-@pytest.mark.parametrize("kind", KINDS[2:])
+@pytest.mark.usefixtures("reading")
+@pytest.mark.parametrize("reading", ["by KenLM"], indirect=True)
+@pytest.mark.parametrize("kind", BINARY_KINDS)
 @pytest.mark.parametrize(
     ("place", "value"),
     [
@@ -125,6 +150,8 @@ def test_headers_of_binary_files_are_checked(
         NgramModel(path)
 
 
+@pytest.mark.usefixtures("reading")
+@pytest.mark.parametrize("reading", ["by KenLM"], indirect=True)
 def test_what_ends_a_process_ends_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ import signal
 import sqlite3
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -23,7 +24,8 @@ import contstim.cli
 
 _JOBS = "contstim.optimization.jobs.triplets"
 for _module in ("kenlm", "pandas", "pyarrow.csv", "rich.progress", _JOBS):
-    import_module(_module)  # what commands load when they need it
+    with suppress(ModuleNotFoundError):  # kenlm is an extra
+        import_module(_module)  # what commands load when they need it
 
 
 def run(arguments: list[str]) -> int:

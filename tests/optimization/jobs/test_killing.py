@@ -13,7 +13,7 @@ import pytest
 
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
-from tests.optimization.jobs.contract import vanishes
+from tests.jobs.contract import vanishes
 
 KILLING = Path(__file__).with_name("killing.py")
 

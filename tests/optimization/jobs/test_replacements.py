@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, StoreError
-from contstim.optimization.jobs.executors import LocalExecutor
-from contstim.optimization.jobs.executors.base import Executor
+from contstim.jobs.executors import LocalExecutor
+from contstim.jobs.executors.base import Executor
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.constraints import WordLimits
 from contstim.reviews import Decision, Review, undecided
 from contstim.sentence import Sentence
@@ -30,7 +30,7 @@ def find(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
-    context = WorkerContext("cpu", vocabulary=study.vocabulary)
+    context = SearchContext("cpu", vocabulary=study.vocabulary)
     with Store(path) as store:
         return find_triplets(
             study,
@@ -73,7 +73,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[TripletTask]:
     tasks: list[TripletTask] = []
     genuine = TripletTask.perform
 
-    def note(task: TripletTask, context: WorkerContext) -> object:
+    def note(task: TripletTask, context: SearchContext) -> object:
         tasks.append(task)
         return genuine(task, context)
 

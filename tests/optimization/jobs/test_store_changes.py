@@ -16,18 +16,18 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError, StoreError
+from contstim.jobs.executors import LocalExecutor
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.specifications import parse_models
 from contstim.optimization.jobs import word_cap
-from contstim.optimization.jobs.executors import LocalExecutor
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.plausibility import Plausibility
 from contstim.optimization.jobs.results import TripletResults, rename_columns
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.store_changes import AllowedChanges
 from contstim.optimization.jobs.tasks import SEEDS, ScoringTask, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.jobs.word_cap import WordCap
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.reviews import Decision, Review, undecided
 from contstim.store import Store, TripletStore
@@ -38,7 +38,7 @@ Assigned = dict[tuple[str, str], dict[int, str]]
 
 
 def find(study: SynthesisPlan, path: Path, **options: Any) -> TripletResults:
-    context = WorkerContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
     with Store(path) as store:
         return find_triplets(study, store, LocalExecutor(), context, **options)
 
@@ -68,7 +68,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[TripletTask]:
     tasks: list[TripletTask] = []
     genuine = TripletTask.perform
 
-    def note(task: TripletTask, context: WorkerContext) -> object:
+    def note(task: TripletTask, context: SearchContext) -> object:
         tasks.append(task)
         return genuine(task, context)
 
@@ -170,7 +170,7 @@ def test_only_new_models_are_scored_for_floors(
     genuine = ScoringTask.perform
     scored: set[str] = set()
 
-    def note(task: ScoringTask, context: WorkerContext) -> object:
+    def note(task: ScoringTask, context: SearchContext) -> object:
         scored.add(task.model)
         return genuine(task, context)
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError, StoreError
+from contstim.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.plausibility import (
     MOST_SENTENCES,
@@ -23,9 +23,9 @@ from contstim.optimization.jobs.plausibility import (
     reference_sentences,
 )
 from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.tasks import SEEDS, Judge, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.constraints import WordLimits
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.sentence import Sentence
@@ -36,7 +36,7 @@ Changed = Callable[..., SynthesisPlan]
 
 
 def find(study: SynthesisPlan, path: Path, executor: Any = None, **options: Any) -> TripletResults:
-    context = WorkerContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, **options)
 
@@ -239,7 +239,7 @@ def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
             floors=None if by_judge else floors,
             restarts=plan.restarts,
         )
-        outcome: Outcome = task.perform(WorkerContext("cpu", vocabulary=words))
+        outcome: Outcome = task.perform(SearchContext("cpu", vocabulary=words))
         return outcome.state
 
     assert state(2e-5) is JobState.FOUND

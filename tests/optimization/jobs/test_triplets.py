@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError, ModelError, StoreError, VocabularyError, WorkerError
+from contstim.jobs.executors import LocalExecutor, ProcessExecutor
+from contstim.jobs.executors.base import Executor
 from contstim.models.base import Convention
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
-from contstim.optimization.jobs.executors.base import Executor
 from contstim.optimization.jobs.plan import SynthesisPlan, seed_for
 from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchBudget
 from contstim.optimization.search.synthesize import synthesize_triplet
@@ -33,7 +33,7 @@ Changed = Callable[..., SynthesisPlan]
 def find(
     study: SynthesisPlan, path: Path, executor: Executor | None = None, **options: Any
 ) -> TripletResults:
-    context = WorkerContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
+    context = SearchContext("cpu", vocabulary=study.vocabulary, allow_unknown=study.allow_unknown)
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, **options)
 
@@ -139,7 +139,7 @@ def test_more_triplets_a_pair_are_added_to_those_that_are_there(
     searched: list[str] = []
     genuine = TripletTask.perform
 
-    def note(task: TripletTask, context: WorkerContext) -> object:
+    def note(task: TripletTask, context: SearchContext) -> object:
         searched.append(task.natural.text)
         return genuine(task, context)
 
@@ -212,7 +212,7 @@ def test_a_poisoned_job_is_kept_after_three_failures_and_the_rest_goes_on(
     attempts: Counter[str] = Counter()
     genuine = TripletTask.perform
 
-    def perform(task: TripletTask, context: WorkerContext) -> object:
+    def perform(task: TripletTask, context: SearchContext) -> object:
         attempts[task.natural.text] += 1
         if task.natural.text == poison:
             raise MemoryError("too much")
@@ -276,14 +276,15 @@ def test_workers_that_are_killed_change_nothing(
     )
     assert found == whole
     assert remarks
-    assert all("died (killed by SIGKILL" in remark for remark in remarks)
+    assert all("is replaced: killed by SIGKILL" in remark for remark in remarks)
     assert not multiprocessing.active_children()
 
 
 def test_workers_that_never_start_end_the_job(study: SynthesisPlan, tmp_path: Path) -> None:
     class Unborn(LocalExecutor):
-        def receive(self) -> Any:
-            from contstim.optimization.jobs.executors import Died
+        def receive(self, timeout: float | None = None) -> Any:
+            del timeout
+            from contstim.jobs.executors import Died
 
             return Died(0, "exit status 1")
 
@@ -298,7 +299,7 @@ def test_a_worker_with_an_unforeseen_error_is_replaced(
     spoilt = False
     genuine = TripletTask.perform
 
-    def perform(task: TripletTask, context: WorkerContext) -> object:
+    def perform(task: TripletTask, context: SearchContext) -> object:
         nonlocal spoilt
         if not spoilt and task.place == 1:
             spoilt = True
@@ -315,10 +316,10 @@ def test_a_worker_with_an_unforeseen_error_is_replaced(
 def test_models_are_loaded_once_a_pair(
     study: SynthesisPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    contexts: list[WorkerContext] = []
+    contexts: list[SearchContext] = []
     genuine = TripletTask.perform
 
-    def note(task: TripletTask, context: WorkerContext) -> object:
+    def note(task: TripletTask, context: SearchContext) -> object:
         contexts.append(context)
         return genuine(task, context)
 

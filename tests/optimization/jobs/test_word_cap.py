@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, StoreError
+from contstim.jobs.executors import LocalExecutor, ProcessExecutor
+from contstim.jobs.executors.base import Executor
 from contstim.optimization.jobs import word_cap
-from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor
-from contstim.optimization.jobs.executors.base import Executor
 from contstim.optimization.jobs.plan import SynthesisPlan
 from contstim.optimization.jobs.results import TripletResults
+from contstim.optimization.jobs.search_context import SearchContext
 from contstim.optimization.jobs.tasks import TripletTask
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.jobs.word_cap import WordCap
-from contstim.optimization.jobs.worker_context import WorkerContext
 from contstim.optimization.search.constraints import WordLimits
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
@@ -34,7 +34,7 @@ def find(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda _settled, _wanted: None,
 ) -> TripletResults:
-    context = WorkerContext("cpu", vocabulary=study.vocabulary)
+    context = SearchContext("cpu", vocabulary=study.vocabulary)
     with Store(path) as store:
         return find_triplets(study, store, executor or LocalExecutor(), context, progress=progress)
 

@@ -7,14 +7,17 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.jobs.executors import Answered, Died, Executor, Ready
-from contstim.optimization.jobs.tasks import SynthesisTask
-from contstim.optimization.jobs.worker_context import WorkerContext
-from tests.optimization.jobs.toy_tasks import Die, Refuse, Remember, Repeat, Sleep, Stumble
+from contstim.jobs.executors import Answered, Died, Executor, Ready
+from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerContext
+from tests.jobs.toy_tasks import Die, Nap, Refuse, Remember, Repeat, Sleep, Stop, Stumble
+
+SILENCE = 4
 
 
 class ExecutorContract:
@@ -29,11 +32,11 @@ class ExecutorContract:
         with executor:
             executor.start(WorkerContext(device="cpu", folder=tmp_path))
             ready = [executor.receive() for _ in range(executor.size)]
-            assert all(isinstance(event, Ready) for event in ready)
-            assert {event.worker for event in ready} == {*range(executor.size)}
+            workers = [event.worker for event in ready if isinstance(event, Ready)]
+            assert sorted(workers) == [*range(executor.size)]
             yield executor
 
-    def ask(self, executor: Executor, task: SynthesisTask, worker: int = 0) -> Answered:
+    def ask(self, executor: Executor, task: WorkerTask[Any], worker: int = 0) -> Answered:
         executor.send(worker, task)
         event = executor.receive()
         assert isinstance(event, Answered)
@@ -67,7 +70,30 @@ class ExecutorContract:
 
 
 class SeparateWorkersContract(ExecutorContract):
-    """For executors whose workers are other processes."""
+    """For executors whose workers are other processes; `executor` waits `SILENCE` for signs."""
+
+    def test_one_that_was_stopped_is_replaced_and_one_that_works_long_is_not(
+        self, started: Executor
+    ) -> None:
+        assert self.ask(started, Remember(), worker=1).reply.result == 1
+        started.send(0, Stop())
+        started.send(1, Nap(SILENCE + 3))
+        events = [started.receive() for _ in range(3)]
+        died, ready = [event for event in events if not isinstance(event, Answered)]
+        assert isinstance(died, Died)
+        assert isinstance(ready, Ready)
+        assert (died.worker, ready.worker) == (0, 0)
+        assert died.reason == f"no sign of life for {SILENCE} seconds"
+        assert self.ask(started, Remember(), worker=0).reply.result == 1
+        assert self.ask(started, Remember(), worker=1).reply.result == 2
+
+    def test_a_busy_worker_can_be_replaced(self, started: Executor) -> None:
+        started.send(0, Sleep())
+        assert started.receive(0.5) is None
+        started.replace(0)
+        event = started.receive()
+        assert isinstance(event, Ready)
+        assert self.ask(started, Remember()).reply.result == 1
 
     def test_the_dead_are_replaced_and_the_others_not_disturbed(self, started: Executor) -> None:
         assert self.ask(started, Remember(), worker=1).reply.result == 1

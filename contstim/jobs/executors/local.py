@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from contstim.optimization.jobs.executors.base import Answered, Event, Executor, Ready
+from contstim.jobs.executors.base import Answered, Event, Executor, Ready
 
 if TYPE_CHECKING:
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.optimization.jobs.worker_context import WorkerContext
+    from contstim.jobs.queue import WorkerTask
+    from contstim.jobs.worker_context import WorkerContext
 
 
 class LocalExecutor(Executor):
@@ -20,20 +20,21 @@ class LocalExecutor(Executor):
 
     def __init__(self) -> None:
         self._context: WorkerContext | None = None
-        self._events: deque[Ready | SynthesisTask] = deque()
+        self._events: deque[Ready | WorkerTask[Any]] = deque()
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`."""
         self._context = context
         self.replace(0)
 
-    def send(self, worker: int, task: SynthesisTask) -> None:
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
         del worker
         self._events.append(task)
 
-    def receive(self) -> Event:
+    def receive(self, timeout: float | None = None) -> Event:
         """See `Executor.receive`."""
+        del timeout
         event = self._events.popleft()
         if isinstance(event, Ready):
             return event

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import warnings
@@ -13,13 +12,9 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.executors import LocalExecutor, RayExecutor, Ready
-from contstim.optimization.jobs.executors.base import Event
-from contstim.optimization.jobs.plan import SynthesisPlan
-from contstim.optimization.jobs.triplets import find_triplets
-from contstim.optimization.jobs.worker_context import WorkerContext
-from contstim.store import Store
-from tests.optimization.jobs.contract import SeparateWorkersContract, process_of, vanishes
+from contstim.jobs.executors import RayExecutor
+from contstim.jobs.worker_context import WorkerContext
+from tests.jobs.contract import SILENCE, SeparateWorkersContract, vanishes
 
 pytest.importorskip("ray", reason="ray is not installed")
 
@@ -39,41 +34,7 @@ def _cluster() -> Iterator[None]:
 class TestRay(SeparateWorkersContract):
     @pytest.fixture
     def executor(self) -> RayExecutor:
-        return RayExecutor(2)
-
-
-class Watched(RayExecutor):
-    """Tells in which processes its workers are."""
-
-    def __init__(self) -> None:
-        super().__init__(2)
-        self.processes: dict[int, int] = {}
-
-    def receive(self) -> Event:
-        event = super().receive()
-        if isinstance(event, Ready):
-            self.processes[event.worker] = process_of(event)
-        return event
-
-
-def test_an_actor_killed_in_the_midst_changes_nothing(study: SynthesisPlan, tmp_path: Path) -> None:
-    """Witness: the same study in this process."""
-    context = WorkerContext("cpu", vocabulary=study.vocabulary)
-    with Store(tmp_path / "local.sqlite") as store:
-        expected = find_triplets(study, store, LocalExecutor(), context)
-    executor, remarks = Watched(), list[str]()
-
-    def kill_one(settled: int, _wanted: int) -> None:
-        if settled == 3 and not remarks:
-            os.kill(next(iter(executor.processes.values())), signal.SIGKILL)
-
-    with Store(tmp_path / "ray.sqlite") as store:
-        found = find_triplets(
-            study, store, executor, context, say=remarks.append, progress=kill_one
-        )
-    assert found == expected
-    assert len(remarks) == 1
-    assert "died" in remarks[0]
+        return RayExecutor(2, silence=SILENCE)
 
 
 def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None:

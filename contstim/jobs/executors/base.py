@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
+    from contstim.jobs.queue import WorkerTask
+    from contstim.jobs.worker_context import Reply, WorkerContext
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Died:
-    """A worker has ended, and with it the task that it had; another takes its number."""
+    """A worker has ended or hung, and with it its task; another takes its number."""
 
     worker: int
     reason: str
@@ -52,9 +52,11 @@ class Executor(ABC):
 
     * Each worker is `Ready` once before it can be sent a task, and does one task at a time.
     * Every task that is sent is answered once: by its `Reply`, whether result or error, or by the
-      worker's death.
+      worker's death; unless the worker is replaced meanwhile.
     * A worker that died is replaced, under the same number, by one with nothing loaded, which
       becomes `Ready`; the others are not disturbed.
+    * So is a worker in another process that hangs: one that gives no sign of life, such as a
+      process that was stopped. A long task is no silence: signs come from a thread beside it.
     * After `close` no worker is left, busy or not. A closed executor can be started again.
     """
 
@@ -70,16 +72,21 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def send(self, worker: int, task: SynthesisTask) -> None:
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """Give a worker that has nothing to do a task."""
 
     @abstractmethod
-    def receive(self) -> Event:
-        """Wait for the next thing to happen."""
+    def receive(self, timeout: float | None = None) -> Event | None:
+        """Wait for the next thing to happen.
+
+        Args:
+            timeout: seconds after which None comes instead; None to wait as long as it takes. A
+                worker in this process cannot be left waiting, and takes as long as it takes.
+        """
 
     @abstractmethod
     def replace(self, worker: int) -> None:
-        """End a worker that has nothing to do; another takes its number and becomes `Ready`."""
+        """End a worker, whatever it does; another takes its number and becomes `Ready`."""
 
     @abstractmethod
     def close(self) -> None:

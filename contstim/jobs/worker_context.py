@@ -6,17 +6,18 @@ import os
 import traceback
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from contstim.errors import ContstimError
-from contstim.models.catalog import free_memory, load_model
-from contstim.optimization.jobs.words import shared_words, usable_words
+from contstim.models.base import require_language_model
+from contstim.models.catalog import free_memory, load_scorer
 
 if TYPE_CHECKING:
-    from contstim.models.base import LanguageModel
-    from contstim.models.checkpoints import Device, Precision
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.vocabulary import Vocabulary
+    from collections.abc import Mapping
+
+    from contstim.jobs.queue import WorkerTask
+    from contstim.models.base import LanguageModel, Scorer
+    from contstim.models.checkpoints import Device, DeviceMap, Precision, Quantization
 
 
 @dataclass(frozen=True)
@@ -45,33 +46,34 @@ class WorkerContext:
     Attributes:
         device: where networks run; `auto` is a GPU where there is one.
         dtype: what transformers compute in.
+        device_map: what transformers are spread over instead of one device.
+        quantize: what the weights of transformers are quantized to.
         prompt: what causal transformers read before a sentence.
-        vocabulary: words to use; None for those frequent in the models' own training text.
-        allow_unknown: also use words that a word-level model cannot tell.
         capacity: how many models stay loaded, at least as many as a task needs.
         trust_remote_code: whether transformers may run code that comes with a checkpoint.
         folder: what relative file names in specifications start from.
+        names: what models are called, by their specifications; others are called by those.
         loads: how many times a model was loaded.
     """
 
     device: Device = "auto"
     dtype: Precision = "auto"
+    device_map: DeviceMap | None = None
+    quantize: Quantization | None = None
     prompt: str | None = None
-    vocabulary: Vocabulary | None = None
-    allow_unknown: bool = False
     capacity: int = 2
     trust_remote_code: bool = False
     folder: Path = field(default_factory=Path.cwd)
+    names: Mapping[str, str] = field(default_factory=dict)
     loads: int = field(default=0, init=False)
     # In order of use, the least recently used first.
-    _models: dict[str, LanguageModel] = field(default_factory=dict, init=False)
-    _words: dict[tuple[str, ...], Vocabulary] = field(default_factory=dict, init=False)
+    _models: dict[str, Scorer] = field(default_factory=dict, init=False)
 
-    def fresh(self) -> WorkerContext:
+    def fresh(self) -> Self:
         """A copy with the same options and nothing loaded."""
         return replace(self)
 
-    def answer(self, task: SynthesisTask) -> Reply:
+    def answer(self, task: WorkerTask[Any]) -> Reply:
         """Do a task; the reply tells whatever goes wrong."""
         try:
             return Reply(task.perform(self), None, "", tuple(self._models))
@@ -83,7 +85,15 @@ class WorkerContext:
             return Reply(None, unforeseen, traceback.format_exc(), tuple(self._models))
 
     def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
-        """The models of these names, loaded if need be.
+        """The language models of these specifications, loaded if need be.
+
+        Raises:
+            ModelError: a model cannot be loaded, or its scores are not log-probabilities.
+        """
+        return [require_language_model(scorer, "A search") for scorer in self.scorers(names)]
+
+    def scorers(self, names: tuple[str, ...]) -> list[Scorer]:
+        """Whatever these specifications name, loaded if need be.
 
         Raises:
             ModelError: a model cannot be loaded.
@@ -94,11 +104,13 @@ class WorkerContext:
                 if self.folder.is_dir():  # on another machine it need not be there
                     os.chdir(self.folder)
                 self.loads += 1
-                self._models[name] = load_model(
+                self._models[name] = load_scorer(
                     name,
-                    name=name,
+                    name=self.names.get(name, name),
                     device=self.device,
                     dtype=self.dtype,
+                    device_map=self.device_map,
+                    quantize=self.quantize,
                     prompt=self.prompt,
                     trust_remote_code=self.trust_remote_code,
                 )
@@ -115,19 +127,3 @@ class WorkerContext:
                 return
             del self._models[name]
             free_memory()
-
-    def words(self, names: tuple[str, ...]) -> Vocabulary:
-        """The words that a search between two models, and a judge if any, may use.
-
-        Raises:
-            VocabularyError: there is none.
-        """
-        if names not in self._words:
-            usable = tuple(self.usable_words(model) for model in self.models(names))
-            # Of one pair only: a worker mostly stays with a pair, and vocabularies are large.
-            self._words = {names: shared_words(names, usable)}
-        return self._words[names]
-
-    def usable_words(self, model: LanguageModel) -> Vocabulary | None:
-        """The words that a model lets a search use; see `words.usable_words`."""
-        return usable_words(model, self.vocabulary, allow_unknown=self.allow_unknown)

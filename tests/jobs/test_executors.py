@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
-from contstim.optimization.jobs.executors.processes import visible_gpus
-from contstim.optimization.jobs.worker_context import WorkerContext
-from tests.optimization.jobs.contract import ExecutorContract, SeparateWorkersContract
-from tests.optimization.jobs.toy_tasks import Environment
+from contstim.jobs.executors import Executor, LocalExecutor, ProcessExecutor, RayExecutor
+from contstim.jobs.executors.processes import visible_gpus
+from contstim.jobs.worker_context import WorkerContext
+from tests.jobs.contract import SILENCE, ExecutorContract, SeparateWorkersContract
+from tests.jobs.toy_tasks import Compute, Environment
 
 
 class TestLocal(ExecutorContract):
@@ -24,7 +24,10 @@ class TestLocal(ExecutorContract):
 class TestProcesses(SeparateWorkersContract):
     @pytest.fixture
     def executor(self) -> ProcessExecutor:
-        return ProcessExecutor(2)
+        return ProcessExecutor(2, silence=SILENCE)
+
+    def test_work_that_lets_no_thread_run_is_no_silence(self, started: Executor) -> None:
+        assert self.ask(started, Compute(SILENCE + 2)).reply.result == "done"
 
 
 def test_numbers_out_of_range_are_refused() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from contstim.optimization.jobs.executors import RayExecutor
-from contstim.optimization.jobs.worker_context import WorkerContext
+from contstim.jobs.executors import RayExecutor
+from contstim.jobs.worker_context import WorkerContext
 
 if __name__ == "__main__":
     executor = RayExecutor(2)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from contstim.errors import InputError, WorkerError
-from contstim.optimization.jobs.executors import watcher
-from contstim.optimization.jobs.executors.base import Answered, Died, Event, Executor, Ready
+from contstim.jobs.executors import watcher
+from contstim.jobs.executors.base import Answered, Died, Event, Executor, Ready
+from contstim.jobs.executors.silence import PULSE, SilenceWatch
 
 if TYPE_CHECKING:
-    from contstim.optimization.jobs.tasks import SynthesisTask
-    from contstim.optimization.jobs.worker_context import Reply, WorkerContext
+    from contstim.jobs.queue import WorkerTask
+    from contstim.jobs.worker_context import Reply, WorkerContext
 
 
 _PATIENCE = 10  # seconds for a cluster to answer
@@ -31,6 +35,9 @@ class RayExecutor(Executor):
             where the cluster has any.
         address: of a cluster, `auto` for the one that this machine belongs to; None to start one
             here, unless the environment variable RAY_ADDRESS names one.
+        silence: seconds after which a worker that does not answer is taken to hang. More than for
+            processes: over a network nobody tells whether it works, and a library that reads a
+            large model may keep it from answering.
 
     Raises:
         InputError: fewer than one worker, or a negative share.
@@ -43,6 +50,7 @@ class RayExecutor(Executor):
         *,
         gpus_per_worker: float | None = None,
         address: str | None = None,
+        silence: float = 300,
     ) -> None:
         if workers is not None and workers < 1:
             raise InputError(f"There must be 1 worker or more, not {workers}.")
@@ -61,6 +69,9 @@ class RayExecutor(Executor):
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
         self._pending: dict[Any, int] = {}  # the worker of each answer to come, by Ray's reference
+        self._silence = SilenceWatch(silence)
+        self._processes: dict[int, tuple[str, int]] = {}  # of workers that are ready: node, number
+        self._beats: dict[int, Any] = {}  # the answer to come when each was last asked for a sign
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
@@ -85,7 +96,10 @@ class RayExecutor(Executor):
                 f"--gpus-per-worker."
             )
         self._context = context
-        self._actor_class = self._ray.remote(num_cpus=1, num_gpus=share, max_restarts=0)(_Actor)
+        # A thread of its own answers while another does a task.
+        self._actor_class = self._ray.remote(
+            num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
+        )(_Actor)
         for worker in range(self.size):
             self._spawn(worker)
 
@@ -134,37 +148,86 @@ class RayExecutor(Executor):
         self._actors[worker] = actor
         self._pending[actor.place.remote()] = worker
 
-    def send(self, worker: int, task: SynthesisTask) -> None:
+    def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
         self._pending[self._actors[worker].answer.remote(task)] = worker
 
-    def receive(self) -> Event:
+    def receive(self, timeout: float | None = None) -> Event | None:
         """See `Executor.receive`."""
-        # A worker's first answer, from `place`, says that it is ready.
-        (reference,), _ = self._ray.wait(list(self._pending), num_returns=1)
+        deadline = None if timeout is None else monotonic() + timeout
+        while True:
+            if self._silence.due:
+                for worker in self._silence.look(self._signs_of_life()):
+                    self.replace(worker)
+                    return Died(worker, f"no sign of life for {self._silence.limit:g} seconds")
+            left = PULSE if deadline is None else min(PULSE, max(0.0, deadline - monotonic()))
+            references, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=left)
+            for reference in references:
+                return self._event(reference)
+            if deadline is not None and monotonic() >= deadline:
+                return None
+
+    def _event(self, reference: Any) -> Event:
         worker = self._pending.pop(reference)
         try:
             message = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
+            self._forget(worker)
             self._spawn(worker)
             return Died(worker, _first_line(error))
-        return Ready(worker, message) if isinstance(message, str) else Answered(worker, message)
+        # A worker's first answer, from `place`, says that it is ready.
+        if isinstance(message, _Place):
+            self._processes[worker] = message.node, message.process
+            return Ready(worker, f"process {message.process} on {message.host}")
+        return Answered(worker, message)
+
+    def _signs_of_life(self) -> dict[int, object]:
+        """For each worker that is ready the question that it answers next, a new one each time."""
+        for worker in self._processes:
+            asked = self._beats.get(worker)
+            if asked is None or self._ray.wait([asked], timeout=0)[0]:
+                beat = self._actors[worker].beat.options(concurrency_group="beat")
+                self._beats[worker] = beat.remote()
+        return dict(self._beats)
 
     def replace(self, worker: int) -> None:
         """See `Executor.replace`."""
-        self._ray.kill(self._actors[worker])
+        actor, place = self._actors[worker], self._processes.get(worker)
+        self._ray.kill(actor)
+        if place is not None:
+            # Ray asks an actor to end, which one that was stopped cannot do: a program on its
+            # machine ends it, so that there is room for the next.
+            node, process = place
+            there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, False)
+            kill = self._ray.remote(num_cpus=0, max_retries=0)(_kill)
+            kill.options(scheduling_strategy=there).remote(process)
+        self._forget(worker)
         self._spawn(worker)
+
+    def _forget(self, worker: int) -> None:
+        """Wait for nothing more from a worker that is gone."""
+        self._pending = {wait: number for wait, number in self._pending.items() if number != worker}
+        self._processes.pop(worker, None)
+        self._beats.pop(worker, None)
 
     def close(self) -> None:
         """See `Executor.close`."""
         for actor in self._actors.values():
             self._ray.kill(actor)
-        self._actors.clear()
-        self._pending.clear()
+        for waiting in (self._actors, self._pending, self._processes, self._beats):
+            waiting.clear()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
         self._unwatch()
+
+
+class _Place(NamedTuple):
+    """Where an actor is."""
+
+    node: str
+    host: str
+    process: int
 
 
 class _Actor:
@@ -173,11 +236,23 @@ class _Actor:
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
 
-    def place(self) -> str:
-        return f"process {os.getpid()} on {socket.gethostname()}"
+    def place(self) -> _Place:
+        import ray
 
-    def answer(self, task: SynthesisTask) -> Reply:
+        node = ray.get_runtime_context().get_node_id()
+        return _Place(node, socket.gethostname(), os.getpid())
+
+    def beat(self) -> None:
+        """Answer, which a process that was stopped does not."""
+
+    def answer(self, task: WorkerTask[Any]) -> Reply:
         return self._context.answer(task)
+
+
+def _kill(process: int) -> None:
+    """End a process on the machine on which this runs."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
 
 
 def _check_reachable(address: str | None) -> None:

@@ -1,0 +1,324 @@
+"""Whether scores on a GPU are right, and how fast it scores and searches at published sizes.
+
+    python benchmarks/gpu.py [--device cuda] [--seconds 15] [--quick]
+
+Two networks with random weights stand for those of a study: GPT-2 XL's shape (48 layers, 1,600
+wide) and BERT-large's (24 layers, 1,024 wide), with tokenizers trained on the embedded English.
+Printed are
+
+* the largest differences of scores in float32 and bfloat16 on the device from float64 on the CPU,
+  for whole sentences and for a word replaced; the benchmark fails where they are too large;
+* how often the host waits for the GPU within a call (PyTorch's own count), which is to be once for
+  some batches and not once for each;
+* sentences a second for each rule, precision and size of batch, the share of the time in which the
+  GPU computes (PyTorch's profiler), and the memory that was needed at most;
+* seconds a visit of a position, and the share of the networks, in searches between the two;
+* what a study of the published size would take at that speed: 36 pairs of models, 100 triplets a
+  pair, two directions, 200 visits each, and 230,000 sentences scored under nine models.
+
+Takes less than ten minutes on one GPU. Without a GPU nothing is measured; with --quick, or with
+--device cpu, the same code runs on tiny networks, which says nothing of a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from copy import deepcopy
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+
+from contstim.english import generate
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.costs import Tally, counting
+from contstim.models.masked.adapter import MaskedModel
+from contstim.models.onednn import use_onednn
+from contstim.models.training.tokenizers import train_tokenizer
+from contstim.models.vocabularies import shared_vocabulary
+from contstim.optimization.search.recipes import DEFAULT
+from contstim.optimization.search.synthesize import synthesize
+from contstim.sentence import Sentence
+from contstim.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contstim.models.base import LanguageModel
+
+hf: Any = transformers
+
+# What scores may be off, as a share of the score, from float64
+LIMITS = {"float32": 2e-5, "bfloat16": 0.05}
+STUDY_VISITS = 36 * 100 * 2 * 200
+STUDY_SENTENCES = 230_000 * 9
+RULES = ("pll-original", "chain")
+
+
+class Enough(Exception):  # noqa: N818
+    """As many visits as there was time for."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="by default a GPU, if any")
+    parser.add_argument("--seconds", type=float, default=15, help="of each measurement")
+    parser.add_argument("--quick", action="store_true", help="tiny networks: a smoke run")
+    options = parser.parse_args()
+    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if device == "cuda" and not torch.cuda.is_available():
+        print("skipped: PyTorch finds no GPU here")
+        return
+    if device == "cpu" and not (options.quick or options.device):
+        print("skipped: PyTorch finds no GPU here; --quick runs the same code on tiny networks")
+        return
+    tiny = options.quick or device == "cpu"
+    seconds = 0.2 if tiny else options.seconds
+    warnings.simplefilter("ignore")
+    start = perf_counter()
+    if device == "cuda":
+        print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
+    else:
+        print("Tiny networks on the CPU: the code runs, and the numbers say nothing of a GPU.")
+    english = generate(600 if tiny else 4_000, seed=0)
+    # Eight words as in the study, or as few as a smoke run wants
+    alike = [sentence for sentence in english if len(sentence.words) == (4 if tiny else 8)]
+    right, speed = True, {}
+    made = [("causal", causal(english, tiny)), ("masked", masked(english, tiny))]
+    precise = {kind: put(checkpoint, device, "float32") for kind, checkpoint in made}
+    coarse = {kind: put(checkpoint, device, "bfloat16") for kind, checkpoint in made}
+    print("\nlargest difference from float64 on the CPU   share of a score   largest score, nats")
+    for kind, checkpoint in made:
+        witness = put(checkpoint, "cpu", "float64")
+        for precision, there in (("float32", precise[kind]), ("bfloat16", coarse[kind])):
+            right &= compare(kind, precision, models(there), models(witness), english)
+        del witness
+    print("\nscoring                            sentences/s  device busy  waits/batch  memory GiB")
+    for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
+        for kind, checkpoint in checkpoints.items():
+            for name, model in models(checkpoint).items():
+                speed[precision, name] = scoring(
+                    f"{kind} {name}, {precision}", model, alike, seconds
+                )
+    print("\nsize of a batch, causal, bfloat16   sentences/s")
+    for tokens in (1024,) if tiny else (4_096, 16_384, 65_536):
+        model = models(coarse["causal"])["log-likelihood"]
+        model._network._budget.tokens = tokens
+        print(f"{tokens:>11,} tokens {rate(model, alike, seconds / 2):30.1f}")
+    print("\nsearch                             visits/s  seconds a visit  share of networks")
+    slowest = 0.0
+    for precision, checkpoints in (("float32", precise), ("bfloat16", coarse)):
+        pair = [
+            models(checkpoints["causal"])["log-likelihood"],
+            models(checkpoints["masked"])["pll-original"],
+        ]
+        for accept, reject in (pair, pair[::-1]):
+            each = searching(f"{kind_of(accept)} / {kind_of(reject)}, {precision}", accept, reject,
+                             english, 2 * seconds, tiny=tiny)  # fmt: skip
+            slowest = max(slowest, each)
+    if not tiny:
+        hours = STUDY_VISITS * slowest / 3600
+        scored = STUDY_SENTENCES / min(speed.values()) / 3600
+        print(
+            f"\nA study of the published size, at the slowest of these speeds: {hours:,.0f} hours "
+            f"of searches, {scored:,.1f} hours of scoring on one such GPU."
+        )
+    print(f"\n{perf_counter() - start:.0f} seconds in all")
+    if not right:
+        sys.exit("error: scores differ by more than their precision explains")
+
+
+def causal(english: list[Sentence], tiny: bool) -> Checkpoint:
+    """GPT-2 XL's shape, or a tiny one."""
+    tokenizer = train_tokenizer(english, "gpt2", None, 64)
+    shape = {"n_embd": 64, "n_layer": 2, "n_head": 4} if tiny else {
+        "n_embd": 1_600, "n_layer": 48, "n_head": 25
+    }  # fmt: skip
+    ends = {f"{end}_token_id": tokenizer.eos_token_id for end in ("bos", "eos")}
+    size = len(tokenizer) if tiny else 50_257
+    torch.manual_seed(0)
+    network = hf.GPT2LMHeadModel(hf.GPT2Config(vocab_size=size, **ends, **shape))
+    return Checkpoint(uneven(network), tokenizer, "causal", "cpu", "causal")
+
+
+def masked(english: list[Sentence], tiny: bool) -> Checkpoint:
+    """BERT-large's shape, or a tiny one."""
+    tokenizer = train_tokenizer(english, "bert", None, 64)
+    hidden, layers, heads = (64, 2, 4) if tiny else (1_024, 24, 16)
+    torch.manual_seed(0)
+    config = hf.BertConfig(
+        vocab_size=len(tokenizer) if tiny else 30_522,
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return Checkpoint(uneven(hf.BertForMaskedLM(config)), tokenizer, "masked", "cpu", "masked")
+
+
+@torch.no_grad()
+def uneven(network: Any) -> Any:
+    """Larger embeddings, so that words differ by nats; deep layers stay as they are."""
+    network.get_input_embeddings().weight.mul_(5)
+    return network
+
+
+def put(checkpoint: Checkpoint, device: str, precision: str) -> Checkpoint:
+    """A copy on a device, in a precision."""
+    network = deepcopy(checkpoint.model).to(device=device, dtype=getattr(torch, precision))
+    if device == "cpu" and precision == "float32":
+        use_onednn(network)  # as networks are loaded
+    return Checkpoint(network, checkpoint.tokenizer, checkpoint.location, device, checkpoint.kind)
+
+
+def models(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a checkpoint is scored as, by rule."""
+    if checkpoint.kind == "causal":
+        return {"log-likelihood": CausalModel(checkpoint, name="causal")}
+    return {rule: MaskedModel(checkpoint, rule=rule, name="masked") for rule in RULES}
+
+
+def kind_of(model: LanguageModel) -> str:
+    return model.name
+
+
+def compare(
+    kind: str,
+    precision: str,
+    ours: dict[str, Any],
+    theirs: dict[str, Any],
+    english: list[Sentence],
+) -> bool:
+    """Print how far scores are from a witness's; whether that is near enough."""
+    right = True
+    few = [sentence for sentence in english if len(sentence.words) == 6][:6]
+    words = list(dict.fromkeys(sentence.words[2] for sentence in few))
+    for rule in ours if kind == "causal" else RULES[:1]:  # the exact chain takes 63 passes each
+        a, b = (
+            np.concatenate([model.log_probs(few), model.replacement_log_probs(few[0], 2, words)])
+            for model in (ours[rule], theirs[rule])
+        )
+        share = float(np.max(np.abs(a - b) / np.abs(b)))
+        right &= share <= LIMITS[precision]
+        print(
+            f"{kind + ' ' + rule + ', ' + precision:43}{share:18.1e}{np.abs(b).max():22.1f}"
+            f"{'' if share <= LIMITS[precision] else '   TOO FAR'}",
+            flush=True,
+        )
+    return right
+
+
+def rate(model: Any, english: list[Sentence], seconds: float) -> float:
+    """Sentences a second, in calls of growing size."""
+    model.log_probs(english[:2])  # the first call of a kernel is slow
+    n, start, size = 0, perf_counter(), 2
+    while perf_counter() - start < seconds or not n:
+        begin = n % len(english)
+        part = english[begin : begin + size]
+        model.log_probs(part)
+        n += len(part)
+        # A call takes a quarter of the time at most, and is as large as that allows
+        size = min(2 * size, 2_048) if perf_counter() - start < seconds / 4 else size
+    return n / (perf_counter() - start)
+
+
+def scoring(what: str, model: Any, english: list[Sentence], seconds: float) -> float:
+    """Print how fast sentences are scored, and what the device does meanwhile; sentences/s."""
+    checkpoint = model._checkpoint if model.name == "causal" else model.checkpoint
+    on_gpu = checkpoint.device == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    speed = rate(model, english, seconds)
+    on_the_gpu = f"{'-':>12}{'-':>13}{'-':>12}"
+    if on_gpu:
+        part = english[: max(32, int(speed))][:2_000]
+        share = busy(lambda: model.log_probs(part))
+        waits = waits_a_batch(lambda: model.log_probs(part))
+        memory = torch.cuda.max_memory_allocated() / 2**30
+        on_the_gpu = f"{share:12.0%}{waits:13.1f}{memory:12.1f}"
+    print(f"{what:35}{speed:11.1f}{on_the_gpu}", flush=True)
+    return speed
+
+
+def busy(work: Callable[[], object]) -> float:
+    """The share of the time in which the GPU computes."""
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as record:
+        start = perf_counter()
+        work()
+        torch.cuda.synchronize()
+        elapsed = perf_counter() - start
+    computed: float = sum(event.self_device_time_total for event in record.key_averages())
+    return computed / 1e6 / elapsed
+
+
+def waits_a_batch(work: Callable[[], object]) -> float:
+    """How often the host waits for the GPU, for each batch."""
+    with warnings.catch_warnings(record=True) as said, counting(Tally()) as tally:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            work()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    waits = sum("synchroniz" in str(warning.message) for warning in said)
+    return waits / max(1, tally.total.calls)
+
+
+def searching(
+    what: str,
+    accept: Any,
+    reject: Any,
+    english: list[Sentence],
+    seconds: float,
+    *,
+    tiny: bool,
+) -> float:
+    """Print how long a search's visits take; seconds a visit."""
+    words, _ = shared_vocabulary([accept, reject], Vocabulary.from_sentences(english))
+    length = 4 if tiny else 8
+    natural = next(s for s in english if len(s.words) == len(set(s.words)) == length)
+    if tiny:
+        first, *rest = natural.words
+        initial = dict.fromkeys((first, *words.initial[:20]))
+        words = Vocabulary(
+            tuple(initial), tuple(dict.fromkeys((*rest, *words.inner[:60]))), words.repeatable
+        )
+    proposer: Any = type(DEFAULT.proposer)
+    propose, made, start = proposer.propose, 0, perf_counter()
+
+    def timed(*arguments: Any) -> Any:
+        nonlocal made, start
+        if made and perf_counter() - start > seconds:
+            raise Enough
+        made += 1
+        return propose(*arguments)
+
+    proposer.propose = timed
+    try:
+        with counting(Tally()) as tally:
+            synthesize(accept, reject, natural, words, recipe=DEFAULT)
+    except Enough:
+        pass
+    finally:
+        proposer.propose = propose
+    elapsed = perf_counter() - start
+    print(
+        f"{what:35}{made / elapsed:8.2f}{elapsed / made:17.3f}{tally.seconds / elapsed:19.0%}",
+        flush=True,
+    )
+    return elapsed / made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Models that workers hold, for all that scores sentences under them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter, deque
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from contstim.documents import shortened
+from contstim.errors import ContstimError, ModelError, WorkerError
+from contstim.jobs.queue import TaskQueue, WorkerTask
+from contstim.jobs.scheduler import Scheduler
+from contstim.jobs.worker_context import WorkerContext
+from contstim.models.base import LanguageModel
+from contstim.models.catalog import check_model
+from contstim.models.remote import ModelFacts, ModelWorkers, RemoteLanguageModel, RemoteScorer
+from contstim.models.specifications import parse_models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from contstim.jobs.executors.base import Executor
+    from contstim.models.base import Scorer
+    from contstim.models.remote import ModelCall
+    from contstim.models.specifications import NamedSpecification
+
+_ATTEMPTS = 3
+
+
+@contextmanager
+def remote_scorers(
+    specifications: Sequence[str],
+    executor: Executor,
+    context: WorkerContext,
+    *,
+    say: Callable[[str], None] = lambda _text: None,
+    task_limit: float | None = None,
+) -> Iterator[list[Scorer]]:
+    """Models that workers load and hold; this process loads none.
+
+    What is asked of one of them is cut into chunks, which workers answer; `score_sentences` deals
+    the chunks of all models at once. A worker takes chunks of a model that it has loaded if there
+    are any. Chunks whose worker dies or hangs are done again; results do not depend on that, nor on
+    the executor and the number of workers.
+
+    Args:
+        specifications: `[NAME=]SPECIFICATION` each.
+        executor: is started and closed here.
+        context: what every worker begins with.
+        say: told what the user should know, such as the death of a worker.
+        task_limit: seconds that a chunk may take, with loading the model; None for any time.
+
+    Raises:
+        ModelError: see `load_scorers`.
+        WorkerError: workers cannot be started, or die three times of the same chunk.
+    """
+    models = parse_models(specifications)
+    for named in models:
+        check_model(named.specification, trust_remote_code=context.trust_remote_code)
+    names = {named.specification: named.name for named in models}
+    with executor:
+        if models:
+            executor.start(replace(context, names=names))
+        workers = _ExecutorWorkers(Scheduler(executor, say, task_limit), names)
+        yield workers.scorers(models)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTask(WorkerTask[WorkerContext]):
+    """A task of one model.
+
+    Attributes:
+        model: its specification.
+    """
+
+    model: str
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """A noun phrase that says what is done."""
+
+
+ModelTaskT = TypeVar("ModelTaskT", bound=ModelTask)
+
+
+@dataclass(frozen=True, eq=False)
+class FactsTask(ModelTask):
+    """Load a model and say what it is."""
+
+    @property
+    def text(self) -> str:
+        """See `ModelTask.text`."""
+        return "Loading the model"
+
+    def perform(self, context: WorkerContext) -> ModelFacts:
+        """See `WorkerTask.perform`."""
+        (scorer,) = context.scorers((self.model,))
+        is_language_model = isinstance(scorer, LanguageModel)
+        return ModelFacts(scorer.convention, scorer.training_text, is_language_model)
+
+
+@dataclass(frozen=True, eq=False)
+class CallTask(ModelTask):
+    """Call a method of a model.
+
+    Attributes:
+        call: the method and what it is given.
+        fingerprint: what the model was when it was first loaded.
+    """
+
+    call: ModelCall
+    fingerprint: str
+
+    @property
+    def text(self) -> str:
+        """See `ModelTask.text`: the method, and the first of the items that it is about."""
+        items = self.call.arguments[0]
+        if not isinstance(items, tuple) or not items:
+            return f"{self.call.method}"
+        first = getattr(items[0], "text", items[0])
+        return f"{self.call.method} of {len(items):,} items from {shortened(first)} on"
+
+    def perform(self, context: WorkerContext) -> Any:
+        """See `WorkerTask.perform`.
+
+        Raises:
+            ModelError: the model is no longer what it was, or see the method.
+        """
+        (scorer,) = context.scorers((self.model,))
+        # Files may have been overwritten since, and scores of two models must not share a name.
+        if scorer.convention.fingerprint != self.fingerprint:
+            raise ModelError(f"{scorer.name} has changed since scoring began; start it again.")
+        return getattr(scorer, self.call.method)(*self.call.arguments, **self.call.keywords)
+
+
+class ModelTaskQueue(TaskQueue[ModelTaskT]):
+    """Tasks of several models, none of which depends on another.
+
+    Args:
+        tasks: in the order in which each model's are taken.
+        receive: told a task and its result, as it comes.
+
+    Attributes:
+        errors: why models were given up, by their specifications.
+    """
+
+    def __init__(
+        self, tasks: Iterable[ModelTaskT], receive: Callable[[ModelTaskT, Any], None]
+    ) -> None:
+        self._waiting: dict[str, deque[ModelTaskT]] = {}
+        for task in tasks:
+            self._waiting.setdefault(task.model, deque()).append(task)
+        self._running: Counter[str] = Counter()
+        self._receive = receive
+        self.errors: dict[str, ContstimError] = {}
+
+    @property
+    def finished(self) -> bool:
+        """See `TaskQueue.finished`."""
+        return not any(self._waiting.values()) and not self._running.total()
+
+    def take(self, loaded: Sequence[str]) -> ModelTaskT | None:
+        """See `TaskQueue.take`.
+
+        Of a model that the worker has loaded if there is one; else of one at which fewest workers
+        are, and of these the one with most to do.
+        """
+        waiting = [model for model, tasks in self._waiting.items() if tasks]
+        if not waiting:
+            return None
+        model = min(
+            waiting, key=lambda m: (m not in loaded, self._running[m], -len(self._waiting[m]))
+        )
+        self._running[model] += 1
+        return self._waiting[model].popleft()
+
+    def done(self, task: ModelTaskT, result: Any) -> None:
+        """See `TaskQueue.done`."""
+        self._running[task.model] -= 1
+        self._receive(task, result)
+
+    def failed(self, task: ModelTaskT, error: ContstimError, attempt: int) -> None:
+        """See `TaskQueue.failed`.
+
+        A task whose worker was lost, or that failed in a way that nobody foresaw, is taken again,
+        twice at most; a model that refuses is given up at once, and the others go on.
+        """
+        self._running[task.model] -= 1
+        # What nobody foresaw comes as the very class, see `WorkerContext.answer`.
+        may_pass = isinstance(error, WorkerError) or type(error) is ContstimError
+        if may_pass and attempt < _ATTEMPTS and task.model not in self.errors:
+            self._waiting[task.model].appendleft(task)
+            return
+        if may_pass:
+            error = WorkerError(
+                f"{task.text} failed {attempt} times: {error}. What is done so far is kept; see "
+                f"whether the model fits the memory and the time limit of a task, and run the same "
+                f"command again."
+            )
+        self.errors.setdefault(task.model, error)
+        self._waiting[task.model].clear()
+
+
+class _ExecutorWorkers(ModelWorkers):
+    """The workers of an executor."""
+
+    def __init__(self, scheduler: Scheduler, names: Mapping[str, str]) -> None:
+        self._scheduler, self._names = scheduler, names
+        self._fingerprints: dict[str, str] = {}  # of models, by their specifications
+
+    def scorers(self, models: Sequence[NamedSpecification]) -> list[Scorer]:
+        """Have each model loaded once, to know what it is."""
+        facts: dict[str, ModelFacts] = {}
+        self._work_off(
+            [FactsTask(named.specification) for named in models],
+            lambda task, told: facts.update({task.model: told}),
+        )
+        scorers: list[Scorer] = []
+        for named in models:
+            told = facts[named.specification]
+            kind = RemoteLanguageModel if told.is_language_model else RemoteScorer
+            self._fingerprints[named.specification] = told.convention.fingerprint
+            scorers.append(kind(named, told, self))
+        return scorers
+
+    def answer(self, calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
+        """See `ModelWorkers.answer`."""
+        self._work_off(
+            [CallTask(call.model, call, self._fingerprints[call.model]) for call in calls],
+            lambda task, answer: receive(task.call, answer),
+        )
+
+    def _work_off(
+        self, tasks: Iterable[ModelTaskT], receive: Callable[[ModelTaskT, Any], None]
+    ) -> None:
+        queue = ModelTaskQueue(tasks, receive)
+        self._scheduler.work_off(queue)
+        errors = [f"{self._names[model]}: {error}" for model, error in queue.errors.items()]
+        if len(errors) > 1:
+            raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
+        for error in queue.errors.values():
+            # A model's own error names it; that of workers does not
+            raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

@@ -1,0 +1,156 @@
+"""Conditional probabilities of the words of sentences, looked up in a model's tables.
+
+Many sentences are looked up together. All their words, each sentence with `<s>` before it, stand in
+one array of places; `rows[n]` holds, for each place, the row of the n-gram that ends there in the
+table of order n, or -1. An n-gram is the n-gram one shorter that ends one place earlier, and a
+word. A trigram model and `<s> the dog sleeps </s>`:
+
+    place      0      1         2              3                 4
+    word       <s>    the       dog            sleeps            </s>
+    rows[1]    <s>    the       dog            sleeps            </s>
+    rows[2]    -1     <s> the   the dog        dog sleeps        sleeps </s>
+    rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
+
+The probability of a word comes by Katz's back-off recursion (see `replace`) from the empty context
+up: of the n-gram with a longer context where the model has it, else the weight of that context,
+which is the n-gram that ends one place earlier, is added.
+
+Values are added in float32 in KenLM's order, so that each conditional probability equals KenLM's
+bit for bit; sums over words are float64, from left to right.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from contstim.models.ngram.tables import BEGIN, END, UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import Float32Array, FloatArray, IntArray
+    from contstim.models.ngram.tables import NgramTables
+    from contstim.sentence import Sentence
+
+_PLACES_AT_ONCE = 2**17
+
+
+class NgramQuery(Protocol):
+    """A way to ask an n-gram model for conditional probabilities, log10."""
+
+    @property
+    def order(self) -> int:
+        """The length of the longest n-grams."""
+
+    def log10_probs(self, sentence: Sentence) -> list[float]:
+        """Of each word given those before it, and of the end of the sentence."""
+
+    def totals(
+        self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
+    ) -> FloatArray:
+        """Sums of the words' log10 probabilities, (n_sentences,).
+
+        Args:
+            sentences: what to score.
+            starts: the first word of each sentence that counts, 0-based; None for all words.
+            end: whether the end of the sentence counts.
+        """
+
+    def holds(self, word: str) -> bool:
+        """Whether the model has a word, which is not a boundary nor the unknown word."""
+
+
+class _IdOfWord(dict[str, int]):
+    """Word ids; a word that the model does not have is the unknown word."""
+
+    def __missing__(self, word: str) -> int:
+        return UNKNOWN
+
+
+class TableQuery:
+    """Conditional probabilities from a model's tables.
+
+    Args:
+        tables: the model.
+    """
+
+    def __init__(self, tables: NgramTables) -> None:
+        self._tables = tables
+        self._id_of = _IdOfWord(tables.word_ids)
+
+    @property
+    def order(self) -> int:
+        """See `NgramQuery.order`."""
+        return self._tables.order
+
+    def log10_probs(self, sentence: Sentence) -> list[float]:
+        """See `NgramQuery.log10_probs`."""
+        words = [sentence.words]
+        ids, _ = self._places(words, np.array([len(sentence.words)]))
+        probs: list[float] = self._of_places(ids)[1:].tolist()
+        return probs
+
+    def totals(
+        self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
+    ) -> FloatArray:
+        """See `NgramQuery.totals`."""
+        totals = np.zeros(len(sentences))
+        words = [sentence.words for sentence in sentences]
+        n_words = np.fromiter(map(len, words), np.int64, len(words))
+        first = np.zeros_like(n_words) if starts is None else np.asarray(starts, np.int64)
+        # Sentences of similar length together, so that few columns of the loop below are empty
+        by_length = np.argsort(n_words, kind="stable")
+        parts = np.cumsum(n_words[by_length] + 2) // _PLACES_AT_ONCE
+        for part in np.split(by_length, np.flatnonzero(np.diff(parts)) + 1):
+            if not len(part):
+                continue
+            ids, begin = self._places([words[i] for i in part.tolist()], n_words[part])
+            probs = self._of_places(ids)
+            counted = n_words[part] + end
+            for i in range(int(first[part].min()), int(counted.max())):
+                has = (first[part] <= i) & (i < counted)
+                totals[part[has]] += probs[begin[has] + i + 1]  # word i is i + 1 places after `<s>`
+        return totals
+
+    def holds(self, word: str) -> bool:
+        """See `NgramQuery.holds`."""
+        return word in self._tables.word_ids
+
+    def _places(
+        self, words: Sequence[tuple[str, ...]], n_words: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Word ids of sentences one after the other, and the place of `<s>` of each sentence."""
+        begin = np.cumsum(n_words + 2) - n_words - 2
+        ids = np.empty(int(n_words.sum()) + 2 * len(words), np.int64)
+        ids[begin], ids[begin + n_words + 1] = BEGIN, END
+        is_word = np.ones(len(ids), np.bool_)
+        is_word[begin] = is_word[begin + n_words + 1] = False
+        of_words = np.fromiter(map(self._id_of.__getitem__, chain.from_iterable(words)), np.int64)
+        # Boundaries that stand in a text as words are unknown words
+        ids[is_word] = np.where(of_words <= END, UNKNOWN, of_words)
+        return ids, begin
+
+    def _of_places(self, ids: IntArray) -> Float32Array:
+        """Log10 probability of the word at each place, (n_places,); not to be used at `<s>`."""
+        orders = self._tables.orders
+        probs: Float32Array = orders[0].log10_prob[ids]
+        rows = ids  # of the n-grams of one order that end at each place, in the table of the order
+        for table, longer in pairwise(orders):
+            # The context of a place ends one place earlier, and none reaches beyond `<s>`
+            contexts = np.append(-1, rows[:-1])
+            contexts[ids == BEGIN] = -1
+            has_context = np.flatnonzero(contexts >= 0)
+            # In the order of the keys, which are then looked up in memory that lies close together
+            keys = contexts[has_context] * len(self._tables.words) + ids[has_context]
+            by_key = np.argsort(keys)
+            has_context = has_context[by_key]
+            context, ngrams = contexts[has_context], longer.find(keys[by_key])
+            has_ngram = ngrams >= 0
+            probs[has_context[~has_ngram]] += table.log10_backoff[context[~has_ngram]]
+            probs[has_context[has_ngram]] = longer.log10_prob[ngrams[has_ngram]]
+            rows = np.full_like(ids, -1)
+            rows[has_context] = ngrams
+        return probs

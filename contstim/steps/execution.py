@@ -1,0 +1,133 @@
+"""Where the work of a step runs: in this process, in several, or on a Ray cluster."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from contstim.errors import InputError
+from contstim.options import Help
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from contstim.jobs.executors import Executor
+    from contstim.models.base import Scorer
+    from contstim.steps.loading import Loading
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """Where work runs, and in how many processes."""
+
+    executor: Annotated[
+        Literal["local", "processes", "ray"],
+        Help("Work in this process, in several, or on a Ray cluster."),
+    ] = "local"
+    workers: Annotated[
+        int | None, Help("How many; by default one a GPU, or one a processor without GPUs.")
+    ] = None
+    task_timeout: Annotated[
+        float | None,
+        Help(
+            "Seconds after which a worker is replaced if it has not ended a task (a search, or a "
+            "chunk of sentences, with the loading of models); by default a task takes as long as "
+            "it takes.",
+            at_least=1,
+        ),
+    ] = None
+    gpus_per_worker: Annotated[
+        float | None, Help("With ray: the share of a GPU for each worker.")
+    ] = None
+    ray_address: Annotated[
+        str | None, Help("With ray: the cluster, auto for this machine's own.")
+    ] = None
+
+    def new_executor(self) -> Executor:
+        """What runs the work.
+
+        Raises:
+            InputError: a setting is for another executor.
+        """
+        from contstim.jobs.executors import LocalExecutor, ProcessExecutor, RayExecutor
+
+        # An option that would change nothing is a mistake of the user's, so it is refused.
+        if self.executor == "ray":
+            gpus, address = self.gpus_per_worker, self.ray_address
+            return RayExecutor(self.workers, gpus_per_worker=gpus, address=address)
+        if self.gpus_per_worker is not None or self.ray_address is not None:
+            raise InputError("--gpus-per-worker and --ray-address are for --executor ray.")
+        if self.executor == "processes":
+            return ProcessExecutor(self.workers)
+        if self.workers not in (None, 1):
+            raise InputError("--executor local has one worker; use processes or ray for more.")
+        if self.task_timeout is not None:
+            raise InputError("--task-timeout is for --executor processes and ray.")
+        return LocalExecutor()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringExecution(WorkerSettings):
+    """Where sentences are scored, and in how many processes."""
+
+    models_in_memory: Annotated[
+        int,
+        Help("With processes and ray: how many models each worker keeps loaded.", at_least=1),
+    ] = 1
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process scores itself.
+
+        Raises:
+            InputError: a setting is for another executor.
+        """
+        if self.executor != "local":
+            return False
+        self.new_executor()
+        if self.models_in_memory != 1:
+            raise InputError("--models-in-memory is for --executor processes and ray.")
+        return True
+
+    @contextmanager
+    def scorers(
+        self,
+        models: Sequence[str] | None,
+        loading: Loading,
+        say: Callable[[str], None] = lambda _text: None,
+    ) -> Iterator[list[Scorer]]:
+        """Models that are loaded in this process or by workers, which end with the context.
+
+        Args:
+            models: `[NAME=]SPECIFICATION` each; None for none.
+            loading: how they are loaded.
+            say: told what the user should know, such as the death of a worker.
+
+        Raises:
+            InputError: a setting is for another executor.
+            ModelError: a model cannot be loaded.
+            WorkerError: workers cannot be started.
+        """
+        if self.is_local or not models:
+            yield loading.scorers(models)
+            return
+        from contstim.jobs.model_workers import remote_scorers
+        from contstim.jobs.worker_context import WorkerContext
+
+        context = WorkerContext(
+            device=loading.device,
+            dtype=loading.dtype,
+            device_map=loading.device_map,
+            quantize=loading.quantize,
+            prompt=loading.prompt,
+            capacity=self.models_in_memory,
+            trust_remote_code=loading.trust_remote_code,
+        )
+        with remote_scorers(
+            models, self.new_executor(), context, say=say, task_limit=self.task_timeout
+        ) as scorers:
+            yield scorers
+
+
+LOCAL_SCORING = ScoringExecution()

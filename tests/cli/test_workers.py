@@ -1,0 +1,90 @@
+"""Commands that score: by two processes they write what they write by one."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run, succeed
+from tests.evaluation.minimal_pairs.blimp_files import write_folder
+
+MODELS = ("--model", "two=2.arpa", "--model", "three=3.arpa")
+PROCESSES = ("--executor", "processes", "--workers", "2")
+
+
+@pytest.fixture(autouse=True)
+def _unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds to save."""
+    monkeypatch.setattr("contstim.evaluation.output_folder.save", lambda *_: b"")
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
+
+
+def both(folder: Path, *arguments: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The tables that a command writes into a folder, by this process and by two others."""
+    succeed(folder, *arguments, "--out", "one")
+    succeed(folder, *arguments, "--out", "several", *PROCESSES)
+    return tables(folder / "one"), tables(folder / "several")
+
+
+@pytest.mark.parametrize("rows", [(), ("--per-word",)], ids=["sums", "words"])
+def test_score(folder: Path, rows: tuple[str, ...]) -> None:
+    written = []
+    for name, more in (("one", ()), ("several", PROCESSES)):
+        given = ("--sentences", "natural.txt", "--standard-errors", f"{name}/errors.csv", *rows)
+        succeed(folder, "score", *MODELS, *given, "--out", f"{name}/scores.csv", *more)
+        written.append(tables(folder / name))
+    assert {*written[0]} == {"scores.csv", "errors.csv"}
+    assert written[0] == written[1]
+
+
+def test_minimal_pairs(folder: Path) -> None:
+    """Full sentences and prefixes, which are continuations."""
+    write_folder(folder / "blimp")
+    one, several = both(folder, "evaluate", "blimp", *MODELS, "--data", "blimp")
+    assert "paradigms.csv" in one
+    assert one == several
+
+
+def test_acceptability(folder: Path) -> None:
+    texts = (folder / "natural.txt").read_text(encoding="utf-8").splitlines()
+    with (folder / "judged.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sentence", "judgement", "item", "label"])
+        for item, text in enumerate(texts):
+            words = text.rstrip(".").split()
+            writer.writerow([text, 5 + item / 10, item, 1])
+            writer.writerow([" ".join(reversed(words)), item / 10, item, 0])
+    one, several = both(folder, "evaluate", "acceptability", *MODELS, "--data", "judged.csv")
+    assert one
+    assert one == several
+
+
+def test_desiderata(folder: Path) -> None:
+    given = ("--sentences", "natural.txt", "--frequencies", "2.arpa", "--words", "30")
+    one, several = both(folder, "evaluate", "desiderata", *MODELS, *given, "--reference", "three")
+    assert "desiderata.csv" in one
+    assert one == several
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--workers", "2"), "--executor local has one worker"),
+        (("--task-timeout", "9"), "--task-timeout is for --executor processes and ray"),
+        (("--models-in-memory", "2"), "--models-in-memory is for --executor processes and ray"),
+        (("--ray-address", "auto"), "are for --executor ray"),
+        (("--executor", "processes", "--workers", "0"), "1 worker or more, not 0"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(
+    folder: Path, options: tuple[str, ...], told: str
+) -> None:
+    done = run(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "s.csv", *options)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert not (folder / "s.csv").exists()

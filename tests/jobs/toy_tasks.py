@@ -1,0 +1,102 @@
+"""Tasks for tests of executors; a module of its own, because other processes import it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+
+from contstim.errors import InputError
+from contstim.jobs.queue import WorkerTask
+from contstim.jobs.worker_context import WorkerContext
+
+
+@dataclass(frozen=True)
+class Repeat(WorkerTask[WorkerContext]):
+    text: str
+
+    def perform(self, context: WorkerContext) -> str:
+        return f"{self.text} in {context.folder.name}"
+
+
+@dataclass(frozen=True)
+class Refuse(WorkerTask[WorkerContext]):
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        raise InputError("this input is bad")
+
+
+@dataclass(frozen=True)
+class Stumble(WorkerTask[WorkerContext]):
+    def perform(self, context: WorkerContext) -> float:
+        del context
+        return 1 / 0
+
+
+@dataclass(frozen=True)
+class Remember(WorkerTask[WorkerContext]):
+    """Counts on the worker's own context how often it was asked."""
+
+    def perform(self, context: WorkerContext) -> int:
+        context.loads += 1
+        return context.loads
+
+
+@dataclass(frozen=True)
+class Die(WorkerTask[WorkerContext]):
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Sleep(WorkerTask[WorkerContext]):
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        time.sleep(600)
+
+
+@dataclass(frozen=True)
+class Environment(WorkerTask[WorkerContext]):
+    name: str
+
+    def perform(self, context: WorkerContext) -> str:
+        del context
+        return os.environ[self.name]
+
+
+@dataclass(frozen=True)
+class Stop(WorkerTask[WorkerContext]):
+    """Stops its process, which goes on when it is told to and not before."""
+
+    def perform(self, context: WorkerContext) -> None:
+        del context
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@dataclass(frozen=True)
+class Nap(WorkerTask[WorkerContext]):
+    seconds: float
+
+    def perform(self, context: WorkerContext) -> str:
+        del context
+        time.sleep(self.seconds)
+        return "awake"
+
+
+@dataclass(frozen=True)
+class Compute(WorkerTask[WorkerContext]):
+    """Lets no other thread of its process run, as libraries do that read large files."""
+
+    seconds: float
+
+    def perform(self, context: WorkerContext) -> str:
+        del context
+        sys.setswitchinterval(1_000)
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end:
+            pass
+        sys.setswitchinterval(0.005)
+        return "done"

@@ -1,0 +1,142 @@
+"""Quantized networks: what arrives at the library, and that their scores stay apart."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from contstim.errors import ModelError
+from contstim.models.catalog import load_model
+from contstim.models.checkpoints import devices as devices_module
+from contstim.models.checkpoints.devices import Placement
+from contstim.models.scoring import score_sentences
+from contstim.sentence import Sentence
+from contstim.store import Store
+from tests.models import tiny
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+hf: Any = transformers
+SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:4]]
+
+needs_library = pytest.mark.skipif(
+    find_spec("bitsandbytes") is None or find_spec("accelerate") is None,
+    reason="needs contstim[big]",
+)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Checkpoints whose rows are blocks of 64 weights, as quantization to four bits wants."""
+    root = tmp_path_factory.mktemp("quantized")
+    made = {}
+    for name, model in (
+        (
+            "gpt2",
+            lambda n: hf.GPT2LMHeadModel(
+                hf.GPT2Config(vocab_size=n, n_embd=64, n_layer=2, n_head=4, n_positions=64)
+            ),
+        ),
+        (
+            "bert",
+            lambda n: hf.BertForMaskedLM(
+                hf.BertConfig(
+                    vocab_size=n,
+                    hidden_size=64,
+                    num_hidden_layers=2,
+                    num_attention_heads=4,
+                    intermediate_size=128,
+                    max_position_embeddings=64,
+                )
+            ),
+        ),
+    ):
+        _, tokenizer = tiny.BUILDERS[name]()
+        torch.manual_seed(1)
+        build: Any = model
+        network = build(len(tokenizer))
+        with torch.no_grad():
+            for weight in network.parameters():
+                if weight.ndim > 1:
+                    weight.normal_(std=0.15)
+        network.save_pretrained(root / name)
+        tokenizer.save_pretrained(root / name)
+        made[name] = root / name
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("quantize", ["int8", "int4"])
+def test_the_library_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, quantize: str, dtype: str
+) -> None:
+    monkeypatch.setattr(devices_module, "find_spec", lambda _: object())
+    settings = Placement.resolve("cpu", dtype, quantize=quantize).settings("")
+    told = settings["quantization_config"]
+    assert (told.load_in_8bit, told.load_in_4bit) == (quantize == "int8", quantize == "int4")
+    assert told.bnb_4bit_quant_type == "nf4"
+    assert told.bnb_4bit_compute_dtype == getattr(torch, dtype)
+    assert settings["device_map"] == {"": "cpu"}
+    assert settings["dtype"] == dtype
+    mapped = Placement.resolve("auto", dtype, "auto", quantize).settings("folder")
+    assert mapped["device_map"] == "auto"
+
+
+def test_another_quantization_is_refused() -> None:
+    with pytest.raises(ModelError, match="int8, int4"):
+        Placement.resolve(quantize="int3")
+
+
+@needs_library
+@pytest.mark.parametrize(("quantize", "off"), [("int8", 0.02), ("int4", 0.15)])
+@pytest.mark.parametrize("name", ["gpt2", "bert@pll-original"])
+def test_a_quantized_network_scores_nearly_as_the_full_one(
+    folders: dict[str, Path], name: str, quantize: Any, off: float
+) -> None:
+    """Witness: the full network; int8 keeps a weight to 1/250 of its row, int4 to about 1/12."""
+    location, _, rule = name.partition("@")
+    specification = f"hf:{folders[location]}" + (f"@{rule}" if rule else "")
+    full = load_model(specification, device="cpu")
+    small = load_model(specification, device="cpu", quantize=quantize)
+    ours, theirs = small.log_probs(SENTENCES), full.log_probs(SENTENCES)
+    assert np.abs(ours - theirs).max() < off * np.abs(theirs).max()
+    assert np.abs(ours - theirs).max() > 1e-4
+    assert small.convention.precision == f"{quantize} with float32"
+    assert small.convention.tolerance >= full.convention.tolerance
+    # What a search reports is scored again, which must not fail and be the same each time
+    again = [small.float32_log_probs([sentence])[0] for sentence in SENTENCES]
+    assert again == pytest.approx(ours, rel=small.convention.tolerance, abs=1e-4)
+
+
+@needs_library
+@pytest.mark.parametrize("quantize", ["int8", "int4"])
+def test_scores_of_a_quantized_network_are_stored_apart(
+    folders: dict[str, Path], tmp_path: Path, quantize: Any
+) -> None:
+    specification = f"hf:{folders['gpt2']}"
+    full = load_model(specification, device="cpu", name="m")
+    small = load_model(specification, device="cpu", quantize=quantize, name="m")
+    with Store(tmp_path / "scores.sqlite") as store:
+        first = score_sentences([full], SENTENCES, store=store).log_probs
+        second = score_sentences([small], SENTENCES, store=store).log_probs
+    assert np.abs(first - second).min() > 0
+    # Its layers may be packed anew when they first compute: the fingerprint must not notice
+    fingerprints = {small.convention.fingerprint}
+    del small
+    fresh = load_model(specification, device="cpu", quantize=quantize, name="m")
+    fingerprints.add(fresh.convention.fingerprint)
+    assert len(fingerprints) == 1
+    half = load_model(specification, device="cpu", quantize=quantize, dtype="bfloat16", name="m")
+    assert half.convention.precision == f"{quantize} with bfloat16"
+    assert half.convention.fingerprint not in fingerprints
+    other = load_model(
+        specification, device="cpu", quantize="int4" if quantize == "int8" else "int8", name="m"
+    )
+    assert other.convention.fingerprint not in fingerprints
+    assert half.float32_log_probs(SENTENCES[:1]).shape == (1,)

@@ -1,0 +1,146 @@
+"""Networks over several devices score as they do on one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.catalog import load_model, load_scorer
+from contstim.models.checkpoints import devices as devices_module
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.checkpoints.devices import Placement
+from contstim.models.spread import has_parts_elsewhere
+from contstim.sentence import Sentence
+from tests.models import tiny
+from tests.models.checkpoints.conftest import edit_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Folder = Callable[[str], Path]
+
+SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:3]]
+WORDS = ["dog", "teachers", "unbelievable", "a"]
+
+
+@pytest.fixture(autouse=True)
+def accelerate() -> None:
+    pytest.importorskip("accelerate")
+
+
+def two_devices(location: str, *, first: str = "cpu", rest: str = "disk") -> dict[str, str]:
+    """The embedding of a network, and the output that shares it, apart from all other parts."""
+    network = load_checkpoint(location, device="cpu").model
+    body = network.base_model_prefix
+    parts = {name: first for name, _ in network.named_children() if name != body}
+    parts |= {f"{body}.{name}": rest for name, _ in getattr(network, body).named_children()}
+    embedding = network.get_input_embeddings()
+    (name,) = (name for name, module in network.named_modules() if module is embedding)
+    (part,) = (part for part in parts if f"{name}.".startswith(f"{part}."))
+    return {**parts, part: first}
+
+
+@pytest.mark.parametrize("kind", ["whole", "two devices", "all on disk"])
+@pytest.mark.parametrize("name", ["gpt2@chain", "llama", "bert", "roberta@pll-original"])
+def test_a_spread_network_scores_as_the_plain_one(
+    tiny_checkpoint: Folder, name: str, kind: str
+) -> None:
+    location, _, rule = name.partition("@")
+    folder = str(tiny_checkpoint(location))
+    specification = f"hf:{folder}@{rule}" if rule else f"hf:{folder}"
+    parts = {"": "cpu"} if kind == "whole" else two_devices(folder)
+    if kind == "all on disk":
+        parts = dict.fromkeys(parts, "disk")
+    plain = load_model(specification, device="cpu")
+    spread = load_model(specification, device_map=parts)
+    np.testing.assert_allclose(
+        spread.log_probs(SENTENCES), plain.log_probs(SENTENCES), rtol=2e-6, atol=1e-4
+    )
+    for method in ("replacement_log_probs", "replacements"):
+        ours, theirs = (getattr(m, method)(SENTENCES[0], 2, WORDS) for m in (spread, plain))
+        if method == "replacements":
+            ours, theirs = ours.upper_bound, theirs.upper_bound
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-4)
+    # Scores that were stored on one device are found again on several
+    assert spread.convention == plain.convention
+
+
+def test_a_classifier_can_be_spread(folders: Folder) -> None:
+    plain = load_scorer(f"classifier:{folders('classifier')}", device="cpu")
+    spread = load_scorer(f"classifier:{folders('classifier')}", device_map={"": "cpu"})
+    np.testing.assert_allclose(spread.scores(SENTENCES), plain.scores(SENTENCES), atol=1e-5)
+
+
+def test_auto_spreads_over_what_is_there(tiny_checkpoint: Folder) -> None:
+    checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), device_map="auto")
+    assert checkpoint.has_weights
+    expected = "cuda:0" if torch.cuda.is_available() else "cpu"
+    assert checkpoint.device == expected
+
+
+def test_a_checkpoint_in_use_is_shared_by_equal_maps_only(tiny_checkpoint: Folder) -> None:
+    location = str(tiny_checkpoint("gpt2"))
+    spread = load_checkpoint(location, device_map={"": "cpu"})
+    assert load_checkpoint(location, device_map={"": "cpu"}) is spread
+    assert load_checkpoint(location, device="cpu") is not spread
+
+
+def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
+    folder = copy("gpt2")
+    parts = two_devices(str(folder))
+
+    def spoil(weights: dict[str, torch.Tensor]) -> None:
+        weights["transformer.h.1.mlp.c_fc.weight"][0, 0] = float("nan")
+
+    edit_weights(folder, spoil)
+    with pytest.raises(ModelError, match="not finite numbers"):
+        load_checkpoint(str(folder), device_map=parts)
+
+
+def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Folder) -> None:
+    location = str(tiny_checkpoint("gpt2"))
+    parts = two_devices(location)
+    spread = load_model(f"hf:{location}", dtype="bfloat16", device_map=parts)
+    assert spread.convention.precision == "bfloat16"
+    with pytest.raises(ModelError, match="--dtype float32"):
+        spread.float32_log_probs(SENTENCES)
+    precise = load_model(f"hf:{location}", device_map=parts)
+    assert has_parts_elsewhere(precise._checkpoint.model)  # type: ignore[attr-defined]
+    assert precise.float32_log_probs(SENTENCES) == pytest.approx(precise.log_probs(SENTENCES))
+
+
+def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> None:
+    location = str(tiny_checkpoint("gpt2"))
+    parts = two_devices(location)
+    with pytest.raises(ModelError, match=r"wte\.weight and lm_head\.weight .* the same weights"):
+        load_checkpoint(location, device_map={**parts, "lm_head": "disk"})
+    del parts["transformer.wpe"]
+    with pytest.raises(ModelError, match=r"no device for the weight transformer\.wpe"):
+        load_checkpoint(location, device_map=parts)
+
+
+def test_a_map_beside_a_device_is_refused() -> None:
+    with pytest.raises(ModelError, match="leave one of them out"):
+        Placement.resolve("cpu", "auto", "auto")
+    with pytest.raises(ModelError, match="not known"):
+        Placement.resolve("auto", "auto", "balanced")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "packages"),
+    [
+        ({"device_map": "auto"}, "--device-map needs accelerate, which is"),
+        ({"quantize": "int8"}, "--quantize needs accelerate and bitsandbytes, which are"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], packages: str
+) -> None:
+    monkeypatch.setattr(devices_module, "find_spec", lambda _: None)
+    with pytest.raises(ModelError, match=rf"{packages} not installed: .*contstim\[big\]"):
+        Placement.resolve(**options)

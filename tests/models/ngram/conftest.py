@@ -1,0 +1,13 @@
+"""N-gram models as where the kenlm package is not installed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def without_kenlm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the import of kenlm fail."""
+    monkeypatch.setitem(sys.modules, "kenlm", None)
