@@ -104,11 +104,11 @@ class _Frame:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Weighted sums of log p over the passes of a frame with k masks, nats.
+    """Weighted sums of log p over the passes of a frame with k masks, for n words, nats.
 
     Attributes:
-        of_word: of every token at each mask, over the plan's questions, (k, n_outputs).
-        one_context: log p of every token at each mask in the one context, (k, n_outputs).
+        of_word: of each word's token at each mask, over the plan's questions, (k, n).
+        one_context: log p of each word's token at each mask in the one context, (k, n).
         others: over the plan's questions about other words, whose tokens are known.
     """
 
@@ -145,9 +145,9 @@ def estimate(
         for group, frame in zip(groups.values(), frames, strict=True):
             _fill_from_mixture(estimates, passes, group.words, frame, group.tokens)
         return estimates
-    all_sums = _sums(passes, frames)
+    all_sums = _sums(passes, frames, [group.tokens for group in groups.values()])
     for group, frame, sums in zip(groups.values(), frames, all_sums, strict=True):
-        _fill(estimates, group.words, frame, sums, group.tokens)
+        _fill(estimates, group.words, frame, sums)
     return estimates
 
 
@@ -181,8 +181,8 @@ def _frame(
     )
 
 
-def _sums(passes: Passes, frames: list[_Frame]) -> list[_Sums]:
-    """The weighted sums of log p over the passes of each frame."""
+def _sums(passes: Passes, frames: list[_Frame], tokens: list[IntArray]) -> list[_Sums]:
+    """The weighted sums of log p over the passes of each frame, for its words' tokens, (n, k)."""
     if not frames:
         return []
     mask = passes.network.mask
@@ -190,67 +190,76 @@ def _sums(passes: Passes, frames: list[_Frame]) -> list[_Sums]:
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
     sizes = np.array([len(frame.gap) for frame in frames])
-    # Groups of questions about the word, two for each of its masks: the plan's, then that in the
+    # Groups of questions about the word, two for each mask of a frame: the plan's, then that in the
     # one context. Questions about other words have no group: their tokens are those of the
     # sentence, whatever the candidate
-    first_group = np.cumsum(2 * sizes) - 2 * sizes
     columns = []
     for i, (frame, size) in enumerate(zip(frames, sizes.tolist(), strict=True)):
         in_gap = np.isin(frame.place, frame.gap)
-        group = np.where(in_gap, first_group[i] + frame.place - frame.gap[0], _OTHER_WORD)
+        group = np.where(in_gap, frame.place - frame.gap[0], _OTHER_WORD)
         one_context = np.full(size, first_row[i + 1] - 1)  # the frame's last row
-        in_context = first_group[i] + size + np.arange(size)
         columns += [
             (first_row[i] + frame.row, frame.place, group, frame.weight, frame.ids[frame.place]),
-            (one_context, frame.gap, in_context, np.ones(size), frame.ids[frame.gap]),
+            (one_context, frame.gap, size + np.arange(size), np.ones(size), frame.ids[frame.gap]),
         ]
     row, place, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
-    totals = np.zeros((2 * sizes.sum(), passes.network.n_outputs))
+    totals = [np.zeros((2 * k, len(of_words))) for k, of_words in zip(sizes, tokens, strict=True)]
     others = np.zeros(len(frames))
 
     def use(log_probs: torch.Tensor, questions: IntArray, spots: IntArray) -> Write:
         about_word = group[questions] != _OTHER_WORD
-        # entry (g, s): the weight of the s-th spot about the word in group g
-        asked = questions[about_word]
-        used, index = np.unique(spots[about_word], return_inverse=True)
-        weights = np.zeros((len(totals), len(used)), np.float32)
-        np.add.at(weights, (group[asked], index), weight[asked])
-        part = to_device(torch.from_numpy(weights), log_probs.device).to(log_probs)
-        part = part @ log_probs[to_device(used, log_probs.device)]
+        asked, spots_of_word = questions[about_word], spots[about_word]
+        parts = {}
+        for i in np.unique(frame_of[asked]).tolist():
+            in_frame = frame_of[asked] == i
+            parts[i] = sums_of_words(i, log_probs, asked[in_frame], spots_of_word[in_frame])
         asked, spots = questions[~about_word], spots[~about_word]
         there = log_probs[
             to_device(spots, log_probs.device), to_device(token[asked], log_probs.device)
         ]
-        return partial(add, part, asked, there.double())
+        return partial(add, parts, asked, there.double())
 
-    def add(part: torch.Tensor, asked: IntArray, there: torch.Tensor) -> None:
+    def sums_of_words(
+        i: int, log_probs: torch.Tensor, asked: IntArray, spots: IntArray
+    ) -> torch.Tensor:
+        # entry (g, s): the weight of the s-th spot about the word in group g
+        used, index = np.unique(spots, return_inverse=True)
+        weights = np.zeros((len(totals[i]), len(used)), np.float32)
+        np.add.at(weights, (group[asked], index), weight[asked])
+        first, last = int(used[0]), int(used[-1])
+        # Spots are numbered frame by frame, so that a frame's are mostly a slice, without a copy
+        is_slice = last - first + 1 == len(used)
+        device = log_probs.device
+        there = log_probs[first : last + 1] if is_slice else log_probs[to_device(used, device)]
+        sums = to_device(torch.from_numpy(weights), device).to(log_probs) @ there  # (2k, n_outputs)
+        # Group g is about mask g, modulo k: of its sums, those at the words' tokens there
+        return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
+
+    def add(parts: dict[int, torch.Tensor], asked: IntArray, there: torch.Tensor) -> None:
         # Only once a batch has succeeded: one that is tried again must not count twice
-        np.add(totals, part.cpu().numpy(), out=totals)
+        for i, part in parts.items():
+            totals[i] += part.cpu().numpy()
         np.add.at(others, frame_of[asked], weight[asked] * there.cpu().numpy())
 
     passes.distributions(rows, row, place, use)
     sums = []
-    for part, of_others in zip(np.split(totals, first_group[1:]), others.tolist(), strict=True):
-        of_word, one_context = np.split(part, 2)
+    for total, of_others in zip(totals, others.tolist(), strict=True):
+        of_word, one_context = np.split(total, 2)
         sums.append(_Sums(of_word, one_context, of_others))
     return sums
 
 
-def _fill(
-    estimates: Estimates, words: IntArray, frame: _Frame, sums: _Sums, tokens: IntArray
-) -> None:
-    """Fill in the estimates of some words, (n,), whose tokens are (n, k)."""
-    # The candidates' terms: each column is a mask, each entry looked up at the candidate's token
-    masks = range(len(frame.gap))
-    word_terms = np.stack([sums.of_word[i].take(tokens[:, i]) for i in masks], axis=1)  # (n, k)
-    alone = np.stack([sums.one_context[i].take(tokens[:, i]) for i in masks], axis=1)
+def _fill(estimates: Estimates, words: IntArray, frame: _Frame, sums: _Sums) -> None:
+    """Fill in the estimates of some words, (n,)."""
+    # A row for each mask, as additions go from mask to mask
+    word_terms, alone = sums.of_word, sums.one_context
     # A token's weights add up to 1 over the whole plan, here to a share of it
-    share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap]  # (k,)
+    share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap][:, None]  # (k, 1)
     filled = np.where(share > 0, word_terms / np.where(share > 0, share, 1), alone)
-    estimates.one_context[words] = alone.sum(axis=1)
-    estimates.shared_terms[words] = sums.others + filled.sum(axis=1)
-    estimates.upper_bound[words] = sums.others + word_terms.sum(axis=1)
+    estimates.one_context[words] = alone.sum(axis=0)
+    estimates.shared_terms[words] = sums.others + filled.sum(axis=0)
+    estimates.upper_bound[words] = sums.others + word_terms.sum(axis=0)
     if frame.complete:
         estimates.exact[words] = estimates.upper_bound[words]
 
