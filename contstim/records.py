@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 _LIBRARIES = (
+    "accelerate",
+    "bitsandbytes",
     "numpy",
     "scipy",
     "statsmodels",
@@ -181,4 +183,4 @@ def _installed(library: str) -> str | None:
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
-        return None  # kenlm, which is an extra
+        return None  # of an extra, such as kenlm

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from contstim import records
 from contstim.checksums import checksum, files_of
 from contstim.records import now, recorded_as, write_record
 
@@ -62,3 +64,20 @@ def test_the_checksum_of_a_folder_is_of_names_and_contents(tmp_path: Path) -> No
     assert checksum(tmp_path) == _sha(lines.encode())
     (tmp_path / "b.txt").rename(tmp_path / "c.txt")
     assert checksum(tmp_path) != _sha(lines.encode())
+
+
+def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries of extras that are not installed are left out."""
+    from contstim.study.places import NETWORKS
+
+    def version(library: str) -> str:
+        if library == "kenlm":
+            raise metadata.PackageNotFoundError(library)
+        return "1.0"
+
+    monkeypatch.setattr(metadata, "version", version)
+    records._installed.cache_clear()
+    try:
+        assert set(NETWORKS) - set(records.versions()) == {"kenlm"}
+    finally:
+        records._installed.cache_clear()

@@ -85,7 +85,7 @@ class Scheduler:
             # After the event: what has come in time counts, however late it is read.
             for worker in [w for w, end in self._deadlines.items() if end < monotonic()]:
                 self._executor.replace(worker)
-                reason = f"its task took longer than {self._limit:g} seconds"
+                reason = f"its task took longer than --task-timeout {self._limit:g}"
                 self._on_worker_death(worker, reason, queue)
 
     def _on_worker_death(self, worker: int, reason: str, queue: TaskQueue[Any]) -> None:

@@ -26,14 +26,14 @@ class WorkerSettings:
         Help("Work in this process, in several, or on a Ray cluster."),
     ] = "local"
     workers: Annotated[
-        int | None, Help("How many; by default one a GPU, or one a processor without GPUs.")
+        int | None,
+        Help("How many processes; by default one for each GPU, else one for each processor."),
     ] = None
     task_timeout: Annotated[
         float | None,
         Help(
-            "Seconds after which a worker is replaced if it has not ended a task (a search, or a "
-            "chunk of sentences, with the loading of models); by default a task takes as long as "
-            "it takes.",
+            "Seconds that one search, or 200 sentences, may take, loading the models included; "
+            "then the worker is replaced. By default there is no limit.",
             at_least=1,
         ),
     ] = None

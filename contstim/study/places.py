@@ -49,7 +49,7 @@ REVIEW = RESULTS / "review"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
 
-NETWORKS = ("numpy", "torch", "transformers", "tokenizers", "kenlm")
+NETWORKS = ("numpy", "torch", "transformers", "tokenizers", "kenlm", "accelerate", "bitsandbytes")
 SOLVERS = ("numpy", "scipy", "ortools")
 STATISTICS = ("numpy", "scipy", "statsmodels", "matplotlib")
 

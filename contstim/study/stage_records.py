@@ -167,9 +167,10 @@ def records_of(stage: StudyStage) -> dict[str, str]:
 
 
 def stage_versions(stage: StudyStage) -> dict[str, str]:
-    """The versions of what may change a stage's result."""
+    """The versions of what may change a stage's result, of those libraries that are installed."""
     installed = versions()
-    return {name: installed[name] for name in ("contstim", *stage.libraries)}
+    names = ("contstim", *stage.libraries)
+    return {name: installed[name] for name in names if name in installed}
 
 
 def size_of(paths: Iterable[Path]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,7 +134,11 @@ def workers_of(section: WorkerSettings) -> int:
     """How many tasks are done at a time; on a Ray cluster one, unless their number is given."""
     if section.executor == "local":
         return 1
-    return section.workers or (os.cpu_count() or 1 if section.executor == "processes" else 1)
+    if section.workers or section.executor == "ray":
+        return section.workers or 1
+    from contstim.jobs.executors.processes import usable_processors, visible_gpus
+
+    return len(visible_gpus()) or usable_processors()
 
 
 def seconds_text(seconds: float | None) -> str:

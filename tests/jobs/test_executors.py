@@ -9,7 +9,7 @@ import pytest
 
 from contstim.errors import InputError, WorkerError
 from contstim.jobs.executors import Executor, LocalExecutor, ProcessExecutor, RayExecutor
-from contstim.jobs.executors.processes import visible_gpus
+from contstim.jobs.executors.processes import usable_processors, visible_gpus
 from contstim.jobs.worker_context import WorkerContext
 from tests.jobs.contract import SILENCE, ExecutorContract, SeparateWorkersContract
 from tests.jobs.toy_tasks import Compute, Environment
@@ -79,3 +79,20 @@ def test_processes_have_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch, tmp_pa
             executor.send(worker, Environment("CUDA_VISIBLE_DEVICES"))
             seen[worker] = executor.receive().reply.result  # type: ignore[union-attr]
     assert seen == {0: "5", 1: "7", 2: "5"}
+
+
+def test_a_model_is_not_spread_over_the_one_gpu_of_a_process() -> None:
+    executor = ProcessExecutor(2)
+    with pytest.raises(InputError, match="--device-map spreads a model over several GPUs"):
+        executor.start(WorkerContext(device_map="auto"))
+
+
+def test_a_job_that_may_use_one_processor_gets_one_process() -> None:
+    """Witness: what the system says this process may use, before and after it is limited."""
+    before = os.sched_getaffinity(0)
+    assert usable_processors() == len(before)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert usable_processors() == 1
+    finally:
+        os.sched_setaffinity(0, before)

@@ -55,11 +55,12 @@ def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: P
         executor.start(WorkerContext("cpu", folder=tmp_path))
         queue = Naps([600, 0.01, 0.02, 0.03])
         Scheduler(executor, remarks.append, task_limit=2).work_off(queue)
-    lost = "its worker was lost: its task took longer than 2 seconds"
+    lost = "its worker was lost: its task took longer than --task-timeout 2"
     assert sorted(queue.results) == [(0.01, "awake"), (0.02, "awake"), (0.03, "awake"), (600, lost)]
     assert len(remarks) == 3
     assert all(
-        text.endswith("is replaced: its task took longer than 2 seconds.") for text in remarks
+        text.endswith("is replaced: its task took longer than --task-timeout 2.")
+        for text in remarks
     )
 
 

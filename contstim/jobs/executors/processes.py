@@ -69,10 +69,19 @@ class ProcessExecutor(Executor):
         self._workers: dict[int, _Worker] = {}
 
     def start(self, context: WorkerContext) -> None:
-        """See `Executor.start`."""
+        """See `Executor.start`.
+
+        Raises:
+            InputError: a model is to be spread over several GPUs, of which each process has one.
+        """
+        if context.device_map is not None:
+            raise InputError(
+                "--device-map spreads a model over several GPUs, and each process of --executor "
+                "processes has one. Give --executor local, or ray with --gpus-per-worker 2 or more."
+            )
         self._context = context
         self._gpus = [] if context.device == "cpu" else visible_gpus()
-        processors = os.cpu_count() or 1
+        processors = usable_processors()
         self.size = self._wanted or len(self._gpus) or processors
         self._threads = max(1, processors // self.size)
         for worker in range(self.size):
@@ -187,6 +196,13 @@ def _work(
             pipe.send(context.answer(pipe.recv()))
     except (EOFError, OSError):
         return
+
+
+def usable_processors() -> int:
+    """How many processors this process may use, which a cluster's job may limit."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def visible_gpus() -> list[str]:

@@ -109,6 +109,12 @@ def read_arpa(path: Path | str) -> NgramTables:
     orders = [unigrams]
     for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
         orders.append(_read_order(section, size, words, orders, order, path))
+    # Weights of the longest n-grams count only if there could be longer ones: an empty order
+    if orders[-1].log10_backoff.any():
+        if not empty:
+            raise ModelError(f"{path}: its longest n-grams have back-off weights.")
+        nothing = np.empty(0, np.float32)
+        orders.append(NgramTable(np.empty(0, np.int64), nothing, nothing))
     return NgramTables(words, tuple(orders))
 
 

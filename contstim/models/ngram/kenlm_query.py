@@ -91,7 +91,7 @@ def _load(path: Path) -> Any:
         message = re.sub(
             r"^Cannot read model '.*?' \((.*)\)$", r"\1", message.strip(), flags=re.DOTALL
         )
-        message = re.sub(r"^.* threw \w+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
+        message = re.sub(r"^.* threw [\w:]+(?: because `.*?')?\.\s*", "", message, flags=re.DOTALL)
         message = " ".join(re.sub(r"\s*Byte: \d+\s*$", "", message).split())
         reason = (message[:300] or "the file is not whole").rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

@@ -1,9 +1,9 @@
 """Conditional probabilities of the words of sentences, looked up in a model's tables.
 
 Many sentences are looked up together. All their words, each sentence with `<s>` before it, stand in
-one array of places; `rows[n]` holds, for each place, the row of the n-gram that ends there in the
-table of order n, or -1. An n-gram is the n-gram one shorter that ends one place earlier, and a
-word. A trigram model and `<s> the dog sleeps </s>`:
+one array of places. `rows[n]` holds, for each place, the row in the table of order n of the n-gram
+that ends there, or -1. Such an n-gram is a shorter one, which ends one place earlier, followed by
+the word at the place. A trigram model and `<s> the dog sleeps </s>`:
 
     place      0      1         2              3                 4
     word       <s>    the       dog            sleeps            </s>
@@ -12,11 +12,13 @@ word. A trigram model and `<s> the dog sleeps </s>`:
     rows[3]    -1     -1        <s> the dog    the dog sleeps    dog sleeps </s>
 
 The probability of a word comes by Katz's back-off recursion (see `replace`) from the empty context
-up: of the n-gram with a longer context where the model has it, else the weight of that context,
-which is the n-gram that ends one place earlier, is added.
+up. For each longer context, which is an n-gram that ends one place earlier: where the model has the
+context followed by the word, that n-gram's probability is taken; where it has only the context, the
+context's weight is added to the probability so far.
 
 Values are added in float32 in KenLM's order, so that each conditional probability equals KenLM's
-bit for bit; sums over words are float64, from left to right.
+bit for bit; sums over words are float64, from left to right. Only where back-off weights of a
+pruned model make a probability larger than 1 does KenLM give the inverse.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ class NgramQuery(Protocol):
         """
 
     def holds(self, word: str) -> bool:
-        """Whether the model has a word, which is not a boundary nor the unknown word."""
+        """Whether the model has a word; never asked about boundaries and the unknown word."""
 
 
 class _IdOfWord(dict[str, int]):

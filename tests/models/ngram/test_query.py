@@ -101,6 +101,42 @@ def test_a_bigram_model_by_hand() -> None:
     )
 
 
+WEIGHTED = """\\data\\
+ngram 1=5
+ngram 2={bigrams}
+
+\\1-grams:
+-1\t<unk>
+-99\t<s>\t-0.5
+-1\t</s>
+-0.5\ta\t-0.25
+-0.75\tb\t-0.125
+
+\\2-grams:
+{lines}
+\\end\\
+"""
+
+
+def test_weights_count_where_an_order_is_empty(tmp_path: Path) -> None:
+    """Witnesses: KenLM's numbers for this file, added up by hand; every replacement one by one."""
+    path = tmp_path / "empty.arpa"
+    path.write_text(WEIGHTED.format(bigrams=0, lines=""))
+    sentence = Sentence(("a", "a", "b"))
+    assert TableQuery(read_arpa(path)).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
+    model = NgramModel(path)
+    fresh = model.log_probs([sentence.replace(1, word) for word in ("a", "b", "c")])
+    np.testing.assert_array_equal(model.replacement_log_probs(sentence, 1, ("a", "b", "c")), fresh)
+    assert model.order == 1
+
+
+def test_weights_of_the_longest_n_grams_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "odd.arpa"
+    path.write_text(WEIGHTED.format(bigrams=1, lines="-0.3\t<s> a\t-0.7\n"))
+    with pytest.raises(ModelError, match="its longest n-grams have back-off weights"):
+        read_arpa(path)
+
+
 def test_sentences_in_many_parts_are_scored_like_each_alone(
     trained: Path, english: list[Sentence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
