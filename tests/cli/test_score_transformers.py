@@ -7,11 +7,16 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
+from contstim.jobs.executors import LocalExecutor
+from contstim.jobs.model_workers import remote_scorers
+from contstim.jobs.worker_context import WorkerContext
+from contstim.models.base import require_language_model
 from contstim.models.catalog import load_model
 from contstim.sentence import Sentence
 from tests.models import tiny
@@ -166,6 +171,22 @@ def test_bounds_stand_beside_scores_under_the_mixture(folder: Path) -> None:
         gap = float(row["log_prob"]) - float(row["lower_bound"])
         assert float(row["gap"]) == pytest.approx(gap, abs=1e-9)
         assert gap > 0
+
+
+def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
+    """Witness: the model in this process; models without a mixture have no bounds there either."""
+    specifications = [f"m=hf:{folder}/bert@chain-mixture", f"b=kenlm:{folder}/bigram.arpa"]
+    sentences = [Sentence.parse(text) for text in TEXTS]
+    expected = load_model(specifications[0].removeprefix("m="), device="cpu").lower_bounds(
+        sentences
+    )
+    assert expected is not None
+    with remote_scorers(specifications, LocalExecutor(), WorkerContext("cpu")) as scorers:
+        mixed, bigram = (require_language_model(scorer, "A test") for scorer in scorers)
+        bounds = mixed.lower_bounds(sentences)
+        assert bounds is not None
+        np.testing.assert_allclose(bounds, expected, rtol=0, atol=1e-4)
+        assert bigram.lower_bounds(sentences) is None
 
 
 @pytest.mark.parametrize(
