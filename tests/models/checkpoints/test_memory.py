@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,8 +92,10 @@ def test_a_pass_takes_about_what_is_said(tiny_checkpoint: Folder, name: str) -> 
 
 
 def test_a_network_that_does_not_fit_is_refused_before_it_is_loaded(
-    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
+    tiny_checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A copy: what another test has loaded and still uses would not be loaded again
+    folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "gpt2")
     monkeypatch.setattr(memory, "free_memory", lambda _: 100_000)
 
     def refuse(*_: object, **__: object) -> None:
@@ -100,7 +103,7 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_loaded(
 
     monkeypatch.setattr(hf.GPT2LMHeadModel, "from_pretrained", refuse)
     with pytest.raises(ModelError) as refusal:
-        load_checkpoint(str(tiny_checkpoint("gpt2")), device="cpu", dtype="float32")
+        load_checkpoint(str(folder), device="cpu", dtype="float32")
     message = str(refusal.value)
     assert "does not fit" in message
     assert "97.7 KiB" in message
@@ -109,9 +112,9 @@ def test_a_network_that_does_not_fit_is_refused_before_it_is_loaded(
 
 
 def test_what_fits_in_less_precision_is_loaded(
-    tiny_checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
+    tiny_checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    location = str(tiny_checkpoint("gpt2"))
+    location = str(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "gpt2"))
     whole = load_checkpoint(location, device="cpu").model
     full, half = (Need.of(whole, dtype).least for dtype in ("float32", "bfloat16"))
     monkeypatch.setattr(memory, "free_memory", lambda _: (full + half) // 2)
