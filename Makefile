@@ -1,5 +1,6 @@
 # demo  run the main job on embedded text      test   run the tests
 # check lint, format and types                 bench  run the benchmarks (BENCH=--quick for a smoke run)
+# docs  build the documentation in build/site
 # Each does its own set-up in .venv.
 
 PYTHON ?= python3
@@ -7,7 +8,7 @@ BENCH ?=
 RUN := .venv/bin/
 BENCHMARKS := $(wildcard benchmarks/*.py)
 
-.PHONY: demo test slow check bench published clean
+.PHONY: demo test slow check docs bench published clean
 
 demo: .venv/ready
 	$(RUN)contstim demo
@@ -22,9 +23,14 @@ published: .venv/ready
 	$(RUN)python -m pytest -m published
 
 check: .venv/ready
-	$(RUN)ruff check contstim tests benchmarks
-	$(RUN)ruff format --check contstim tests benchmarks
+	$(RUN)ruff check contstim tests benchmarks docs
+	$(RUN)ruff format --check contstim tests benchmarks docs
 	$(RUN)mypy contstim tests benchmarks
+
+# Tutorials are executed and commands and names described as they are; a warning is an error
+docs: .venv/ready
+	$(RUN)python -m sphinx -q -W --keep-going -b html docs build/site
+	$(RUN)python docs/extensions/links.py build/site
 
 bench: .venv/ready
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(RUN)python $$script $(BENCH); done

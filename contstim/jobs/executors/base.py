@@ -43,6 +43,7 @@ class Died:
 
 
 Event: TypeAlias = Ready | Answered | Died
+"""What a worker can report: that it waits for tasks, an answer, or its end."""
 
 
 class Executor(ABC):

@@ -11,6 +11,7 @@ from contstim.models.fingerprints import fingerprint, fingerprint_of_tokenizer
 from contstim.models.spread import is_spread
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
+"""What a network was trained to do."""
 
 _LIMITS = (
     "max_position_embeddings",

@@ -17,8 +17,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from contstim.errors import ModelError
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+"""Where a network runs; `auto` takes a GPU if there is one."""
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
+"""The numbers that a network computes in; `auto` is float32."""
 Quantization: TypeAlias = Literal["int8", "int4"]
+"""How many bits a weight is rounded to, for networks that do not fit otherwise."""
 DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 """`auto` fills the GPUs, then the memory, then the disk; or a device for the name of each part."""
 

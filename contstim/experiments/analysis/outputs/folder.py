@@ -28,7 +28,7 @@ def write_analysis(
     pair: tuple[str, str] | None = None,
     seen: Mapping[str, Contamination | None] | None = None,
 ) -> list[Path]:
-    """Write tables/*.csv, figures/*.pdf and *.png, methods.md and report.html, which stands alone.
+    """Write tables (CSV), figures (PDF and PNG), methods.md and report.html, which stands alone.
 
     Where participants were artificial, the page and every figure say so first, and every table has
     a column `simulated_participants`, such as `3 of 10`.

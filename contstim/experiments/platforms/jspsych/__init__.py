@@ -39,3 +39,4 @@ PLATFORM = Platform(
     ),
     Reader(import_jspsych, NoSettings, files="CSV, JSON, or JSON lines."),
 )
+"""The experiment as a web page, and the reader of its data."""

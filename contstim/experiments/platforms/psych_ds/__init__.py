@@ -29,3 +29,4 @@ PLATFORM = Platform(
         export_psych_ds, PsychDsSettings, check=check_psych_ds, format="the rules of Psych-DS 1.5"
     ),
 )
+"""A public data set: exported, and not read back."""

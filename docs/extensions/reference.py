@@ -1,0 +1,178 @@
+"""Directives of the reference: commands, sections of study files, public names of the package."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import descriptions
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sphinx.application import Sphinx
+
+
+class Commands(SphinxDirective):
+    """A section for each of some commands; the name of a group stands for all its commands."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Describe the commands that the content names, one a line."""
+        all_commands = descriptions.commands()
+        wanted = [line.strip() for line in self.content if line.strip()]
+        sections: list[nodes.Node] = []
+        for name in wanted:
+            chosen = [
+                command
+                for full, command in all_commands.items()
+                if f"{full} ".startswith(f"contstim {name} ")
+            ]
+            if not chosen:
+                raise self.error(f"There is not a command 'contstim {name}'.")
+            sections += [self._section(command) for command in chosen]
+        return sections
+
+    def _section(self, command: descriptions.Command) -> nodes.section:
+        section = nodes.section(ids=[command.anchor])
+        section += nodes.title("", "", nodes.literal(text=command.name))
+        section += self.parse_text_to_nodes(command.text)
+        for example in command.examples:
+            section += nodes.literal_block(example, example, language="sh", classes=["example"])
+        options = nodes.definition_list(classes=["options"])
+        for option in command.options:
+            item = nodes.definition_list_item()
+            anchor = f"{command.anchor}-{option.name.strip('-').lower()}"
+            item += nodes.term("", "", nodes.literal(text=option.form), ids=[anchor])
+            item += nodes.definition("", nodes.paragraph("", "", *_with_code(option.text)))
+            options += item
+        section += options
+        return section
+
+
+class CommandTable(SphinxDirective):
+    """Every command with its summary, in the order of `contstim --help`."""
+
+    def run(self) -> list[nodes.Node]:
+        """Link each command to its section in the folder of pages on commands."""
+        pages = pages_of_commands(self.env)
+        rows = []
+        for name, command in descriptions.commands().items():
+            if name not in pages:
+                raise self.error(f"'{name}' stands on none of the pages in reference/commands/.")
+            target = self.env.app.builder.get_relative_uri(self.env.docname, pages[name])
+            link = nodes.reference("", "", nodes.literal(text=name))
+            link["refuri"] = f"{target}#{command.anchor}"
+            rows.append(([link], _with_code(command.summary)))
+        return [_table(("command", "what it does"), rows)]
+
+
+class PublicNames(SphinxDirective):
+    """A table of public names with their summaries, and below it the full account of each."""
+
+    has_content = True
+    option_spec = {"module": str, "summaries": lambda _: True}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        """Describe the names in the content, or all that the module exports."""
+        module = self.options.get("module", "contstim")
+        exported = descriptions.public_names(module)
+        wanted = " ".join(self.content).split() or list(exported)
+        if unknown := [name for name in wanted if name not in exported]:
+            raise self.error(f"{module} does not export {', '.join(unknown)}.")
+        only_summaries = "summaries" in self.options
+        rows = []
+        for name in wanted:
+            code: nodes.Node = nodes.literal(text=name)
+            if not only_summaries:
+                code = nodes.reference("", "", code, refuri=f"#{exported[name].module}.{name}")
+            rows.append(([code], _with_code(exported[name].summary)))
+        table = _table(("name", "what it is"), rows)
+        if only_summaries:
+            return [table]
+        lines = ["```{eval-rst}"]
+        for name in wanted:
+            lines.append(f".. {exported[name].kind}:: {exported[name].module}.{name}")
+            if exported[name].kind == "autoclass":
+                lines.append("   :members:")
+            if exported[name].kind == "autodata":
+                lines.append("   :no-value:")
+            lines.append("")
+        return [table, *self.parse_text_to_nodes("\n".join([*lines, "```"]))]
+
+
+class StudySections(SphinxDirective):
+    """The sections of a study file with their keys."""
+
+    def run(self) -> list[nodes.Node]:
+        """Make a section for each."""
+        sections: list[nodes.Node] = []
+        for described in descriptions.study_sections():
+            section = nodes.section(ids=[f"study-{described.name}"])
+            section += nodes.title("", "", nodes.literal(text=f"[{described.name}]"))
+            section += nodes.paragraph("", "", *_with_code(described.summary))
+            rows = [
+                (
+                    [nodes.literal(text=key)],
+                    [nodes.literal(text=default)] if default else [],
+                    _with_code(text),
+                )
+                for key, default, text in described.keys
+            ]
+            section += _table(("key", "by default", "what it says"), rows)
+            sections.append(section)
+        return sections
+
+
+def pages_of_commands(env: Any) -> dict[str, str]:
+    """The page on which each command is described, by its name."""
+    pages: dict[str, str] = {}
+    for page in sorted(env.found_docs):
+        if not page.startswith("reference/commands/"):
+            continue
+        text = (env.srcdir / f"{page}.md").read_text(encoding="utf-8")
+        for block in re.findall(r"```\{commands\}\n(.*?)```", text, re.DOTALL):
+            for line in block.split("\n"):
+                for name in descriptions.commands():
+                    if line.strip() and f"{name} ".startswith(f"contstim {line.strip()} "):
+                        pages[name] = page
+    return pages
+
+
+def _with_code(text: str) -> list[nodes.Node]:
+    """A text in which what stands between backticks, and options, are code."""
+    parts = re.split(r"`([^`]+)`|(?<![\w-])(--[a-z][\w-]*)", text)
+    # Texts and the two groups of the pattern take turns
+    return [
+        nodes.literal(text=part) if index % 3 else nodes.Text(part)
+        for index, part in enumerate(parts)
+        if part
+    ]
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Sequence[nodes.Node]]]) -> nodes.table:
+    table, group = nodes.table(), nodes.tgroup(cols=len(heads))
+    table += group
+    group += [nodes.colspec(colwidth=1) for _ in heads]
+    head, body = nodes.thead(), nodes.tbody()
+    group += [head, body]
+
+    def row(cells: Iterable[Sequence[nodes.Node]]) -> nodes.row:
+        return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells))
+
+    head += row([[nodes.Text(text)] for text in heads])
+    for cells in rows:
+        body += row(cells)
+    return table
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Register the directives."""
+    app.add_directive("commands", Commands)
+    app.add_directive("command-table", CommandTable)
+    app.add_directive("public-names", PublicNames)
+    app.add_directive("study-sections", StudySections)
+    return {"parallel_read_safe": True}
