@@ -13,7 +13,7 @@ def test_extras_are_installed_by_one_and_the_same_command() -> None:
     """Witness: pyproject.toml. The name, not the folder: it works wherever one stands."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = set(settings["project"]["optional-dependencies"])
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *ROOT.glob("contstim/**/*.py")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("contstim/**/*.py")]
     commands = {
         (path.name, command)
         for path in pages

@@ -13,7 +13,8 @@ import pytest
 from contstim.english import generate
 
 README = Path(__file__).parents[1] / "README.md"
-COMMANDS = README.parent / "docs" / "commands.md"
+DOCS = README.parent / "docs"
+COMMANDS = DOCS / "commands.md"
 
 
 def blocks(language: str, page: Path = README) -> list[str]:
@@ -45,9 +46,9 @@ def n_rows(path: Path) -> int:
 
 
 def test_the_first_study_runs_as_printed(folder: Path) -> None:
-    first, more = blocks("toml")[:2]
+    first, more = blocks("toml")
     assert len(first.splitlines()) <= 25
-    run, evaluate = blocks("sh")
+    (run,), (evaluate,) = blocks("sh"), blocks("sh", DOCS / "acceptability.md")
     (folder / "study.toml").write_text(first, encoding="utf-8")
     done = run_in_shell(run, folder)
     assert done.returncode == 0, done.stderr
@@ -63,9 +64,34 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     assert (results / "analysis" / "report.html").is_file()
     done = run_in_shell(evaluate, folder)
     assert done.returncode == 0, done.stderr
-    study, model, _family = (run_python(code, folder) for code in blocks("python"))
-    assert "(-" in study
-    assert model.endswith(".\n")
+    (study,) = blocks("python")
+    assert "(-" in run_python(study, folder)
+
+
+def test_the_page_of_the_first_study_ends_in_a_report(folder: Path) -> None:
+    (study,), (_, run) = (blocks(kind, DOCS / "first-study.md") for kind in ("toml", "sh"))
+    place = folder / "first"
+    place.mkdir()
+    for text in ("corpus.txt", "more.txt"):
+        (place / text).write_bytes((folder / text).read_bytes())
+    (place / "study.toml").write_text(study, encoding="utf-8")
+    done = run_in_shell(run, place)
+    assert done.returncode == 0, done.stderr
+    assert (place / "results" / "analysis" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_practice_study_of_the_same_page_runs(tmp_path: Path) -> None:
+    practice, _ = blocks("sh", DOCS / "first-study.md")
+    done = run_in_shell(practice, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "my-study" / "index.html").is_file()
+    assert (tmp_path / "my-study" / "results" / "review" / "triplets.html").is_file()
+
+
+def test_what_a_package_adds_for_its_own_family_is_a_family(folder: Path) -> None:
+    (code,) = blocks("python", DOCS / "tutorials" / "own-model.md")
+    assert run_python(code + "print(FAMILY.name)", folder) == "mine\n"
 
 
 def test_the_single_commands_do_the_same_step_by_step(folder: Path) -> None:
@@ -99,12 +125,15 @@ def test_every_other_command_of_the_readme_is_one_that_ci_runs() -> None:
 
 
 def test_the_folders_of_the_map_are_there() -> None:
-    text = README.read_text(encoding="utf-8")
-    for folder in re.findall(r"^\| `([\w/]+)/`", text, re.MULTILINE):
-        assert (README.parent / folder).is_dir()
+    text = (README.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders = re.findall(r"^\| `([\w/]+)/`", text, re.MULTILINE)
+    assert len(folders) >= 10
+    assert all((README.parent / folder).is_dir() for folder in folders)
 
 
-@pytest.mark.parametrize("page", [README, *(README.parent / "docs").glob("*.md")], ids=str)
+@pytest.mark.parametrize(
+    "page", [README, README.parent / "CONTRIBUTING.md", *DOCS.rglob("*.md")], ids=str
+)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

@@ -120,7 +120,8 @@ class Name:
 
     Attributes:
         name: as one imports it, without the module.
-        module: where it is imported from; of a value that is neither class nor function, where it is bound.
+        module: where it is imported from; of a value that is neither class nor function, where it
+            is bound.
         kind: the directive of autodoc that shows it.
         summary: the first sentence of its docstring; empty if it has none.
     """

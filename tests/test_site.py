@@ -1,0 +1,136 @@
+"""The documentation: a place and a summary for everything, and no option that there is not."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import contstim
+from contstim.cli.program import app
+
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS / "extensions"))
+descriptions: Any = importlib.import_module("descriptions")
+links: Any = importlib.import_module("links")
+
+PAGES = [DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def directives(name: str) -> list[tuple[Path, str]]:
+    """The page and the content of every directive of a name."""
+    form = re.compile(rf"^```\{{{name}\}}\n(.*?)```$", re.DOTALL | re.MULTILINE)
+    texts = [(page, page.read_text(encoding="utf-8")) for page in PAGES]
+    return [(page, content) for page, text in texts for content in form.findall(text)]
+
+
+def test_every_command_has_a_section_a_summary_examples_and_said_options() -> None:
+    commands = descriptions.commands()
+    assert len(commands) > 50
+    described = [line for _, text in directives("commands") for line in text.split("\n") if line]
+    for name, command in commands.items():
+        of = [line for line in described if f"{name} ".startswith(f"contstim {line} ")]
+        assert len(of) == 1, f"{name} stands on the pages {of}"
+        assert command.summary.endswith("."), name
+        assert command.examples, name
+        assert all("contstim" in example for example in command.examples), name
+        assert all(option.text for option in command.options), name
+
+
+def test_every_public_name_has_its_place_and_a_summary() -> None:
+    placed = [
+        name
+        for page, text in directives("public-names")
+        if page.name != "rooms.md"
+        for name in text.split()
+    ]
+    assert sorted(placed) == sorted(contstim.__all__)
+    for name in descriptions.public_names().values():
+        assert name.summary, name
+
+
+def test_what_rooms_export_is_listed_with_summaries() -> None:
+    """Witness: the packages themselves. The command line's face is its commands."""
+    rooms = {
+        package.name
+        for package in pkgutil.walk_packages(contstim.__path__, "contstim.")
+        if package.ispkg and hasattr(importlib.import_module(package.name), "__all__")
+    }
+    assert rooms - {"contstim.cli"} == set(descriptions.ROOMS)
+    page = (DOCS / "reference/python/rooms.md").read_text(encoding="utf-8")
+    for room in descriptions.ROOMS:
+        assert f":module: {room}\n" in page
+        assert all(name.summary for name in descriptions.public_names(room).values()), room
+
+
+def test_every_key_of_a_study_file_is_explained() -> None:
+    for section in descriptions.study_sections():
+        assert section.summary
+        assert all(meaning for _, _, meaning in section.keys), section.name
+
+
+def commands_on(page: Path) -> list[str]:
+    """The commands of contstim in the code of a page, each in one line."""
+    text = page.read_text(encoding="utf-8")
+    fenced = re.findall(r"^```(?:sh|console|bash)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    indented = re.findall(r"(?:^|\n)\n((?:    .*\n)+)", text)
+    lines = "\n".join([*fenced, *indented]).replace("\\\n", " ").split("\n")
+    return [re.sub(r"^[\s$]+", "", line) for line in lines if re.match(r"[\s$]*contstim ", line)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
+def test_commands_on_pages_have_the_options_that_there_are(page: Path) -> None:
+    """Witness: the parser of the program, which refuses what it does not know."""
+    for line in commands_on(page):
+        words = shlex.split(line.replace("...", "").replace("…", ""), comments=True)
+        command: Any = typer.main.get_command(app)
+        context = command.make_context("contstim", [], resilient_parsing=True)
+        words = words[1 : next((i for i, w in enumerate(words) if w in "&|;>" or w == "&&"), None)]
+        while words and hasattr(command, "get_command") and not words[0].startswith("-"):
+            inner = command.get_command(context, words[0])
+            assert inner is not None, f"{line}: {words[0]}"
+            command, words = inner, words[1:]
+            context = command.make_context("contstim", [], resilient_parsing=True)
+        if words and not hasattr(command, "get_command"):
+            context.command.make_parser(context).parse_args(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
+def test_python_and_toml_on_pages_say_what_there_is(page: Path) -> None:
+    """Imports of contstim succeed, and names of `contstim.` are public; TOML can be read."""
+    text = page.read_text(encoding="utf-8")
+    for code in re.findall(r"^```toml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        tomllib.loads(code)
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        tree = ast.parse(code)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("contstim"):
+                module = importlib.import_module(str(node.module))
+                assert all(hasattr(module, name.name) for name in node.names), ast.unparse(node)
+            is_ours = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+            if is_ours and node.value.id == "contstim":  # type: ignore[attr-defined]
+                assert hasattr(contstim, node.attr), node.attr  # type: ignore[attr-defined]
+
+
+def test_dead_links_of_a_site_are_found(tmp_path: Path) -> None:
+    """Witness: two pages with one link of each kind."""
+    (tmp_path / "a.html").write_text(
+        '<p id="here"></p><a href="#here">1</a><a href="#gone">2</a><a href="b.html#there">3</a>'
+        '<a href="b.html#gone">4</a><a href="c.html">5</a><a href="https://x.org/y#z">6</a>'
+    )
+    (tmp_path / "b.html").write_text('<img src="no.png" id="there">')
+    assert links.dead_links(tmp_path) == [
+        "a.html: #gone",
+        "a.html: b.html#gone",
+        "a.html: c.html",
+        "b.html: no.png",
+    ]
