@@ -18,7 +18,7 @@ from contstim.documents import shortened
 from contstim.errors import InputError, ScoreError, SentenceError
 from contstim.files import writing
 from contstim.sentence import Sentence
-from contstim.tables import frame_of, listed, number, read_table, write_table
+from contstim.tables import ShownAsTable, frame_of, listed, number, read_table, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ MOST_MODELS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreTable:
+class ScoreTable(ShownAsTable):
     """Natural log-probabilities of sentences under models.
 
     Attributes:

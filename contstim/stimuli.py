@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +118,16 @@ class Pair:
         )
 
 
+def _marked(sentence: Sentence, natural: Sentence) -> str:
+    """A sentence in HTML; words that differ from the natural one's are marked."""
+    before = natural.words if len(natural) == len(sentence) else sentence.words
+    words = (
+        escape(word) if word == other else f"<mark>{escape(word)}</mark>"
+        for word, other in zip(sentence.words, before, strict=True)
+    )
+    return " ".join(words) + escape(sentence.end)
+
+
 @dataclass(frozen=True)
 class Triplet:
     """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
@@ -142,6 +153,33 @@ class Triplet:
     def distinct(self) -> bool:
         """Whether the three sentences differ, so that each can be compared with the others."""
         return len({self.natural, self.synthetic_1, self.synthetic_2}) == 3
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: three rows, log-probabilities, changed words marked."""
+        rows = (
+            ("natural", self.natural, self.log_prob_natural_model_1, self.log_prob_natural_model_2),
+            (
+                f"{self.model_1} rejects",
+                self.synthetic_1,
+                self.log_prob_synthetic_1_model_1,
+                self.log_prob_synthetic_1_model_2,
+            ),
+            (
+                f"{self.model_2} rejects",
+                self.synthetic_2,
+                self.log_prob_synthetic_2_model_1,
+                self.log_prob_synthetic_2_model_2,
+            ),
+        )
+        heads = "".join(
+            f"<th>{escape(head)}</th>" for head in ("", "sentence", self.model_1, self.model_2)
+        )
+        lines = "".join(
+            f"<tr><th>{escape(label)}</th><td>{_marked(sentence, self.natural)}</td>"
+            f"<td>{first:.2f}</td><td>{second:.2f}</td></tr>"
+            for label, sentence, first, second in rows
+        )
+        return f"<table><tr>{heads}</tr>{lines}</table>"
 
     @property
     def alike(self) -> str:

@@ -62,6 +62,19 @@ def _as_cell(value: object) -> object:
     return value.value if isinstance(value, Enum) else value
 
 
+class ShownAsTable:
+    """Results that a notebook shows as the table that `to_frame` makes."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> DataFrame:
+        """The table of pandas; each result says which."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame()._repr_html_())
+
+
 def frame_of(columns: Mapping[str, Column]) -> DataFrame:
     """Named columns of equal length, such as those of `columns_of`, as a table of pandas."""
     from pandas import DataFrame

@@ -41,7 +41,7 @@ myst_links_external_new_tab = False
 # Tutorials
 nb_execution_mode = os.environ.get("CONTSTIM_DOCS_EXECUTE", "force")
 nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_timeout = 1200  # seconds a cell; a busy machine needs many times a quiet one's
 nb_execution_in_temp = True
 nb_merge_streams = True
 nb_execution_show_tb = True

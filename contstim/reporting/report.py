@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
@@ -189,6 +190,13 @@ class Report:
         from contstim.reporting.html import write_html  # Jinja2 is loaded when a page is written
 
         return write_html(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page in a frame, so that its style stays its own."""
+        return (
+            f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html())}" '
+            f'style="width: 100%; height: 40em; border: 0"></iframe>'
+        )
 
     def markdown(self) -> str:
         """One Markdown page; pictures are linked as NAME.png beside it."""

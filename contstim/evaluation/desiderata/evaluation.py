@@ -12,7 +12,7 @@ from contstim.errors import InputError
 from contstim.evaluation.benchmark_scores import score_readable
 from contstim.evaluation.desiderata.carriers import Carrier, score_words, unreadable
 from contstim.evaluation.desiderata.measures import Splitting, correlation_columns
-from contstim.tables import frame_of
+from contstim.tables import ShownAsTable, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class ModelDesiderata:
 
 
 @dataclass(frozen=True, eq=False)
-class Desiderata:
+class Desiderata(ShownAsTable):
     """The results, and what they were computed from.
 
     Attributes:

@@ -26,7 +26,7 @@ from contstim.experiments.analysis.regressions import regressions
 from contstim.experiments.analysis.scopes import scopes_of
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
 from contstim.stimuli import CONTROVERSIAL, Condition
-from contstim.tables import frame_of
+from contstim.tables import ShownAsTable, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
+class Analysis(ShownAsTable):
     """Everything that an experiment says about its models; conditions it lacks are left out.
 
     Attributes:

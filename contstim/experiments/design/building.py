@@ -17,7 +17,7 @@ from contstim.experiments.design.reviewed_trials import not_rejected, reviewed_t
 from contstim.experiments.design.verification import verify_design, verify_review
 from contstim.optimization.selection.reviewed import rejected_words
 from contstim.stimuli import Condition, Kind, Trial, content_id
-from contstim.tables import columns_of, frame_of
+from contstim.tables import ShownAsTable, columns_of, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(ShownAsTable):
     """The trials of all groups, by group, condition and models, and how they were found."""
 
     trials: tuple[Trial, ...]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from contstim.documents import dataclass_of, read_json_object
 from contstim.files import write_text
 from contstim.stimuli import Pair, Triplet
-from contstim.tables import columns_of, frame_of
+from contstim.tables import ShownAsTable, columns_of, frame_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +115,7 @@ class Certificate(SelectionCertificate):
 
 
 @dataclass(frozen=True)
-class NaturalSelection:
+class NaturalSelection(ShownAsTable):
     """Controversial natural pairs, as many as asked for each model pair, and their certificate.
 
     Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
@@ -167,7 +167,7 @@ class TripletCertificate(SelectionCertificate):
 
 
 @dataclass(frozen=True)
-class TripletSelection:
+class TripletSelection(ShownAsTable):
     """The chosen triplets, in the order in which they were given, and their certificate."""
 
     triplets: tuple[Triplet, ...]
