@@ -30,7 +30,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["extensions", "README.md"]
-nitpicky = False
+suppress_warnings = ["toc.empty_glob"]
 smartquotes = False  # options begin with two hyphens
 
 # Pages are Markdown; headings can be linked to as on the web pages of repositories

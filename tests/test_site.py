@@ -94,13 +94,15 @@ def test_commands_on_pages_have_the_options_that_there_are(page: Path) -> None:
         words = shlex.split(line.replace("...", "").replace("…", ""), comments=True)
         command: Any = typer.main.get_command(app)
         context = command.make_context("contstim", [], resilient_parsing=True)
-        words = words[1 : next((i for i, w in enumerate(words) if w in "&|;>" or w == "&&"), None)]
+        ends = (i for i, word in enumerate(words) if word in ("&", "&&", "|", ";", ">"))
+        words = words[1 : next(ends, None)]
         while words and hasattr(command, "get_command") and not words[0].startswith("-"):
             inner = command.get_command(context, words[0])
             assert inner is not None, f"{line}: {words[0]}"
             command, words = inner, words[1:]
             context = command.make_context("contstim", [], resilient_parsing=True)
         if words and not hasattr(command, "get_command"):
+            context.resilient_parsing = False  # now what is wrong is to be told
             context.command.make_parser(context).parse_args(words)
 
 

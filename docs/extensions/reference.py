@@ -169,10 +169,25 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[Sequence[nodes.Node]]])
     return table
 
 
+def point_outside(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to files beside the pages become downloads; folders, which a site has none of, text."""
+    folder = (app.srcdir / page).parent
+
+    def pointed(link: re.Match[str]) -> str:
+        text, target = link.groups()
+        aim = (folder / target).resolve()
+        if aim.is_relative_to(app.srcdir.resolve()) or not aim.exists():
+            return link[0]
+        return text if aim.is_dir() else f"[{text}](path:{target})"
+
+    source[0] = re.sub(r"\[([^\]\n]+)\]\((\.\./[^)#\s]+)(?:#[^)\s]*)?\)", pointed, source[0])
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     """Register the directives."""
     app.add_directive("commands", Commands)
     app.add_directive("command-table", CommandTable)
     app.add_directive("public-names", PublicNames)
     app.add_directive("study-sections", StudySections)
+    app.connect("source-read", point_outside)
     return {"parallel_read_safe": True}
