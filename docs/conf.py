@@ -14,7 +14,13 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
 # Tutorials call `contstim` as a shell does: the one beside the Python that builds the site
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-os.environ.update(NO_COLOR="1", COLUMNS="100", OMP_NUM_THREADS="1", PYTHONHASHSEED="0")
+os.environ.update(
+    NO_COLOR="1",
+    PYTHONWARNINGS="ignore:IProgress not found",
+    COLUMNS="100",
+    OMP_NUM_THREADS="1",
+    PYTHONHASHSEED="0",
+)
 
 from contstim.version import __version__  # noqa: E402
 
