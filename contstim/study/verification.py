@@ -274,7 +274,7 @@ class _Chain:
 
     def name(self, path: Path) -> str:
         """A path from the folder that is verified."""
-        return Path(os.path.relpath(path, self._folder)).as_posix()
+        return path_from(self._folder, path)
 
     def checked(self) -> list[CheckedFile]:
         """Every file that a record names."""
